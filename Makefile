@@ -1,0 +1,46 @@
+# The two commands a newcomer needs are `make demo` and `make test`; `make help` lists all.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-slow crash check fix bench clean
+
+help: ## what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/base: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/base ## ingest the sample documents, ask, see citations and an honest "I don't know"
+	@$(BIN)/python samples/demo.py
+
+test: $(VENV)/dev ## install what the tests need and run them
+	$(BIN)/python -m pytest -q
+
+test-slow: $(VENV)/dev ## the long checks too
+	$(BIN)/python -m pytest -q -m "slow or not slow"
+
+crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
+	FATHOM_KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
+
+check: $(VENV)/dev ## format, lint, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(VENV)/dev ## let ruff mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev ## speed of search; see benchmarks/README.md for 100,000 documents
+	$(BIN)/python benchmarks/search.py --documents 2000
+
+clean: ## remove what make made
+	rm -rf $(VENV) .fathom

@@ -1,0 +1,1 @@
+"""One role per file."""

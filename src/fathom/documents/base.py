@@ -1,0 +1,147 @@
+"""What every parser gives: a text with its structure, or a refusal with its reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from fathom.types import Block, BlockKind, Scalar, Span
+
+Outcome = Literal["ok", "empty", "no_text_layer", "encrypted", "unsupported", "failed"]
+
+
+class Refused(Exception):  # noqa: N818 - a typed outcome, not a fault
+    """A parser's word that a file gives no text, and why.
+
+    Attributes:
+        outcome: Any but `ok`.
+        reason: One line that names what was found and, where there is one, the next step.
+    """
+
+    def __init__(self, outcome: Outcome, reason: str) -> None:
+        super().__init__(outcome, reason)  # both in args, so that it can cross a process border
+        self.outcome = outcome
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A file's or a record's text, before it has an id, a language or a path.
+
+    Attributes:
+        text: The whole text; the spans of `blocks` point into it.
+        title: The document's own title; empty when it has none.
+        metadata: Typed values such as author or date.
+        record: The `_id` of a corpus record; `None` for a file.
+    """
+
+    text: str
+    title: str = ""
+    blocks: tuple[Block, ...] = ()
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    record: str | None = None
+
+
+class Parser(Protocol):
+    """Turns the bytes of one format into text with structure; runs inside the cage only."""
+
+    def __call__(self, data: bytes) -> Parsed:
+        """Parse `data`.
+
+        Raises:
+            Refused: With the typed outcome when no text can be given.
+        """
+        ...
+
+
+class Builder:
+    """Collects the pieces of a document in reading order and keeps their spans.
+
+    Pieces are joined by a blank line, table rows, list items and code lines that follow each
+    other by a line break. Empty pieces are dropped. NUL and other control characters are
+    removed, line ends become `\\n`; nothing else of the text is changed.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._blocks: list[Block] = []
+        self._length = 0
+        self._headings: list[tuple[int, str]] = []
+        self._page: int | None = None
+
+    def page(self, number: int) -> None:
+        """What follows stands on page (slide, sheet) `number`, from 1."""
+        self._page = number
+
+    def heading(self, text: str, level: int) -> None:
+        """A section title; `level` 1 is the outermost."""
+        title = " ".join(_clean(text).split())
+        if not title:
+            return
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._headings.append((level, title))
+        self._add("heading", title)
+
+    def paragraph(self, text: str) -> None:
+        """A paragraph of prose."""
+        self._add("paragraph", text)
+
+    def item(self, text: str, label: str = "") -> None:
+        """A list item or step with its printed label, such as `3.` or `-`."""
+        self._add("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
+
+    def row(self, cells: list[str]) -> None:
+        """A table row; cells are joined by ` | `, a row without any text is dropped."""
+        flat = [" ".join(_clean(cell).split()) for cell in cells]
+        if any(flat):
+            self._add("table_row", " | ".join(flat))
+
+    def code(self, text: str) -> None:
+        """Preformatted text; inner line breaks and indentation stay."""
+        self._add("code", text.rstrip())
+
+    def footnote(self, text: str, label: str = "") -> None:
+        """A foot- or endnote with its mark."""
+        self._add("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
+
+    def build(self, title: str = "", metadata: Mapping[str, Scalar] | None = None) -> Parsed:
+        """The document; the title falls back to the first heading.
+
+        Raises:
+            Refused: `empty` when nothing but white space was added.
+        """
+        if not self._blocks:
+            raise Refused("empty", "holds no text")
+        first = next((b for b in self._blocks if b.kind == "heading"), None)
+        text = "".join(self._parts)
+        return Parsed(
+            text=text,
+            title=" ".join(_clean(title).split()) or (first.span.cut(text) if first else ""),
+            blocks=tuple(self._blocks),
+            metadata=dict(metadata or {}),
+        )
+
+    def _add(self, kind: BlockKind, raw: str) -> None:
+        text = _clean(raw).strip("\n") if kind == "code" else _clean(raw).strip()
+        if not text.strip():
+            return
+        if self._blocks:
+            tight = kind == self._blocks[-1].kind and kind in {"table_row", "list_item"}
+            gap = "\n" if tight else "\n\n"
+            self._parts.append(gap)
+            self._length += len(gap)
+        span = Span(self._length, self._length + len(text))
+        self._parts.append(text)
+        self._length = span.end
+        path = tuple(title for _, title in self._headings)
+        self._blocks.append(Block(kind=kind, span=span, headings=path, page=self._page))
+
+
+_CONTROLS = {code: None for code in (*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFFE)}
+
+
+def _clean(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)

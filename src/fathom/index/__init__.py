@@ -1,0 +1,1 @@
+"""Where chunks live: one truth, and what is derived from it."""

@@ -1,0 +1,159 @@
+"""What an index promises, whatever engine is underneath."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.types import Chunk, Document, Filter
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A document ready to be stored: its chunks and their vectors, (chunks, dimension) float32.
+
+    Attributes:
+        digest: sha256 of the bytes (or of the record) the document was made from.
+    """
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    vectors: Matrix
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What the index knows of one place it was asked to read: a file or a record of a corpus.
+
+    Attributes:
+        path: `file` or `file#_id`.
+        digest: sha256 of what was read there.
+        outcome: `ok` or why there is no document.
+        reason: One line; empty when `ok`.
+        document_id: The document read there; `None` unless `ok`. Equal files share one document.
+    """
+
+    path: str
+    digest: str
+    outcome: str
+    reason: str = ""
+    document_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A chunk found by one leg of the index; `score` grows with likeness."""
+
+    chunk_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A document as listed: `updated` is ISO 8601 in UTC."""
+
+    id: str
+    path: str
+    title: str
+    language: str
+    chunks: int
+    updated: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The state of an index.
+
+    Attributes:
+        revision: Grows by one with every published change.
+        content: sha256 over all documents, chunks and vectors, independent of the order in
+            which they came.
+        bytes_on_disk: By part (`sqlite`, `tantivy`, `usearch`).
+    """
+
+    revision: int
+    documents: int
+    chunks: int
+    sources: int
+    failed: int
+    content: str
+    identity: Mapping[str, str]
+    bytes_on_disk: Mapping[str, int] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """A consistent view: each document wholly or not at all, also while another process writes.
+
+    Every implementation passes `tests/conformance/test_index.py`.
+    """
+
+    def vector_search(
+        self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()
+    ) -> list[Match]:
+        """The `k` chunks with the highest cosine to the unit vector, ties by chunk id."""
+        ...
+
+    def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
+        """The `k` chunks with the highest BM25 score for any of the words, ties by chunk id."""
+        ...
+
+    def chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        """The chunks with these ids, in this order; ids that are gone are left out."""
+        ...
+
+    def document(self, document_id: str) -> Document | None:
+        """The document with this id."""
+        ...
+
+    def documents(self) -> Iterator[Summary]:
+        """All documents, ordered by path."""
+        ...
+
+    def source(self, path: str) -> Source | None:
+        """What is known of this place."""
+        ...
+
+    def sources(self, prefix: str = "") -> Iterator[Source]:
+        """All known places whose path starts with `prefix`, ordered by path."""
+        ...
+
+    def status(self) -> Status:
+        """Counts, sizes and identity."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and memory; calling it twice is fine."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+class Writer(Reader, Protocol):
+    """The one process that may change an index.
+
+    A call that has returned is durable: no kill afterwards loses it, and a kill during it
+    leaves each document wholly in its old or wholly in its new state.
+    """
+
+    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
+        """Store documents and note the places, in one step.
+
+        A place that pointed to another document lets go of it; a document that no place points
+        to any more is removed with all its chunks.
+        """
+        ...
+
+    def forget(self, paths: Sequence[str]) -> int:
+        """Remove these places and the documents that only they held; returns how many went."""
+        ...
+
+    def optimize(self) -> None:
+        """Bring the derived parts into their fastest form; changes no result."""
+        ...

@@ -1,0 +1,1 @@
+"""The small local models: the embedder and what it runs on."""

@@ -1,0 +1,41 @@
+"""What a local model promises."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors; equal texts give equal vectors, whatever the batch.
+
+    Every implementation passes `tests/conformance/test_embedder.py`.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What must agree between index and query: `model`, `sha256`, `runtime`, `precision`."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Embed `texts`, each cut at the model's limit.
+
+        Returns:
+            (len(texts), dimension) float32, rows of unit length, in the order given.
+
+        Raises:
+            ModelError: If the model cannot be loaded.
+        """
+        ...
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without the model's own marks."""
+        ...

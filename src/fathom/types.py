@@ -1,0 +1,177 @@
+"""The nouns of Fathom: frozen values that every room understands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Scalar = str | int | float | bool
+BlockKind = Literal["heading", "paragraph", "list_item", "table_row", "code", "footnote"]
+AnswerStatus = Literal["answered", "abstained", "failed"]
+AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Character offsets into a text, half-open: `0 <= start <= end`."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"span ({self.start}, {self.end}) must satisfy 0 <= start <= end")
+
+    def cut(self, text: str) -> str:
+        """The part of `text` the span covers."""
+        return text[self.start : self.end]
+
+    def shifted(self, by: int) -> "Span":
+        """The same length, `by` characters further on."""
+        return Span(self.start + by, self.end + by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A piece of a document's structure; blocks come in reading order and do not overlap.
+
+    Attributes:
+        kind: What the piece is.
+        span: Where it stands in the document's text.
+        headings: The titles of the sections around it, outermost first; a heading's own path
+            ends with itself.
+        page: Page, slide or sheet number from 1; `None` where the format has none.
+    """
+
+    kind: BlockKind
+    span: Span
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document as text with its structure.
+
+    Attributes:
+        id: The corpus's own id (`_id` of a record) or, for files, the start of the sha256 of the
+            content, so that equal files are one document.
+        text: The whole text; every offset anywhere in Fathom points into it.
+        path: Where it was read from (`file`, or `file#_id` for a record of a corpus file).
+        title: The document's own title, else its file name.
+        language: `en`, `id`, or `und` when neither is likely.
+        metadata: Typed values to filter by.
+    """
+
+    id: str
+    text: str
+    path: str
+    title: str
+    language: str = "und"
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A part of a document small enough to rank and read.
+
+    `span.cut(document.text) == text` always holds.
+
+    Attributes:
+        id: `<document id>#<ordinal>`.
+        ordinal: Position among the document's chunks, from 0.
+        headings: Section path at the chunk's start, outermost first.
+        page: Page at the chunk's start, from 1.
+        title: Title of the document.
+    """
+
+    id: str
+    document_id: str
+    text: str
+    span: Span
+    ordinal: int
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+    @property
+    def context(self) -> str:
+        """What embedder and BM25 see: title and section path, a line break, the text."""
+        path = dict.fromkeys(part for part in (self.title, *self.headings) if part)
+        head = " > ".join(path)
+        return f"{head}\n{self.text}" if head else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on a document's metadata; several are joined by "and".
+
+    Attributes:
+        key: A metadata key, or `path`, `title`, `language`, `document`.
+        op: Comparison; `in` takes a tuple, `prefix` a string.
+        value: What to compare with. Values of another type than the stored one never match.
+    """
+
+    key: str
+    op: Literal["=", "!=", "<", "<=", ">", ">=", "in", "prefix"]
+    value: Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A text to search for, with the conditions that every hit must meet."""
+
+    text: str
+    filters: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk at its place in a ranking.
+
+    Attributes:
+        rank: From 1, without gaps.
+        score: Comparable within one ranking only.
+        retriever: Who ranked it.
+    """
+
+    chunk: Chunk
+    score: float
+    rank: int
+    retriever: str
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"rank {self.rank} must be at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A verbatim quote that supports an answer.
+
+    Attributes:
+        n: Number of the marker in the answer, from 1.
+        start: Offset of the quote in the document's text.
+        end: End of the quote, half-open.
+        verified: Whether the document's text holds the quote at these offsets, checked last.
+        support: How well the quote supports the answer, in [0, 1].
+    """
+
+    n: int
+    document: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    verified: bool
+    support: float
+    source: Literal["corpus", "web"] = "corpus"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Another reading of the evidence, with the numbers of the citations that hold it."""
+
+    answer: str
+    citations: tuple[int, ...]
