@@ -1,0 +1,95 @@
+"""Looks at a zip's directory before anything is inflated, and refuses bombs.
+
+Nothing is ever extracted to disk and archives inside archives are never opened, so a member's
+name can do no harm: members with unsafe names are simply taken out of the listing.
+"""
+
+import io
+import zipfile
+from dataclasses import dataclass
+
+from fathom.documents.base import Refused
+
+_DIRECTORY_MARK = b"PK\x01\x02"
+_ENCRYPTED = 0x1
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZipLimits:
+    """What a zip may hold; sizes in bytes.
+
+    Attributes:
+        members: Most entries in the directory.
+        total: Most bytes after inflating everything.
+        ratio: Most inflated bytes per stored byte, looked at only above `ratio_from`.
+        ratio_from: Inflated size below which any ratio is fine.
+    """
+
+    members: int = 20_000
+    total: int = 1_000 * _MEGABYTE
+    ratio: int = 100
+    ratio_from: int = 10 * _MEGABYTE
+
+
+_DEFAULT = ZipLimits()
+
+
+def open_zip(data: bytes, limits: ZipLimits = _DEFAULT) -> zipfile.ZipFile:
+    """Open `data` for reading after checking its directory.
+
+    Returns:
+        A zip whose listing holds only members with safe names.
+
+    Raises:
+        Refused: `failed` for a damaged zip or a bomb, `encrypted` for protected members.
+    """
+    # Counted before zipfile builds an object per entry: a million entries would fill the memory.
+    if data.count(_DIRECTORY_MARK) > limits.members:
+        raise Refused("failed", f"zip holds more than {limits.members} members")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise Refused("failed", f"damaged zip: {error}") from error
+    check_zip(archive.infolist(), len(data), limits)
+    safe = [info for info in archive.infolist() if safe_name(info)]
+    archive.filelist = safe
+    archive.NameToInfo = {info.filename: info for info in safe}
+    return archive
+
+
+def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DEFAULT) -> None:
+    """Refuse what a zip's directory already gives away.
+
+    Args:
+        members: The directory's entries.
+        size: Bytes of the zip itself.
+        limits: What is allowed.
+
+    Raises:
+        Refused: `encrypted` for protected members, `failed` for too many, too big, too dense or
+            overlapping ones.
+    """
+    if any(info.flag_bits & _ENCRYPTED for info in members):
+        raise Refused("encrypted", "zip members are encrypted; save it without a password")
+    if len(members) > limits.members:
+        raise Refused("failed", f"zip holds more than {limits.members} members")
+    stored = sum(info.compress_size for info in members)
+    total = sum(info.file_size for info in members)
+    if stored > size:
+        raise Refused("failed", "zip members overlap, as in a zip bomb")
+    if total > limits.total:
+        raise Refused("failed", f"zip inflates to more than {limits.total // _MEGABYTE} MB")
+    for inflated, packed in [(total, stored), *((m.file_size, m.compress_size) for m in members)]:
+        if inflated > limits.ratio_from and inflated > limits.ratio * packed:
+            raise Refused(
+                "failed", f"zip inflates more than {limits.ratio} times, as in a zip bomb"
+            )
+
+
+def safe_name(info: zipfile.ZipInfo) -> bool:
+    """Whether a member's name stays inside the archive: relative, no `..`, backslash or NUL."""
+    name = info.orig_filename
+    if not name or name.startswith("/") or "\\" in name or "\x00" in name or ":" in name[:2]:
+        return False
+    return ".." not in name.split("/")

@@ -1,0 +1,73 @@
+import io
+import zipfile
+
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.zipguard import ZipLimits, open_zip
+
+
+def archive(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as target:
+        for name, content in members.items():
+            target.writestr(name, content)
+    return out.getvalue()
+
+
+def test_gives_the_members_of_an_ordinary_zip() -> None:
+    with open_zip(archive({"a.txt": b"one", "b/c.txt": b"two"})) as opened:
+        assert opened.namelist() == ["a.txt", "b/c.txt"]
+        assert opened.read("b/c.txt") == b"two"
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/passwd", "a\\b", "C:/x"])
+def test_members_with_unsafe_names_are_not_listed(name: str) -> None:
+    with open_zip(archive({name: b"x", "good.txt": b"y"})) as opened:
+        assert opened.namelist() == ["good.txt"]
+
+
+def test_dense_member_is_refused() -> None:
+    with pytest.raises(Refused, match="100 times") as refusal:
+        open_zip(archive({"bomb": bytes(11_000_000)}))
+    assert refusal.value.outcome == "failed"
+
+
+def test_dense_but_small_member_is_fine() -> None:
+    with open_zip(archive({"zeros": bytes(1_000_000)})) as opened:
+        assert len(opened.read("zeros")) == 1_000_000
+
+
+def test_many_dense_members_are_refused_together() -> None:
+    with pytest.raises(Refused, match="100 times"):
+        open_zip(archive({f"m{i}": bytes(6_000_000) for i in range(2)}))
+
+
+def test_total_and_count_are_capped() -> None:
+    data = archive({"a": b"12345", "b": b"67890"}, zipfile.ZIP_STORED)
+    with pytest.raises(Refused, match="more than 1 members"):
+        open_zip(data, ZipLimits(members=1))
+    with pytest.raises(Refused, match="inflates to more than"):
+        open_zip(data, ZipLimits(total=9))
+
+
+def test_overlapping_members_are_refused() -> None:
+    data = bytearray(archive({"a": b"0123456789" * 30}, zipfile.ZIP_STORED))
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 20 : entry + 24] = (100_000).to_bytes(4, "little")
+    with pytest.raises(Refused, match="overlap"):
+        open_zip(bytes(data))
+
+
+def test_encrypted_members_are_refused_as_such() -> None:
+    data = bytearray(archive({"a": b"secret"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(Refused) as refusal:
+        open_zip(bytes(data))
+    assert refusal.value.outcome == "encrypted"
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not a zip"])
+def test_damaged_zip_is_refused(data: bytes) -> None:
+    with pytest.raises(Refused, match="damaged zip"):
+        open_zip(data)
