@@ -27,7 +27,7 @@ test-slow: $(VENV)/dev ## the long checks too
 	$(BIN)/python -m pytest -q -m "slow or not slow"
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
-	FATHOM_KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
+	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
 
 check: $(VENV)/dev ## format, lint, types, imports
 	$(BIN)/ruff format --check .

@@ -1,0 +1,40 @@
+"""What a retriever promises."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fathom.index.base import Match, Reader
+from fathom.types import Hit, Query
+
+
+class Retriever(Protocol):
+    """Ranks the chunks of an index for a query.
+
+    Every implementation passes `tests/conformance/test_retriever.py`.
+    """
+
+    name: str
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        """Return at most `k` hits, best first.
+
+        Ranks are 1..n without gaps; scores never grow with the rank; ties are broken by chunk
+        id, so that the same index and query always give the same list.
+
+        Raises:
+            UsageError: If `k` is below 1 or a filter is malformed.
+        """
+        ...
+
+
+def to_hits(matches: Sequence[Match], index: Reader, retriever: str) -> list[Hit]:
+    """Look up the chunks of `matches`, which are in rank order.
+
+    A chunk that is gone is left out and the ranks close up behind it.
+    """
+    chunks = {chunk.id: chunk for chunk in index.chunks([m.chunk_id for m in matches])}
+    found = [match for match in matches if match.chunk_id in chunks]
+    return [
+        Hit(chunk=chunks[match.chunk_id], score=match.score, rank=rank, retriever=retriever)
+        for rank, match in enumerate(found, start=1)
+    ]

@@ -1,0 +1,105 @@
+"""Several rankings become one."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.index.base import Match
+
+Ranking = Sequence[Match]
+Normaliser = Literal["min_max", "max", "z_score", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReciprocalRank:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+
+    score(chunk) = sum over rankings of weight / (rrf_k + rank), with ranks from 1; a ranking
+    that does not hold the chunk adds nothing.
+
+    Attributes:
+        rrf_k: At least 0; larger values flatten the differences between ranks.
+    """
+
+    rrf_k: int = 60
+
+    def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
+        """Fuse `rankings`, each best first, with one weight each.
+
+        Ties are broken by the best single rank, then by chunk id.
+        """
+        gains: dict[str, list[float]] = {}
+        for ranking, weight in zip(rankings, weights, strict=True):
+            for rank, match in enumerate(ranking, start=1):
+                gains.setdefault(match.chunk_id, []).append(weight / (self.rrf_k + rank))
+        return _sorted(gains, rankings)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """Weighted sum of normalised scores; a chunk that a ranking does not hold gets 0 there.
+
+    Attributes:
+        normaliser: `min_max` maps a ranking's scores to [0, 1], `max` divides by the best,
+            `z_score` centres and scales them, `none` leaves them.
+    """
+
+    normaliser: Normaliser = "min_max"
+
+    def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
+        """Fuse `rankings`, each best first, with one weight each.
+
+        Ties are broken by the best single rank, then by chunk id.
+        """
+        normalise = NORMALISERS[self.normaliser]
+        gains: dict[str, list[float]] = {}
+        for ranking, weight in zip(rankings, weights, strict=True):
+            values = normalise([match.score for match in ranking])
+            for match, value in zip(ranking, values, strict=True):
+                gains.setdefault(match.chunk_id, []).append(weight * value)
+        return _sorted(gains, rankings)
+
+
+def _sorted(gains: Mapping[str, list[float]], rankings: Sequence[Ranking]) -> list[Match]:
+    # fsum: the sum must not depend on the order in which the rankings come.
+    scores = {chunk_id: math.fsum(parts) for chunk_id, parts in gains.items()}
+    best: dict[str, int] = {}
+    for ranking in rankings:
+        for rank, match in enumerate(ranking, start=1):
+            best[match.chunk_id] = min(rank, best.get(match.chunk_id, rank))
+    order = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], best[chunk_id], chunk_id))
+    return [Match(chunk_id, scores[chunk_id]) for chunk_id in order]
+
+
+def min_max(scores: Sequence[float]) -> list[float]:
+    """Map to [0, 1]; equal scores all become 1."""
+    if not scores:
+        return []
+    low, high = min(scores), max(scores)
+    if high == low:
+        return [1.0] * len(scores)
+    return [(score - low) / (high - low) for score in scores]
+
+
+def by_max(scores: Sequence[float]) -> list[float]:
+    """Divide by the best score; without a positive one all become 0."""
+    high = max(scores, default=0.0)
+    return [score / high if high > 0 else 0.0 for score in scores]
+
+
+def z_score(scores: Sequence[float]) -> list[float]:
+    """Subtract the mean and divide by the standard deviation; equal scores become 0."""
+    if not scores:
+        return []
+    mean = sum(scores) / len(scores)
+    deviation = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
+    return [(score - mean) / deviation if deviation > 0 else 0.0 for score in scores]
+
+
+NORMALISERS: Mapping[Normaliser, Callable[[Sequence[float]], list[float]]] = {
+    "min_max": min_max,
+    "max": by_max,
+    "z_score": z_score,
+    "none": list,
+}

@@ -1,0 +1,70 @@
+"""Settings come in layers, and every mistake is one line that names its place."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.config import Layers
+from fathom.errors import SettingsError
+
+
+def load(
+    tmp_path: Path,
+    project: str = "",
+    user: str = "",
+    environment: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Layers:
+    config = tmp_path / "config" / "fathom"
+    config.mkdir(parents=True)
+    (config / "fathom.toml").write_text(user)
+    (tmp_path / "fathom.toml").write_text(project)
+    variables = {"XDG_CONFIG_HOME": str(tmp_path / "config"), **(environment or {})}
+    return Layers.load(cwd=tmp_path, environment=variables, **more)
+
+
+def test_defaults_stand_without_files(tmp_path: Path) -> None:
+    settings = Layers.load(cwd=tmp_path, environment={"HOME": str(tmp_path)}).settings()
+    assert settings.retrieval.rrf_k == 60
+    assert settings.index.directory == Path(".fathom")
+
+
+def test_later_layers_win_and_origins_are_known(tmp_path: Path) -> None:
+    layers = load(
+        tmp_path,
+        user="[retrieval]\nk = 1\nrrf_k = 1\ncandidates = 1\nvector_weight = 1.5",
+        project="[retrieval]\nk = 2\nrrf_k = 2\ncandidates = 2",
+        environment={"FATHOM_RETRIEVAL__K": "3", "FATHOM_RETRIEVAL__RRF_K": "3"},
+        flags={"retrieval.k": 4, "offline": None},
+        assignments=["retrieval.fusion=weighted_sum"],
+    )
+    chosen = layers.settings().retrieval
+    assert (chosen.k, chosen.rrf_k, chosen.candidates, chosen.vector_weight) == (4, 3, 2, 1.5)
+    assert chosen.fusion == "weighted_sum"
+    origins = {value.key: value.origin for value in layers.values()}
+    assert origins["retrieval.k"] == "flag"
+    assert origins["retrieval.rrf_k"] == "FATHOM_RETRIEVAL__RRF_K"
+    assert origins["retrieval.candidates"].endswith("fathom.toml")
+    assert origins["retrieval.keyword_weight"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        ({"project": "[retrieval]\nkk = 1"}, "did you mean 'retrieval.k'"),
+        ({"environment": {"FATHOM_RETRIEVAL__KK": "1"}}, "FATHOM_RETRIEVAL__KK"),
+        ({"assignments": ["retrieval.k"]}, "section.key=value"),
+        ({"assignments": ["retrieval.k=0"]}, "retrieval.k = 0 in --set"),
+        ({"project": "[retrieval"}, "cannot be read"),
+        ({"project": "retrieval = 3"}, "unknown setting 'retrieval'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_its_place(
+    tmp_path: Path, layer: Mapping[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, **layer).settings()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
