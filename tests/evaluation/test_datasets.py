@@ -1,0 +1,69 @@
+"""A malformed data set is refused with file and line."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.evaluation.datasets import Question, load
+
+CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
+QUERIES = (
+    '{"_id": "q1", "text": "first?", "answers": ["one"]}\n'
+    '{"_id": "q2", "text": "second?", "metadata": {"answerable": false, "documents": ["d1"]}}\n'
+)
+QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n"
+
+
+def write(folder: Path, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS) -> Path:
+    (folder / "corpus.jsonl").write_text(corpus)
+    (folder / "queries.jsonl").write_text(queries)
+    (folder / "qrels.tsv").write_text(qrels)
+    return folder
+
+
+def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
+    dataset = load(write(tmp_path))
+    assert dataset.questions == (
+        Question(id="q1", text="first?", answers=("one",)),
+        Question(id="q2", text="second?", answerable=False, documents=("d1",)),
+    )
+    assert dataset.qrels == {"q1": {"d1": 2}}  # a grade of 0 is not relevant
+    assert [question.id for question in dataset.judged] == ["q1"]
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    write(tmp_path)
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        plain = tmp_path / name
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    assert load(tmp_path).corpus.name == "corpus.jsonl.gz"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"corpus": ""}, "corpus is empty"),
+        ({"corpus": CORPUS + CORPUS}, "corpus.jsonl:3: the id 'd1' comes twice"),
+        ({"corpus": "{\n"}, "corpus.jsonl:1: not JSON"),
+        ({"queries": '{"text": "no id"}'}, "queries.jsonl:1: expected an object"),
+        ({"queries": '{"_id": "q1", "text": " "}'}, "question 'q1' has no text"),
+        ({"qrels": "q9\td1\t1"}, "qrels.tsv:1: unknown question 'q9'"),
+        ({"qrels": "q1\td9\t1"}, "qrels.tsv:1: unknown document 'd9'"),
+        ({"qrels": "q1 d1 1"}, "qrels.tsv:1: expected query-id, corpus-id, score"),
+    ],
+)
+def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(write(tmp_path, **files))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_parts_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no corpus.jsonl"):
+        load(tmp_path)
+    with pytest.raises(UsageError, match="not a data set folder"):
+        load(tmp_path / "nowhere")
