@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fathom.usage import Budget, Usage
+
 Scalar = str | int | float | bool
 BlockKind = Literal["heading", "paragraph", "list_item", "table_row", "code", "footnote"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
@@ -175,3 +177,66 @@ class Conflict:
 
     answer: str
     citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A part of a hit's chunk and how well it supports an answer.
+
+    Attributes:
+        span: Where the part stands in the chunk's text.
+        support: In [0, 1].
+    """
+
+    hit: Hit
+    span: Span
+    support: float
+
+    @property
+    def quote(self) -> str:
+        """The part, verbatim."""
+        return self.span.cut(self.hit.chunk.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a reader makes of its evidence, before anything is verified.
+
+    Attributes:
+        evidence: Best first; empty when nothing supports an answer.
+        short_answer: The answer in a few words, where the reader can tell; else empty.
+        confidence: Probability that the evidence holds the answer, in [0, 1].
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    short_answer: str = ""
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the user gets; `dataclasses.asdict` gives the shape of `ask --json`.
+
+    Attributes:
+        status: `failed` only when something broke; not to know is `abstained`.
+        answer: Text with the markers of its citations, `[1]`; empty unless answered.
+        short_answer: A few words, where they can be told.
+        confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
+        phase: The step of the strategy that answered.
+        stop_reason: Why it stopped: `answered`, or the reason of the abstention.
+        trace_id: Under which the run can be replayed; `None` when it was not recorded.
+    """
+
+    question: str
+    status: AnswerStatus
+    answer: str = ""
+    short_answer: str = ""
+    confidence: float | None = None
+    citations: tuple[Citation, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    strategy: str
+    phase: str
+    stop_reason: str
+    usage: Usage
+    budget: Budget
+    trace_id: str | None = None

@@ -29,3 +29,19 @@ class Usage:
             seconds=self.seconds + other.seconds,
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What may be spent; `None` is without limit.
+
+    Attributes:
+        tokens: Prompt and completion tokens together.
+        calls: Calls of language models.
+        seconds: Wall time.
+    """
+
+    tokens: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
