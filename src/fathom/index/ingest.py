@@ -1,0 +1,288 @@
+"""Files go into the index: read in the cage, cut, embedded, stored in batches."""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.documents.base import Outcome, Parsed, Refused
+from fathom.documents.chunk import Chunker
+from fathom.documents.discover import discover
+from fathom.documents.guard import Cage
+from fathom.documents.language import detect
+from fathom.documents.parse import Failure, read
+from fathom.index.base import Entry, Source, Writer
+from fathom.models.base import Embedder
+from fathom.types import Document
+
+BATCH_DOCUMENTS = 512
+BATCH_CHARS = 400_000
+BATCH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file; `reason` is one line, empty when there is nothing to say."""
+
+    path: str
+    outcome: str
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What an ingestion did; the counts are of documents, `failed` also of files without one.
+
+    Attributes:
+        files: One entry a file (of a corpus also one a record that failed), in order.
+    """
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+    files: list[FileReport] = field(default_factory=list)
+
+    @property
+    def documents(self) -> int:
+        """Documents that are in the index now, of those looked at."""
+        return self.new + self.changed + self.unchanged
+
+
+Progress = Callable[[Report, int], None]
+"""Told the counts so far and how many files there are in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A document on its way into the index, and what was known of its place before."""
+
+    document: Document
+    source: Source
+    known: Source | None
+    is_record: bool
+
+
+class Ingester:
+    """Brings an index in line with files; running it again continues or does nothing.
+
+    A batch is stored in one step when it has enough chunks or is some seconds old; what has
+    been reported has been stored.
+    """
+
+    def __init__(
+        self,
+        *,
+        writer: Writer,
+        embedder: Embedder,
+        chunker: Chunker,
+        cage: Cage,
+        on_progress: Progress = lambda _report, _files: None,
+    ) -> None:
+        self._writer = writer
+        self._embedder = embedder
+        self._chunker = chunker
+        self._cage = cage
+        self._on_progress = on_progress
+        self._report = Report()
+        self._files = 0
+        self._pending: list[_Pending] = []
+        self._pending_ids: dict[str, str] = {}
+        self._pending_chars = 0
+        self._since = time.monotonic()
+
+    def run(self, paths: Iterable[Path], *, prune: bool = False) -> Report:
+        """Ingest files and folders.
+
+        Args:
+            paths: Files and folders; a BEIR folder or corpus file gives a document a line.
+            prune: Also remove documents below `paths` whose file is gone.
+        """
+        started = time.monotonic()
+        roots = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps symlinks
+        seen: set[str] = set()
+        files = list(discover(roots))
+        self._files = len(files)
+        for file in files:
+            seen.add(display(file))
+            self._file(file)
+        self._flush()
+        if prune:
+            self._prune(roots, seen)
+        self._writer.optimize()
+        self._report.seconds = time.monotonic() - started
+        self._on_progress(self._report, self._files)
+        return self._report
+
+    def _file(self, file: Path) -> None:
+        place = display(file)
+        try:
+            digest = _digest(file)
+        except OSError as error:
+            self._refuse(place, "", "failed", f"cannot be read: {error.strerror}")
+            return
+        known = self._writer.source(place)
+        if known is not None and known.digest == digest and self._still_true(known):
+            return
+        try:
+            self._read(file, place, digest, known)
+        except Refused as refusal:
+            self._refuse(place, digest, refusal.outcome, refusal.reason)
+
+    def _still_true(self, known: Source) -> bool:
+        """Report a place whose content has not changed; False if it must be read all the same."""
+        if known.outcome == "failed":
+            return False  # a limit or a crash may have been bad luck
+        if known.outcome != "ok":
+            self._report.failed += 1
+            self._done(known.path, known.outcome, known.reason)
+            return True
+        if known.document_id is None:  # a corpus file: its records are places of their own
+            outcomes = [source.outcome for source in self._writer.sources(f"{known.path}#")]
+            self._report.unchanged += outcomes.count("ok")
+            self._report.failed += len(outcomes) - outcomes.count("ok")
+        else:
+            self._report.unchanged += 1
+        self._done(known.path, "ok", "unchanged")
+        return True
+
+    def _read(self, file: Path, place: str, digest: str, known: Source | None) -> None:
+        records = 0
+        for part in read(file, self._cage):
+            if isinstance(part, Failure):
+                self._refuse(f"{place}#{part.record}", digest, "failed", part.reason)
+            elif part.record is None:
+                document = _document(part, digest[:16], place)
+                source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
+                self._add(_Pending(document, source, known, is_record=False))
+                return
+            else:
+                self._record(part, f"{place}#{part.record}")
+            records += 1
+        # Written last: an interrupted corpus file is read again, and finds its records there.
+        self._flush()
+        self._writer.put([], [Source(path=place, digest=digest, outcome="ok")])
+        self._done(place, "ok", f"{records} records")
+
+    def _record(self, parsed: Parsed, place: str) -> None:
+        content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
+        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        known = self._writer.source(place)
+        if known is not None and known.digest == digest and known.outcome == "ok":
+            self._report.unchanged += 1
+            return
+        document = _document(parsed, str(parsed.record), place)
+        owner = self._owner(document.id)
+        if not document.text.strip():
+            self._refuse(place, digest, "empty", "has no text")
+        elif owner is not None and owner != place:
+            reason = f"the id {document.id!r} belongs to {owner} already; use another --index"
+            self._refuse(place, digest, "failed", reason)
+        else:
+            source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
+            self._add(_Pending(document, source, known, is_record=True))
+
+    def _owner(self, document_id: str) -> str | None:
+        if document_id in self._pending_ids:
+            return self._pending_ids[document_id]
+        stored = self._writer.document(document_id)
+        return stored.path if stored else None
+
+    def _add(self, pending: _Pending) -> None:
+        if not self._pending:
+            self._since = time.monotonic()
+        self._pending.append(pending)
+        self._pending_ids.setdefault(pending.document.id, pending.source.path)
+        self._pending_chars += len(pending.document.text)
+        full = self._pending_chars > BATCH_CHARS or len(self._pending) >= BATCH_DOCUMENTS
+        if full or time.monotonic() - self._since > BATCH_SECONDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        entries = list(self._entries())
+        self._writer.put(entries, [pending.source for pending in self._pending])
+        self._report.chunks += sum(len(entry.chunks) for entry in entries)
+        for pending in self._pending:
+            if pending.known is not None and pending.known.outcome == "ok":
+                self._report.changed += 1
+            else:
+                self._report.new += 1
+            if not pending.is_record:
+                owner = self._pending_ids[pending.document.id]
+                twin = f"same content as {owner}" if owner != pending.source.path else ""
+                self._report.files.append(FileReport(pending.source.path, "ok", twin))
+        self._pending.clear()
+        self._pending_ids.clear()
+        self._pending_chars = 0
+        self._on_progress(self._report, self._files)
+
+    def _entries(self) -> Iterator[Entry]:
+        """Cut and embed the pending documents that are not stored yet, equal ones once."""
+        fresh: dict[str, _Pending] = {}
+        for pending in self._pending:
+            stored = None if pending.is_record else self._writer.document(pending.document.id)
+            if stored is None:
+                fresh.setdefault(pending.document.id, pending)
+            else:
+                self._pending_ids[pending.document.id] = stored.path
+        split = [self._chunker.split(pending.document) for pending in fresh.values()]
+        vectors = self._embedder.embed([chunk.context for chunks in split for chunk in chunks])
+        start = 0
+        for pending, chunks in zip(fresh.values(), split, strict=True):
+            end = start + len(chunks)
+            yield Entry(
+                document=pending.document,
+                chunks=chunks,
+                vectors=vectors[start:end],
+                digest=pending.source.digest,
+            )
+            start = end
+
+    def _refuse(self, place: str, digest: str, outcome: Outcome, reason: str) -> None:
+        source = Source(path=place, digest=digest, outcome=outcome, reason=reason)
+        self._writer.put([], [source])
+        self._report.failed += 1
+        self._done(place, outcome, reason)
+
+    def _done(self, path: str, outcome: str, reason: str) -> None:
+        self._report.files.append(FileReport(path, outcome, reason))
+        self._on_progress(self._report, self._files)
+
+    def _prune(self, roots: list[Path], seen: set[str]) -> None:
+        gone = [
+            source.path
+            for root in roots
+            for source in self._writer.sources(display(root))
+            if source.path.split("#")[0] not in seen and source.path not in seen
+        ]
+        self._report.removed += self._writer.forget(gone)
+
+
+def display(path: Path) -> str:
+    """The path as text that can be stored and shown, also where its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _document(parsed: Parsed, document_id: str, place: str) -> Document:
+    return Document(
+        id=document_id,
+        text=parsed.text,
+        path=place,
+        title=parsed.title or Path(place).stem if parsed.record is None else parsed.title,
+        language=detect(parsed.text),
+        metadata=parsed.metadata,
+        blocks=parsed.blocks,
+    )

@@ -1,0 +1,207 @@
+"""The command line: argument parsing and printing only."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from fathom import __version__
+from fathom.errors import FathomError, UsageError
+from fathom.serving import manage
+from fathom.serving.options import (
+    FilterOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    SetOption,
+    build_engine,
+)
+
+app = typer.Typer(
+    name="fathom",
+    help='Ask your own documents: cited answers, or an honest "I don\'t know".',
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(manage.docs, name="docs")
+app.add_typer(manage.config, name="config")
+app.command()(manage.status)
+app.command()(manage.doctor)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(standalone_mode=False)
+    except FathomError as error:
+        _fail(str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted; run the same command again to go on", 130)
+    except typer_errors() as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def typer_errors() -> type[Any]:
+    """The errors of bad arguments, which know how to show themselves."""
+    import click
+
+    return click.ClickException
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"fathom: {' '.join(message.split())}\n")
+    sys.exit(code)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """See the help of each command."""
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files, folders, BEIR folders.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    prune: Annotated[bool, typer.Option(help="Also remove documents whose file is gone.")] = False,
+    rebuild: Annotated[bool, typer.Option(help="Start from an empty index.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the status of each file here, as JSON.")
+    ] = None,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> int:
+    """Bring the index in line with files; run it again to continue or to update."""
+    from dataclasses import asdict
+
+    from fathom.serving.output import ingest_text, show, show_json
+    from fathom.serving.progress import ingest_progress
+
+    with (
+        build_engine(index, assignments, offline=offline) as engine,
+        ingest_progress() as on_progress,
+    ):
+        done = engine.ingest(paths, prune=prune, rebuild=rebuild, on_progress=on_progress)
+    if report is not None:
+        report.write_text(json.dumps(asdict(done), ensure_ascii=False, indent=1) + "\n")
+    if as_json:
+        show_json(done)
+    else:
+        show(ingest_text(done))
+    return 6 if done.failed else 0
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; - reads it from stdin.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    filters: FilterOption = None,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> int:
+    """Answer a question with citations, or say that the documents hold no answer."""
+    from fathom.serving.filters import parse_filters
+    from fathom.serving.output import answer_text, show, show_json
+
+    with build_engine(index, assignments, offline=offline) as engine:
+        answer = engine.ask(_text(question), filters=parse_filters(filters or []))
+    if as_json:
+        show_json(answer)
+    else:
+        show(answer_text(answer))
+    return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
+    k: Annotated[int | None, typer.Option("-k", "--k", help="How many hits.")] = None,
+    retriever: Annotated[
+        str | None, typer.Option(help="vector, keyword or hybrid (default).")
+    ] = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    filters: FilterOption = None,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Show the best hits for a query."""
+    from fathom.serving.filters import parse_filters
+    from fathom.serving.output import hits_json, hits_text, show, show_json
+
+    text = _text(query)
+    with build_engine(index, assignments, offline=offline) as engine:
+        hits = engine.search(text, k=k, retriever=retriever, filters=parse_filters(filters or []))
+    if as_json:
+        show_json(hits_json(text, hits))
+    else:
+        show(hits_text(hits))
+
+
+@app.command("eval")
+def evaluate(
+    datasets: Annotated[list[Path], typer.Argument(help="Folders in the BEIR layout.")],
+    retriever: Annotated[
+        str, typer.Option(help="Systems to compare: vector, keyword, hybrid, by commas.")
+    ] = "hybrid",
+    queries: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Measure retrieval on data sets with judgements; each gets an index of its own."""
+    from dataclasses import asdict
+
+    from fathom.evaluation.datasets import load
+    from fathom.evaluation.runner import evaluate_retriever
+    from fathom.serving.output import rows_text, show, show_json
+    from fathom.serving.progress import ingest_progress
+
+    systems = [name.strip() for name in retriever.split(",") if name.strip()]
+    rows = []
+    for folder in datasets:
+        dataset = load(folder)
+        with build_engine(index, assignments, offline=offline) as base:
+            place = base.directory / "eval" / dataset.name
+        with build_engine(place, assignments, offline=offline) as engine:
+            with ingest_progress() as on_progress:
+                engine.ingest([dataset.corpus], on_progress=on_progress)
+            for system in systems:
+                ranker = engine.retriever(system)
+                rows.append(evaluate_retriever(dataset, ranker, queries=queries))
+    if as_json:
+        show_json({"rows": [asdict(row) for row in rows]})
+    else:
+        show(rows_text(rows))
+
+
+def _text(argument: str) -> str:
+    if argument != "-":
+        return argument
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None
+
+
+if __name__ == "__main__":
+    main()

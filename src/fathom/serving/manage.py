@@ -1,0 +1,113 @@
+"""The commands that look after an index: docs, config, status, doctor."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
+
+docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
+config = typer.Typer(help="Settings and where they come from.", no_args_is_help=True)
+
+
+@docs.command("list")
+def docs_list(
+    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+) -> None:
+    """All documents with id, language, chunks, path and title."""
+    from dataclasses import asdict
+
+    from fathom.serving.output import documents_text, show, show_json
+
+    with build_engine(index, assignments) as engine:
+        documents = list(engine.documents())
+    if as_json:
+        show_json({"documents": [asdict(document) for document in documents]})
+    else:
+        show(documents_text(documents))
+
+
+@docs.command("show")
+def docs_show(
+    document: Annotated[str, typer.Argument(help="Id or path.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> None:
+    """The text of a document as it was read."""
+    from fathom.serving.output import document_json, show, show_json
+
+    with build_engine(index, assignments) as engine:
+        found = engine.document(document)
+    if as_json:
+        show_json(document_json(found))
+    else:
+        show(found.text)
+
+
+@docs.command("rm")
+def docs_rm(
+    documents: Annotated[list[str], typer.Argument(help="Ids or paths.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> None:
+    """Remove documents with all their chunks; the files themselves stay."""
+    from fathom.serving.output import show, show_json
+
+    with build_engine(index, assignments) as engine:
+        removed = engine.remove(documents)
+    if as_json:
+        show_json({"removed": removed})
+    else:
+        show(f"{removed} removed")
+
+
+def status(
+    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+) -> None:
+    """Counts, sizes and identity of the index."""
+    from fathom.serving.output import show, show_json, status_text
+
+    with build_engine(index, assignments) as engine:
+        state = engine.status()
+    if as_json:
+        show_json(state)
+    else:
+        show(status_text(state))
+
+
+@config.command("show")
+def config_show(
+    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+) -> None:
+    """Every setting with its value and where it came from."""
+    from fathom.config import Layers
+    from fathom.serving.output import settings_text, show, show_json
+
+    flags = {"index.directory": str(index) if index else None}
+    values = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or []).values()
+    if as_json:
+        show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})
+    else:
+        show(settings_text(values))
+
+
+def doctor(
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    fix: Annotated[bool, typer.Option(help="Rebuild what can be rebuilt.")] = False,
+    assignments: SetOption = None,
+) -> int:
+    """Check the installation, the model and the index."""
+    from fathom.serving.doctor import diagnose
+    from fathom.serving.output import findings_text, show, show_json
+
+    with build_engine(index, assignments) as engine:
+        findings = diagnose(engine, fix=fix)
+    if as_json:
+        show_json({"findings": findings})
+    else:
+        show(findings_text(findings))
+    return 0 if all(finding.ok for finding in findings) else 5

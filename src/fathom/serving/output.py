@@ -1,0 +1,169 @@
+"""What the command line prints: one JSON object, or plain text for people."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from fathom.config import Value
+from fathom.evaluation.runner import Row
+from fathom.index.base import Status, Summary
+from fathom.index.ingest import Report
+from fathom.serving.doctor import Finding
+from fathom.types import Answer, Document, Hit
+
+REASONS = {
+    "no_evidence": "the documents hold nothing that answers this",
+    "low_confidence": "the best evidence is not sure enough",
+    "missing_anchor": "the documents do not mention what the question is about",
+    "conflict": "the documents contradict each other",
+    "budget": "the budget was spent before there was a supported answer",
+}
+
+
+def plain(text: str) -> str:
+    """The text without control characters, which a document could use to fool a terminal."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def show(text: str) -> None:
+    """Print text that may come from a document."""
+    sys.stdout.write(plain(text) + "\n")
+
+
+def show_json(value: object) -> None:
+    """Print one JSON object."""
+    made = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    sys.stdout.write(json.dumps(made, ensure_ascii=False, default=str) + "\n")
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer with its citations, or why there is none."""
+    lines = []
+    if answer.status == "answered":
+        lines += [answer.answer, ""]
+    else:
+        lines += [f"I don't know: {REASONS.get(answer.stop_reason, answer.stop_reason)}.", ""]
+        if answer.citations:
+            lines.append("Nearest, but not enough:")
+    for citation in answer.citations:
+        page = f", page {citation.page}" if citation.page else ""
+        quote = " ".join(citation.quote.split())
+        lines.append(f'  [{citation.n}] {citation.title}{page}: "{quote}"')
+    if answer.confidence is not None:
+        lines.append(f"  confidence {answer.confidence:.2f}, {answer.usage.seconds:.2f} s")
+    return "\n".join(lines)
+
+
+def hits_json(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
+    """The shape of `search --json`."""
+    return {
+        "query": query,
+        "hits": [
+            {
+                "rank": hit.rank,
+                "score": hit.score,
+                "document": hit.chunk.document_id,
+                "chunk": hit.chunk.id,
+                "title": hit.chunk.title,
+                "page": hit.chunk.page,
+                "start": hit.chunk.span.start,
+                "end": hit.chunk.span.end,
+                "text": hit.chunk.text,
+            }
+            for hit in hits
+        ],
+    }
+
+
+def hits_text(hits: Sequence[Hit]) -> str:
+    """Hits for people: a line of place and a few lines of text each."""
+    if not hits:
+        return "nothing found"
+    parts = []
+    for hit in hits:
+        chunk = hit.chunk
+        path = " > ".join(dict.fromkeys((chunk.title, *chunk.headings)))
+        page = f", page {chunk.page}" if chunk.page else ""
+        text = " ".join(chunk.text.split())
+        short = text if len(text) <= 300 else f"{text[:297]}..."
+        parts.append(f"{hit.rank:>3}. {path}{page}  ({hit.score:.4f}, {chunk.id})\n     {short}")
+    return "\n".join(parts)
+
+
+def documents_text(documents: Iterable[Summary]) -> str:
+    """One line a document."""
+    lines = [
+        f"{each.id}  {each.language:<3}  {each.chunks:>4} chunks  {each.path}  {each.title}"
+        for each in documents
+    ]
+    return "\n".join(lines) or "no documents"
+
+
+def status_text(status: Status) -> str:
+    """The state of an index in a few lines."""
+    size = sum(status.bytes_on_disk.values()) / 1e6
+    lines = [
+        f"{status.documents} documents, {status.chunks} chunks, {status.failed} places failed",
+        f"revision {status.revision}, {size:.1f} MB on disk",
+    ]
+    return "\n".join(lines + [f"  {key} = {value}" for key, value in status.identity.items()])
+
+
+def document_json(document: Document) -> dict[str, Any]:
+    """A document with its text, without its structure."""
+    return {
+        "id": document.id,
+        "path": document.path,
+        "title": document.title,
+        "language": document.language,
+        "metadata": dict(document.metadata),
+        "text": document.text,
+    }
+
+
+def ingest_text(report: Report) -> str:
+    """What an ingestion did, and a line for each file that gave no document."""
+    lines = [
+        f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {report.failed} failed; "
+        f"{report.chunks} chunks in {report.seconds:.1f} s"
+    ]
+    bad = [file for file in report.files if file.outcome != "ok"]
+    lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
+    return "\n".join(lines)
+
+
+def settings_text(values: Sequence[Value]) -> str:
+    """One setting a line, as in TOML, with its origin."""
+    return "\n".join(
+        f"{value.key} = {json.dumps(value.value)}  # {value.origin}" for value in values
+    )
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """One finding a line."""
+    return "\n".join(
+        f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings
+    )
+
+
+def rows_text(rows: Sequence[Row]) -> str:
+    """A Markdown table with the interval of the first measure."""
+    if not rows:
+        return "nothing was measured"
+    names = list(rows[0].measures)
+    head = ["data set", "system", "queries", *names, "p50 ms", "p95 ms"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        low, high = row.intervals[names[0]]
+        values = [f"{row.measures[name]:.3f}" for name in names]
+        values[0] += f" [{low:.3f}, {high:.3f}]"
+        times = [f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")]
+        cells = [row.dataset, row.system, str(row.queries), *values, *times]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
