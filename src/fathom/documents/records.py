@@ -1,0 +1,130 @@
+"""JSON and JSON lines as readable rows: "key: value", with the nesting as headings."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.decode import decode
+
+_LOOKED_AT = 3
+_DEEPEST = 60
+_LONG = 80
+_TITLES = ("title", "name", "judul", "nama", "heading", "subject", "id")
+
+
+def parse(data: bytes) -> Parsed:
+    """A JSON document, or one JSON value per line.
+
+    Raises:
+        Refused: `failed` when it is neither.
+    """
+    text = decode(data)
+    builder = Builder()
+    try:
+        _add(builder, json.loads(text), 1)
+    except json.JSONDecodeError as error:
+        lines = list(_lines(text, error))
+        for number, value in enumerate(lines, 1):
+            _add_element(builder, value, number, 1)
+    except RecursionError:
+        raise Refused("failed", "JSON is nested too deeply") from None
+    return builder.build()
+
+
+def recognise(text: str) -> bool:
+    """Whether `text` is JSON, or its first lines each are."""
+    lines = [line for line in text[:1_000_000].splitlines()[: _LOOKED_AT + 1] if line.strip()]
+    if len(lines) > 1 and all(_loads(line) for line in lines[:_LOOKED_AT]):
+        return True
+    return _loads(text)
+
+
+def _loads(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError):
+            raise Refused(
+                "failed", f"neither JSON ({error}) nor JSON lines (line {number})"
+            ) from None
+
+
+def _add(builder: Builder, value: object, level: int) -> None:
+    if level > _DEEPEST:
+        raise Refused("failed", f"JSON is nested more than {_DEEPEST} deep")
+    if isinstance(value, dict):
+        _add_object(builder, value, level)
+    elif isinstance(value, list):
+        if all(not isinstance(item, dict | list) for item in value):
+            builder.paragraph(", ".join(filter(None, map(_word, value))))
+        else:
+            for number, item in enumerate(value, 1):
+                _add_element(builder, item, number, level)
+    else:
+        builder.paragraph(_word(value))
+
+
+def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
+    """Plain values first, as rows, so that none of them falls under a nested heading."""
+    nested: list[tuple[str, Any]] = []
+    for key, item in value.items():
+        if isinstance(item, dict | list) and not _is_short_list(item):
+            nested.append((key, item))
+        elif isinstance(item, str) and ("\n" in item.strip() or len(item) > 10 * _LONG):
+            builder.paragraph(f"{key}: {item}")
+        else:
+            word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
+            if word.strip():
+                builder.row([f"{key}: {word}"])
+    for key, item in nested:
+        builder.heading(key, level)
+        _add(builder, item, level + 1)
+
+
+def _add_element(builder: Builder, value: object, number: int, level: int) -> None:
+    if isinstance(value, dict):
+        if all(
+            not isinstance(item, dict | list) or _is_short_list(item) for item in value.values()
+        ):
+            _add_record(builder, value)
+            return
+        builder.heading(_title(value) or str(number), level)
+        _add(builder, value, level + 1)
+    else:
+        _add(builder, value, level)
+
+
+def _add_record(builder: Builder, value: dict[str, Any]) -> None:
+    cells = []
+    for key, item in value.items():
+        word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
+        if word.strip():
+            cells.append(f"{key}: {word}")
+    builder.row(cells)
+
+
+def _title(value: dict[str, Any]) -> str:
+    found = (str(value[key]) for key in _TITLES if isinstance(value.get(key), str | int))
+    return next((title for title in found if 0 < len(title) <= _LONG), "")
+
+
+def _is_short_list(value: object) -> bool:
+    return isinstance(value, list) and all(not isinstance(item, dict | list) for item in value)
+
+
+def _word(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,77 @@
+"""Tables as text: each row says its headers, so that it can be understood alone."""
+
+import csv
+import io
+
+from fathom.documents.base import Builder, Parsed
+from fathom.documents.decode import decode
+
+_DELIMITERS = ",;\t|"
+_SAMPLE_ROWS = 50
+_FIELD_BYTES = 10_000_000
+
+
+def parse(data: bytes) -> Parsed:
+    """CSV, TSV and their kin; the first row names the columns if it holds no numbers.
+
+    Raises:
+        Refused: For binary data, unknown encodings and tables without text.
+    """
+    csv.field_size_limit(_FIELD_BYTES)
+    builder = Builder()
+    headers: list[str] | None = None
+    for cells in _rows(decode(data)):
+        if headers is None:
+            headers = [cell.strip() for cell in cells]
+            builder.row(cells)
+            if not _names_columns(headers):
+                headers = []
+        else:
+            builder.row(labelled(cells, headers))
+    return builder.build()
+
+
+def labelled(cells: list[str], headers: list[str]) -> list[str]:
+    """Each filled cell with its header before it; surplus cells stay bare."""
+    names = headers + [""] * (len(cells) - len(headers))
+    return [
+        f"{name}: {cell.strip()}" if name else cell
+        for name, cell in zip(names, cells, strict=False)
+        if cell.strip()
+    ]
+
+
+def recognise(text: str) -> bool:
+    """Whether the first rows agree on a delimiter and on at least three columns."""
+    lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_ROWS] if line.strip()]
+    if len(lines) < 3:
+        return False
+    counts = [{line.count(mark) for line in lines} for mark in _DELIMITERS]
+    return any(len(found) == 1 and min(found) >= 2 for found in counts)
+
+
+def _rows(text: str) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=False)
+    return [row for row in reader if any(cell.strip() for cell in row)]
+
+
+def _delimiter(text: str) -> str:
+    """The mark that splits the first rows most evenly into the most columns."""
+    sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
+    best, best_score = ",", 0.0
+    for mark in _DELIMITERS:
+        widths = [len(row) for row in csv.reader(sample, delimiter=mark) if row]
+        if not widths:
+            continue
+        usual = max(set(widths), key=widths.count)
+        score = (usual - 1) * widths.count(usual) / len(widths)
+        if score > best_score:
+            best, best_score = mark, score
+    return best
+
+
+def _names_columns(cells: list[str]) -> bool:
+    def number(cell: str) -> bool:
+        return cell.replace(".", "").replace(",", "").replace("-", "").isdigit()
+
+    return len(cells) > 1 and not any(number(cell) for cell in cells if cell)
