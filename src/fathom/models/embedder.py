@@ -1,0 +1,52 @@
+"""Which embedder a name means: the shipped one, or another sentence-transformers model."""
+
+from importlib import resources
+from pathlib import Path
+
+from fathom.errors import ModelError
+from fathom.models.base import Embedder
+from fathom.models.hub import load_hub_embedder
+from fathom.models.onnx_embedder import OnnxEmbedder
+from fathom.models.runtime import load_runtime, sha256_of
+from fathom.models.tokens import WordPiece
+
+SHIPPED = "all-MiniLM-L6-v2"
+SHIPPED_SHA256 = "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948"
+_LIMIT = 256  # tokens, marks included: what the shipped model was trained with
+
+
+def load_embedder(
+    name: str = SHIPPED, *, runtime: str = "onnxruntime", threads: int = 0, offline: bool = False
+) -> Embedder:
+    """The embedder called `name`.
+
+    Args:
+        name: `all-MiniLM-L6-v2` is shipped; any other is a folder or a sentence-transformers
+            model of the hub that holds `onnx/model.onnx` (extra `hub`).
+        runtime: `onnxruntime`, or `openvino` (extra `openvino`).
+        threads: Threads it may use; 0 means as many as this process has cores.
+        offline: Open no socket; a model of the hub must have been downloaded before.
+
+    Raises:
+        ModelError: If it cannot be had or cannot be loaded.
+        SettingsError: If there is no such runtime.
+    """
+    if name != SHIPPED:
+        return load_hub_embedder(name, runtime=runtime, threads=threads, offline=offline)
+    return load_shipped(Path(str(resources.files("fathom.models") / "resources")), runtime, threads)
+
+
+def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
+    """The shipped embedder from its `folder`.
+
+    Raises:
+        ModelError: If a file is missing or is not the one that was shipped.
+        SettingsError: If there is no such runtime.
+    """
+    model = folder / f"{SHIPPED}.onnx"
+    digest = sha256_of(model)
+    if digest != SHIPPED_SHA256:
+        raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
+    loaded = load_runtime(model, runtime=runtime, threads=threads)
+    tokens = WordPiece.read(folder / "vocab.txt")
+    return OnnxEmbedder(loaded, tokens, {"model": SHIPPED, "sha256": digest}, limit=_LIMIT)

@@ -1,0 +1,142 @@
+"""Any other sentence-transformers model that comes with an ONNX file, from a folder or the hub."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from fathom.errors import ModelError
+from fathom.models.onnx_embedder import OnnxEmbedder
+from fathom.models.runtime import Ids, Output, Runtime, load_runtime, sha256_of
+
+Pooling = Literal["mean", "cls"]
+_MODEL = "onnx/model.onnx"
+_FILES = [_MODEL, "tokenizer.json", "*.json", "1_Pooling/config.json"]
+_STAGES = {"Transformer", "Pooling", "Normalize"}
+_LIMIT = 512  # tokens, where the model's own files do not say
+_TINY = 1e-12
+
+
+def load_hub_embedder(
+    name: str, *, runtime: str = "onnxruntime", threads: int = 0, offline: bool = False
+) -> OnnxEmbedder:
+    """The embedder in the folder `name`, or the hub's model `name`.
+
+    The folder must hold `onnx/model.onnx` and `tokenizer.json`. Models that want a prefix before
+    queries or that end in a dense layer are not supported.
+
+    Raises:
+        ModelError: If a file or the extra `hub` is missing, or nothing could be downloaded.
+    """
+    folder = Path(name) if Path(name).is_dir() else _download(name, offline=offline)
+    _check_stages(folder)
+    model = folder / _MODEL
+    digest = sha256_of(model)
+    limit = _limit(folder)
+    loaded = _Pooled(load_runtime(model, runtime=runtime, threads=threads), _pooling(folder))
+    tokens = _HubTokens(folder / "tokenizer.json", limit)
+    return OnnxEmbedder(loaded, tokens, {"model": name, "sha256": digest}, limit=limit)
+
+
+class _Pooled:
+    """Makes unit vectors of a model that gives one vector a token."""
+
+    def __init__(self, runtime: Runtime, pooling: Pooling) -> None:
+        self._runtime = runtime
+        self._pooling = pooling
+        self.name, self.precision, self.inputs = runtime.name, runtime.precision, runtime.inputs
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        output = self._runtime.run(inputs)
+        if output.ndim == 3:
+            output = output[:, 0] if self._pooling == "cls" else output.mean(axis=1)
+        lengths = np.linalg.norm(output, axis=1, keepdims=True)
+        unit: Output = (output / np.maximum(lengths, _TINY)).astype(np.float32)
+        return unit
+
+
+class _HubTokens:
+    """The model's own `tokenizer.json`, read by the `tokenizers` package."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise ModelError(_missing_extra(str(path))) from error
+        try:
+            cut, whole = Tokenizer.from_file(str(path)), Tokenizer.from_file(str(path))
+        except Exception as error:  # the package raises plain Exceptions
+            raise ModelError(f"tokenizer {str(path)!r} cannot be read: {error}") from error
+        for tokenizer in (cut, whole):
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+        cut.enable_truncation(limit)
+        self._cut: Any = cut
+        self._whole: Any = whole
+
+    def encode(self, text: str, limit: int) -> list[int]:  # noqa: ARG002 - fixed when loaded
+        ids: list[int] = self._cut.encode(text).ids
+        return ids
+
+    def count(self, text: str) -> int:
+        return len(self._whole.encode(text, add_special_tokens=False).ids)
+
+
+def _download(name: str, *, offline: bool) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise ModelError(_missing_extra(name)) from error
+    try:
+        return Path(snapshot_download(name, allow_patterns=_FILES, local_files_only=offline))
+    except Exception as error:  # the client raises its own, the network's and ValueErrors
+        why = "is not on this machine and offline is set" if offline else "cannot be downloaded"
+        raise ModelError(
+            f"embedder {name!r} {why}: name a folder that holds {_MODEL} and tokenizer.json, "
+            "or the shipped all-MiniLM-L6-v2"
+        ) from error
+
+
+def _missing_extra(name: str) -> str:
+    return f"{name!r} needs the extra 'hub': pip install 'fathom[hub]'"
+
+
+def _check_stages(folder: Path) -> None:
+    modules = _json(folder / "modules.json")
+    for module in modules if isinstance(modules, list) else ():
+        stage = str(module["type"]).rpartition(".")[2]
+        if stage not in _STAGES:
+            raise ModelError(f"{str(folder)!r} has a stage {stage!r}: name a model without it")
+
+
+def _pooling(folder: Path) -> Pooling:
+    config = _settings(folder / "1_Pooling" / "config.json")
+    chosen = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
+    if chosen <= {"pooling_mode_mean_tokens"}:
+        return "mean"
+    if chosen == {"pooling_mode_cls_token"}:
+        return "cls"
+    raise ModelError(f"{str(folder)!r} pools by {sorted(chosen)}: only mean or cls is supported")
+
+
+def _limit(folder: Path) -> int:
+    said = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
+    return said if isinstance(said, int) and said > 2 else _LIMIT
+
+
+def _settings(path: Path) -> dict[str, object]:
+    value = _json(path)
+    return value if isinstance(value, dict) else {}
+
+
+def _json(path: Path) -> object:
+    """What `path` holds; `None` where there is no such file."""
+    if not path.is_file():
+        return None
+    try:
+        value: object = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(f"{str(path)!r} is not JSON: {error}; download the model again") from error
+    return value

@@ -1,0 +1,82 @@
+"""Texts through an ONNX model to unit vectors, the same ones whatever the batch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import ModelError
+from fathom.models.base import Matrix
+from fathom.models.runtime import Runtime
+from fathom.models.tokens import Tokens
+
+_BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
+
+
+class OnnxEmbedder:
+    """Embeds with an ONNX model, on the processor.
+
+    Only texts of equal token count share a batch, so nothing is ever padded. With ONNX Runtime
+    and the shipped model a text has the same vector to the last bit alone, in any batch, in any
+    order and with any number of threads, on one machine; another processor or another version of
+    the runtime may differ in the last bits.
+    """
+
+    def __init__(
+        self, runtime: Runtime, tokens: Tokens, identity: Mapping[str, str], *, limit: int
+    ) -> None:
+        """`identity` holds `model` and `sha256`; texts are cut at `limit` tokens."""
+        self._runtime = runtime
+        self._tokens = tokens
+        self._limit = limit
+        self._identity = {**identity, "runtime": runtime.name, "precision": runtime.precision}
+        self._dimension: int = self.embed(["dimension"]).shape[1]
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """`model`, `sha256` of its file, `runtime`, `precision` (of the multiplications)."""
+        return self._identity
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text; see `Embedder.embed`."""
+        ids = [self._tokens.encode(text, self._limit) for text in texts]
+        if not ids:
+            return np.zeros((0, self._dimension), dtype=np.float32)
+        places = list(_batches([len(row) for row in ids]))
+        parts = [self._run([ids[place] for place in batch]) for batch in places]
+        vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)
+        for batch, part in zip(places, parts, strict=True):
+            vectors[batch] = part
+        return vectors
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without the model's own marks."""
+        return self._tokens.count(text)
+
+    def _run(self, ids: Sequence[Sequence[int]]) -> Matrix:
+        rows: NDArray[np.int64] = np.asarray(ids, dtype=np.int64)
+        every = {
+            "input_ids": rows,
+            "attention_mask": np.ones_like(rows),
+            "token_type_ids": np.zeros_like(rows),
+        }
+        vectors = self._runtime.run({name: every[name] for name in self._runtime.inputs})
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"model {self._identity['model']!r} gives numbers that are not finite")
+        return vectors
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of equal length, as many at a time as the token budget allows."""
+    by_length: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(place)
+    for length, places in sorted(by_length.items()):
+        size = max(1, _BATCH_TOKENS // length)
+        for start in range(0, len(places), size):
+            yield places[start : start + size]

@@ -1,0 +1,144 @@
+"""WordPiece as BERT's uncased models use it, in plain Python.
+
+Our own, because the `tokenizers` wheel brings the hub's client along (34 MB) for one vocabulary.
+Equal to `tokenizers` on every text, but for two things on purpose: a text that spells out a mark
+such as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not refused.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+_LONGEST_WORD = 100  # characters; a longer word is one unknown token, as in BERT
+_CACHED_WORDS = 1 << 16
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class Tokens(Protocol):
+    """Turns texts into the token ids of one model."""
+
+    def encode(self, text: str, limit: int) -> Sequence[int]:
+        """Ids of `text` between the model's marks, at most `limit` of them, marks included."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without the marks."""
+        ...
+
+
+class WordPiece:
+    """Greedy longest-match tokens over lower-cased text without accents (Devlin et al. 2019).
+
+    Linear in the length of the text. Remembers the words it has met, up to a fixed number, and
+    may be used from several threads.
+    """
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        """`vocabulary` in the order of the ids; it must hold `[UNK]`, `[CLS]` and `[SEP]`."""
+        self._ids = {token: number for number, token in enumerate(vocabulary)}
+        self._unknown = (self._ids["[UNK]"],)
+        self._start, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
+        self._longest = max(map(len, vocabulary))
+        self._plain = _Plain()
+        self._words: dict[str, tuple[int, ...]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> "WordPiece":
+        """From a `vocab.txt`, one token a line.
+
+        Raises:
+            OSError: If it cannot be read.
+        """
+        return cls(path.read_text(encoding="utf-8").splitlines())
+
+    def encode(self, text: str, limit: int) -> list[int]:
+        """Ids of `text` between `[CLS]` and `[SEP]`, at most `limit >= 2` of them in all."""
+        room = limit - 2
+        ids = [self._start]
+        for pieces in self._pieces(text):
+            ids += pieces
+            if len(ids) > room:
+                break
+        del ids[room + 1 :]
+        ids.append(self._end)
+        return ids
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without `[CLS]` and `[SEP]`."""
+        return sum(map(len, self._pieces(text)))
+
+    def _pieces(self, text: str) -> Iterator[tuple[int, ...]]:
+        known = self._words.get
+        for word in self._plain.words(text):
+            yield known(word) or self._learn(word)
+
+    def _learn(self, word: str) -> tuple[int, ...]:
+        if len(word) > _LONGEST_WORD:
+            return self._unknown
+        if len(self._words) >= _CACHED_WORDS:
+            self._words.clear()
+        pieces = self._words[word] = self._split(word)
+        return pieces
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = self._ids.get(prefix + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return self._unknown
+            pieces.append(piece)
+            start = end
+        return tuple(pieces)
+
+
+class _Plain(dict[int, str | None]):
+    """BERT's normalisation and splitting as a table for `str.translate`, filled as needed."""
+
+    def words(self, text: str) -> list[str]:
+        return text.translate(self).split()
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = plain = _plain(chr(code))
+        return plain
+
+
+def _plain(char: str) -> str:
+    if _is_control(char):
+        return ""
+    if char.isspace():
+        return " "
+    base = unicodedata.normalize("NFD", char)
+    kept = "".join(c.lower() for c in base if unicodedata.category(c) != "Mn")
+    spaced = "".join(f" {c} " if _is_punctuation(c) else c for c in kept)
+    return f" {spaced} " if _is_ideograph(ord(char)) else spaced
+
+
+def _is_control(char: str) -> bool:
+    if char in "\t\n\r":
+        return False
+    return char == "\ufffd" or unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co"}
+
+
+def _is_punctuation(char: str) -> bool:
+    if char.isascii():
+        return char.isprintable() and not char.isalnum() and char != " "
+    return unicodedata.category(char).startswith("P")
+
+
+def _is_ideograph(code: int) -> bool:
+    return any(first <= code <= last for first, last in _IDEOGRAPHS)

