@@ -1,0 +1,99 @@
+"""Turns the rows of sheets into text in which each row can be understood alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import groupby
+
+from fathom.documents.base import Builder
+
+_LOOK_AHEAD = 3
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell as printed.
+
+    Attributes:
+        text: Empty for an empty cell.
+        is_text: Whether it holds words rather than a number, a date or a truth value.
+        bold: Whether it is set in bold type.
+    """
+
+    text: str = ""
+    is_text: bool = True
+    bold: bool = False
+
+
+Row = Sequence[Cell]
+
+
+def add_rows(builder: Builder, rows: Sequence[Row]) -> None:
+    """Add the tables of a sheet; an empty row ends a table.
+
+    Where a table has a clear header, each row below it reads `header: value | header: value`.
+    """
+    for filled, group in groupby(rows, lambda row: any(cell.text for cell in row)):
+        if filled:
+            _add_table(builder, list(group))
+
+
+def plain(value: object) -> str:
+    """A cell's value as text: dates as ISO 8601, numbers with all their digits, no exponent."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        # 15 significant digits is what a sheet keeps; more shows the noise of binary fractions.
+        return format(Decimal(f"{value:.15g}"), "f")
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _add_table(builder: Builder, rows: list[Row]) -> None:
+    header: list[str] | None = None
+    for at, row in enumerate(rows):
+        if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
+            header = [cell.text for cell in row]
+            builder.row(_trimmed(row))
+        elif header is None or sum(bool(cell.text) for cell in row) < 2:
+            builder.row(_trimmed(row))
+        else:
+            builder.row(_labelled(header, row))
+
+
+def _is_header(row: Row, below: list[Row]) -> bool:
+    """Whether the row names the columns of the rows below it, with little doubt."""
+    names = [cell.text for cell in row if cell.text]
+    if not below or len(names) < 2 or len(set(names)) < len(names):
+        return False
+    if any(not cell.is_text or len(cell.text) > _LONGEST_NAME for cell in row if cell.text):
+        return False
+    if len(names) != len(_trimmed(row)):  # a gap: not every column is named
+        return False
+    values = [cell for other in below for cell in other if cell.text]
+    distinct = all(cell.bold for cell in row if cell.text) and not all(c.bold for c in values)
+    return distinct or any(not cell.is_text for cell in values) or _alike(len(names), below)
+
+
+def _alike(width: int, below: list[Row]) -> bool:
+    """Whether full rows of one width follow, wider than a list of names and values."""
+    filled = [sum(bool(cell.text) for cell in row) for row in below]
+    return width > 2 and len(below) > 1 and all(count == width for count in filled)
+
+
+def _trimmed(row: Row) -> list[str]:
+    """The row's texts from the first to the last that is not empty."""
+    texts = [cell.text for cell in row]
+    filled = [at for at, text in enumerate(texts) if text]
+    return texts[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _labelled(header: list[str], row: Row) -> list[str]:
+    names = header + [""] * (len(row) - len(header))
+    pairs = zip(names, row, strict=False)
+    return [f"{name}: {cell.text}" if name else cell.text for name, cell in pairs if cell.text]
