@@ -6,11 +6,12 @@ from fathom.documents.base import Builder, Parsed
 from fathom.documents.decode import decode
 
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
-_ITEM = re.compile(r"(?P<label>[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+(?P<text>\S.*)", re.DOTALL)
-_STARTS_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S)")
+ITEM = re.compile(r"(?P<label>[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+(?P<text>\S.*)", re.DOTALL)
+_STARTSITEM = re.compile(r"\n(?=[ \t]*(?:[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S)")
 _CHAPTER = re.compile(
-    r"(?:(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)\b|(?P<article>Pasal|Article|Section)\b)"
-    r"[ \t]+[\dIVXLCA-Z]{1,6}\b[ \t.:\u2013-]*(?P<title>[^\n]{0,80})",
+    r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b[ \t.:\u2013-]*"
+    r"(?P<title>[^\n]{0,80})"
+    r"|(?:Pasal|Article|Section)[ \t]+\d{1,4}[A-Z]?(?:[ \t]*[.:\u2013-][ \t]*[A-Z][^\n]{0,80})?"
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?[ \t]+[A-Z][^\n]{2,70}")
 _SENTENCE_END = (".", ",", ";", ":", "?", "!")
@@ -39,7 +40,7 @@ def heading_level(line: str) -> int | None:
     line = line.strip()
     chapter = _CHAPTER.fullmatch(line)
     if chapter:
-        title = chapter["title"]
+        title = chapter["title"] or ""
         if title.endswith(_SENTENCE_END) or title[:1].islower():
             return None
         return 1 if chapter["part"] else 2
@@ -56,8 +57,8 @@ def _add_paragraph(builder: Builder, paragraph: str) -> None:
     if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip())):
         builder.heading(first, level)
         paragraph = rest
-    for piece in _STARTS_ITEM.split(paragraph):
-        item = _ITEM.fullmatch(piece.strip())
+    for piece in _STARTSITEM.split(paragraph):
+        item = ITEM.fullmatch(piece.strip())
         if item:
             builder.item(item["text"], item["label"])
         else:

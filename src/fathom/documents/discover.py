@@ -1,0 +1,71 @@
+"""The files under the given paths, in a stable order."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fathom.errors import UsageError
+
+_CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+
+
+def discover(paths: Iterable[Path]) -> Iterator[Path]:
+    """The regular files at and under `paths`, each once, sorted within a folder.
+
+    Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
+    link is followed only if it leads to a file inside the folder that was named; linked folders
+    are never entered. Of a folder that holds a corpus file only that file is given.
+
+    Raises:
+        UsageError: If one of `paths` does not exist.
+    """
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        if not os.path.lexists(path):
+            raise UsageError(f"{path}: no such file or folder; check the path")
+        for file in _under(path):
+            found = file.stat()
+            identity = (found.st_dev, found.st_ino)
+            if identity not in seen:
+                seen.add(identity)
+                yield file
+
+
+def _under(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        if _is_regular(path):
+            yield path
+        return
+    root = path.resolve()
+    folders = [path]
+    while folders:
+        files, inner = _entries(folders.pop(), root)
+        yield from files
+        folders.extend(reversed(inner))
+
+
+def _entries(folder: Path, root: Path) -> tuple[list[Path], list[Path]]:
+    """The wanted files and the folders directly inside `folder`, both sorted."""
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted((e for e in scan if not e.name.startswith(".")), key=lambda e: e.name)
+    except OSError:
+        return [], []  # unreadable, or gone since it was listed
+    corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
+    if corpus:
+        return corpus[:1], []
+    inner = [folder / e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    files = (folder / e.name for e in entries if not e.is_dir(follow_symlinks=False))
+    return [file for file in files if _is_regular(file) and _inside(file, root)], inner
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False  # a dangling or circular link
+
+
+def _inside(file: Path, root: Path) -> bool:
+    return not file.is_symlink() or file.resolve().is_relative_to(root)

@@ -1,0 +1,102 @@
+"""The lines of a PDF page with their places, word breaks mended."""
+
+import ctypes
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pypdfium2.raw as native
+
+_BREAK = "\ufffe"  # what PDFium puts for a hyphen at a line's end, instead of the line break
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A printed line; coordinates in points, `baseline` grows upwards. All zero when unknown."""
+
+    text: str
+    left: float = 0.0
+    right: float = 0.0
+    baseline: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLines:
+    """A page's lines in reading order.
+
+    Attributes:
+        number: From 1.
+        titles: Bookmarks that point here, as (level from 1, title).
+    """
+
+    number: int
+    lines: tuple[Line, ...]
+    titles: tuple[tuple[int, str], ...] = ()
+
+
+def read_lines(text_page: Any) -> tuple[Line, ...]:  # noqa: ANN401 - pypdfium2 has no types
+    """The lines of a PDFium text page that hold more than white space."""
+    text = text_page.get_text_range()
+    lines = []
+    start = 0
+    for end in [*_LINE_ENDS.finditer(text), None]:
+        stop = end.start() if end else len(text)
+        shown = text[start:stop]
+        if shown.strip():
+            first = start + len(shown) - len(shown.lstrip())
+            last = start + len(shown.rstrip()) - 1
+            lines.append(_line(text_page, shown, first, last))
+        start = end.end() if end else stop
+    return tuple(lines)
+
+
+def plain_lines(text: str) -> tuple[Line, ...]:
+    """Lines without places; an empty line stays one, since it parts paragraphs."""
+    lines = tuple(Line(text=_mended(undoubled(line))) for line in _LINE_ENDS.split(text))
+    return lines if text.strip() else ()
+
+
+def undoubled(line: str) -> str:
+    """`line` with each character once, if every one of them is drawn twice (`HHii`)."""
+    words = line.split()
+    if sum(map(len, words)) < 8 or any(word[::2] != word[1::2] for word in words):
+        return line
+    return " ".join(word[::2] for word in words)
+
+
+def _line(text_page: Any, shown: str, first: int, last: int) -> Line:  # noqa: ANN401
+    left, baseline = _origin(text_page, first)
+    return Line(
+        text=_mended(undoubled(shown.strip())),
+        left=left,
+        right=max(_right_edge(text_page, last), left),
+        baseline=baseline,
+    )
+
+
+def _origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
+    x, y = ctypes.c_double(), ctypes.c_double()
+    index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
+    native.FPDFText_GetCharOrigin(text_page.raw, index, ctypes.byref(x), ctypes.byref(y))
+    return x.value, y.value
+
+
+def _right_edge(text_page: Any, at: int) -> float:  # noqa: ANN401
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
+    sides = (ctypes.byref(side) for side in (left, right, bottom, top))
+    native.FPDFText_GetCharBox(text_page.raw, index, *sides)
+    return right.value
+
+
+def _mended(line: str) -> str:
+    """Words broken at a line's end in one piece; doubled words (`anak-anak`) keep the hyphen."""
+
+    def join(found: re.Match[str]) -> str:
+        before, after = found["before"], found["after"]
+        keeps = before.lower() == after.lower() or not after[0].islower()
+        return f"{before}-{after}" if keeps else before + after
+
+    return _MENDED.sub(join, line).replace(_BREAK, "-").replace("\u00ad", "")

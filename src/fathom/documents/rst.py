@@ -1,0 +1,104 @@
+"""reStructuredText, with every directive that reads a file or passes raw text switched off."""
+
+from itertools import count
+
+from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.utils import SystemMessage
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.decode import decode
+
+_SILENT = 5
+_UNSEEN = (
+    nodes.comment,
+    nodes.system_message,
+    nodes.raw,
+    nodes.target,
+    nodes.substitution_definition,
+)
+
+
+def parse(data: bytes) -> Parsed:
+    """A reStructuredText file; unknown roles and directives keep their text.
+
+    Raises:
+        Refused: `failed` when it cannot be read at all.
+    """
+    settings = {
+        "file_insertion_enabled": False,
+        "raw_enabled": False,
+        "report_level": _SILENT,
+        "halt_level": _SILENT,
+        "warning_stream": "",
+        "_disable_config": True,
+        "doctitle_xform": False,
+        "smart_quotes": False,
+        "line_length_limit": 1_000_000,
+        "syntax_highlight": "none",
+    }
+    try:
+        tree = publish_doctree(decode(data), settings_overrides=settings)
+    except SystemMessage as error:
+        raise Refused("failed", f"damaged reStructuredText: {error}"[:200]) from error
+    builder = Builder()
+    _add_all(builder, tree, 0)
+    return builder.build()
+
+
+def _add_all(builder: Builder, node: nodes.Node, level: int) -> None:
+    for child in node.children:
+        _add(builder, child, level)
+
+
+def _add(builder: Builder, node: nodes.Node, level: int) -> None:
+    match node:
+        case nodes.section():
+            _add_all(builder, node, level + 1)
+        case nodes.bullet_list() | nodes.enumerated_list():
+            _add_list(builder, node, level)
+        case _ if isinstance(node, _UNSEEN):
+            return
+        case _ if not _add_leaf(builder, node, level):
+            _add_all(builder, node, level)
+
+
+def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
+    """Add a block without further blocks in it; whether `node` was one."""
+    match node:
+        case nodes.title() | nodes.rubric():
+            builder.heading(node.astext(), max(level, 1))
+        case nodes.row():
+            builder.row([cell.astext() for cell in node.children])
+        case nodes.literal_block() | nodes.doctest_block() | nodes.math_block():
+            builder.code(node.astext())
+        case nodes.field() | nodes.option_list_item():
+            builder.paragraph(": ".join(part.astext() for part in node.children))
+        case nodes.footnote() | nodes.citation():
+            builder.footnote(*_footnote(node))
+        case nodes.TextElement():
+            builder.paragraph(_joined(node.astext()))
+        case _:
+            return False
+    return True
+
+
+def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
+    numbers = count(node.get("start", 1))
+    for item in node.children:
+        label = f"{next(numbers)}." if isinstance(node, nodes.enumerated_list) else "-"
+        for child in item.children:
+            if isinstance(child, nodes.paragraph) and label:
+                builder.item(_joined(child.astext()), label)
+            else:
+                _add(builder, child, level)
+            label = ""
+
+
+def _footnote(node: nodes.Element) -> tuple[str, str]:
+    label, *rest = node.children
+    return " ".join(_joined(part.astext()) for part in rest), label.astext()
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split("\n"))

@@ -1,0 +1,127 @@
+"""RTF: the text of the document, without its tables of fonts, pictures and hidden parts."""
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+
+from fathom.documents.base import Builder, Parsed, Refused
+
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
+    rb"|([^\\{}\r\n]+)|[\r\n]+|\\"
+)
+_UNSEEN = frozenset(
+    b"fonttbl colortbl stylesheet info pict object fldinst themedata colorschememapping datastore "
+    b"listtable listoverridetable rsidtbl generator xmlnstbl latentstyles filetbl revtbl "
+    b"header footer headerl headerr headerf footerl footerr footerf".split()
+)
+_SIGNS = {
+    b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"line": "\n", b"row": "\n\n",
+    b"tab": "\t", b"cell": " | ", b"nestcell": " | ", b"emdash": "\u2014", b"endash": "\u2013",
+    b"lquote": "\u2018", b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d",
+    b"bullet": "\u2022",
+}  # fmt: skip
+_ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
+_DEEPEST = 1_000
+
+
+@dataclass(slots=True)
+class _Group:
+    """What a group inherits from the one around it and forgets at its end."""
+
+    hidden: bool = False
+    stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
+
+
+def parse(data: bytes) -> Parsed:
+    """An RTF file.
+
+    Raises:
+        Refused: `failed` when it nests too deeply, `empty` without text.
+    """
+    builder = Builder()
+    for paragraph in _Reader(data).text().split("\n\n"):
+        if " | " in paragraph:
+            builder.row(paragraph.removesuffix(" | ").split(" | "))
+        else:
+            builder.paragraph(paragraph)
+    return builder.build()
+
+
+class _Reader:
+    """Goes over the tokens once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._encoding = _code_page(data)
+        self._groups = [_Group()]
+        self._pieces: list[str] = []
+        self._to_skip = 0
+
+    def text(self) -> str:
+        for token in _TOKEN.finditer(self._data):
+            word, number, octet, sign, brace, plain = token.groups()
+            if brace:
+                self._brace(brace)
+            elif word:
+                self._word(word, int(number) if number else None)
+            elif sign:
+                self._sign(sign)
+            elif octet:
+                self._octets(bytes.fromhex(octet.decode("ascii")))
+            elif plain:
+                self._octets(plain)
+        # A character beyond the basic plane comes as two surrogates.
+        return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def _brace(self, brace: bytes) -> None:
+        if brace == b"{":
+            if len(self._groups) > _DEEPEST:
+                raise Refused("failed", f"RTF groups are nested more than {_DEEPEST} deep")
+            self._groups.append(replace(self._groups[-1]))
+        elif len(self._groups) > 1:
+            self._groups.pop()
+        self._to_skip = 0
+
+    def _word(self, word: bytes, number: int | None) -> None:
+        group = self._groups[-1]
+        if word in _UNSEEN or (word == b"v" and number != 0):
+            group.hidden = True
+        elif word == b"v":
+            group.hidden = False
+        elif word == b"uc":
+            group.stand_ins = max(number or 0, 0)
+        elif word == b"u" and number is not None:
+            self._show(chr(number % 0x10000))
+            self._to_skip = group.stand_ins
+        elif word in _SIGNS:
+            self._show(_SIGNS[word])
+
+    def _sign(self, sign: bytes) -> None:
+        if sign == b"*":
+            self._groups[-1].hidden = True  # "ignore this group if you do not know its name"
+        elif sign in b"\\{}":
+            self._octets(sign)
+        elif sign in b"\r\n":
+            self._show("\n\n")
+        else:
+            self._show(_ESCAPED.get(sign, ""))
+
+    def _octets(self, octets: bytes) -> None:
+        skipped = min(self._to_skip, len(octets))
+        self._to_skip -= skipped
+        self._show(octets[skipped:].decode(self._encoding, "replace"))
+
+    def _show(self, text: str) -> None:
+        if not self._groups[-1].hidden:
+            self._pieces.append(text)
+
+
+def _code_page(data: bytes) -> str:
+    found = re.search(rb"\\ansicpg(\d{3,5})", data[:2000])
+    name = f"cp{found[1].decode('ascii')}" if found else "cp1252"
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return "cp1252"
+    return name
