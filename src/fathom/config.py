@@ -36,6 +36,13 @@ class IndexSettings(Section):
     """More chunks than this outside the graph and the graph of neighbours is built anew."""
 
 
+class IngestSettings(Section):
+    """How files go in."""
+
+    batch_documents: int = Field(default=256, ge=1)
+    """So many documents are embedded together and stored in one step."""
+
+
 class ChunkingSettings(Section):
     """How documents are cut into chunks."""
 
@@ -97,6 +104,7 @@ class Settings(Section):
     """All settings of Fathom."""
 
     index: IndexSettings = IndexSettings()
+    ingest: IngestSettings = IngestSettings()
     chunking: ChunkingSettings = ChunkingSettings()
     models: ModelSettings = ModelSettings()
     limits: LimitSettings = LimitSettings()

@@ -41,8 +41,17 @@ MAX_QUESTION_CHARS = 100_000
 class Engine:
     """Fathom over one index directory; a context manager that closes what it opened."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, embedder: Embedder | None = None
+    ) -> None:
+        """Nothing is loaded or opened before it is needed.
+
+        Args:
+            settings: By default the defaults; files and environment are not read here.
+            embedder: Used instead of the one that the settings name.
+        """
         self.settings = settings or Settings()
+        self._embedder = embedder
         self._opened: Reader | None = None
 
     def __enter__(self) -> Self:
@@ -64,7 +73,9 @@ class Engine:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder that the settings name, loaded when first needed."""
+        """What turns texts into vectors."""
+        if self._embedder is not None:
+            return self._embedder
         models = self.settings.models
         return load_embedder(
             models.embedder,
@@ -145,6 +156,7 @@ class Engine:
                 embedder=self.embedder,
                 chunker=self.chunker,
                 cage=cage,
+                batch_documents=self.settings.ingest.batch_documents,
                 on_progress=on_progress,
             )
             return ingester.run(paths, prune=prune)

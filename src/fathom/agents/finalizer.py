@@ -77,7 +77,7 @@ def _verified(evidence: Sequence[Evidence], lookup: Lookup) -> tuple[Citation, .
                 n=len(citations) + 1,
                 document=document.id,
                 title=document.title,
-                page=chunk.page,
+                page=document.page_at(span.start),
                 start=span.start,
                 end=span.end,
                 quote=item.quote,

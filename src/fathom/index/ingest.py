@@ -11,14 +11,14 @@ from pathlib import Path
 from fathom.documents.base import Outcome, Parsed, Refused
 from fathom.documents.chunk import Chunker
 from fathom.documents.discover import discover
+from fathom.documents.failure import Failure
 from fathom.documents.guard import Cage
 from fathom.documents.language import detect
-from fathom.documents.parse import Failure, read
+from fathom.documents.parse import read
 from fathom.index.base import Entry, Source, Writer
 from fathom.models.base import Embedder
 from fathom.types import Document
 
-BATCH_DOCUMENTS = 512
 BATCH_CHARS = 400_000
 BATCH_SECONDS = 5.0
 
@@ -83,12 +83,14 @@ class Ingester:
         embedder: Embedder,
         chunker: Chunker,
         cage: Cage,
+        batch_documents: int,
         on_progress: Progress = lambda _report, _files: None,
     ) -> None:
         self._writer = writer
         self._embedder = embedder
         self._chunker = chunker
         self._cage = cage
+        self._batch_documents = batch_documents
         self._on_progress = on_progress
         self._report = Report()
         self._files = 0
@@ -156,7 +158,9 @@ class Ingester:
         records = 0
         for part in read(file, self._cage):
             if isinstance(part, Failure):
-                self._refuse(f"{place}#{part.record}", digest, "failed", part.reason)
+                self._refuse(
+                    f"{place}#{part.record or part.line}", digest, part.outcome, part.reason
+                )
             elif part.record is None:
                 document = _document(part, digest[:16], place)
                 source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
@@ -200,7 +204,7 @@ class Ingester:
         self._pending.append(pending)
         self._pending_ids.setdefault(pending.document.id, pending.source.path)
         self._pending_chars += len(pending.document.text)
-        full = self._pending_chars > BATCH_CHARS or len(self._pending) >= BATCH_DOCUMENTS
+        full = self._pending_chars > BATCH_CHARS or len(self._pending) >= self._batch_documents
         if full or time.monotonic() - self._since > BATCH_SECONDS:
             self._flush()
 

@@ -85,6 +85,9 @@ def ingest(
     report: Annotated[
         Path | None, typer.Option(help="Write the status of each file here, as JSON.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="A line a file on stderr, once it is stored.")
+    ] = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
@@ -96,7 +99,7 @@ def ingest(
 
     with (
         build_engine(index, assignments, offline=offline) as engine,
-        ingest_progress() as on_progress,
+        ingest_progress(verbose=verbose) as on_progress,
     ):
         done = engine.ingest(paths, prune=prune, rebuild=rebuild, on_progress=on_progress)
     if report is not None:
@@ -183,7 +186,7 @@ def evaluate(
         with build_engine(index, assignments, offline=offline) as base:
             place = base.directory / "eval" / dataset.name
         with build_engine(place, assignments, offline=offline) as engine:
-            with ingest_progress() as on_progress:
+            with ingest_progress(verbose=False) as on_progress:
                 engine.ingest([dataset.corpus], on_progress=on_progress)
             for system in systems:
                 ranker = engine.retriever(system)

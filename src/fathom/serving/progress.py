@@ -1,46 +1,45 @@
 """Progress on stderr while files go in."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fathom.index.ingest import Progress, Report
+from fathom.serving.output import plain
 
 
 @contextmanager
-def ingest_progress() -> Iterator[Progress]:
-    """A live line of files, documents, chunks per second, time left and failures.
+def ingest_progress(*, verbose: bool) -> Iterator[Progress]:
+    """Show how far an ingestion is.
 
-    Nothing is shown where stderr is not a terminal.
+    Args:
+        verbose: Write a line for each file as soon as its outcome is stored, instead of the live
+            line of files, documents, chunks per second, failures and time left, which is shown
+            where stderr is a terminal.
     """
+    if verbose:
+        yield _Lines()
+        return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import (
-        Progress as Bar,
-    )
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("ingest"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files, {task.fields[documents]} documents"),
-        TextColumn("{task.fields[rate]:.0f} chunks/s"),
-        TextColumn("{task.fields[failed]} failed"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        bars.TextColumn("ingest"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("files, {task.fields[documents]} documents"),
+        bars.TextColumn("{task.fields[rate]:.0f} chunks/s"),
+        bars.TextColumn("{task.fields[failed]} failed"),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("ingest", total=None, documents=0, rate=0.0, failed=0)
+    with bars.Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("ingest", total=None, documents=0, rate=0.0, failed=0)
 
         def update(report: Report, files: int) -> None:
-            elapsed = progress.tasks[0].elapsed or 0.0
-            progress.update(
+            elapsed = bar.tasks[0].elapsed or 0.0
+            bar.update(
                 task,
                 total=files,
                 completed=len(report.files),
@@ -50,3 +49,18 @@ def ingest_progress() -> Iterator[Progress]:
             )
 
         yield update
+
+
+class _Lines:
+    """Writes what has come to the report since the last time."""
+
+    def __init__(self) -> None:
+        self._written = 0
+
+    def __call__(self, report: Report, files: int) -> None:
+        for number, file in enumerate(report.files[self._written :], start=self._written + 1):
+            reason = f": {file.reason}" if file.reason else ""
+            line = f"{number}/{files} {file.outcome} {file.path}{reason}"
+            sys.stderr.write(plain(line) + "\n")
+        self._written = len(report.files)
+        sys.stderr.flush()

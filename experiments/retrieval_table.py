@@ -1,0 +1,88 @@
+"""The retrieval table of docs/retrieval.md: python experiments/retrieval_table.py.
+
+Each data set below SHARED_DATA (default ../shared/data) that has judgements is ingested with the
+default settings and asked with each retriever. Resumable: indexes and vectors are kept in
+--work, rows in experiments/results/retrieval.jsonl; a row that is there is not computed again.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+from cached_embedder import CachedEmbedder
+
+from fathom.config import Layers
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.runner import evaluate_retriever
+from fathom.models.embedder import load_embedder
+
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+RESULTS = Path(__file__).parent / "results" / "retrieval.jsonl"
+SYSTEMS = ("keyword", "vector", "hybrid")
+# Their qrels are empty: nothing can be measured.
+UNJUDGED = {"crag-sample", "indonesian-regulations"}
+
+
+def names() -> list[str]:
+    """Folders with a corpus and judgements, the largest corpus last."""
+    found = [file.parent for file in DATA.glob("*/corpus.jsonl.gz")]
+    found.sort(key=lambda folder: (folder / "corpus.jsonl.gz").stat().st_size)
+    return [folder.name for folder in found if folder.name not in UNJUDGED]
+
+
+def known_rows(file: Path) -> dict[tuple[str, str], dict[str, object]]:
+    if not file.exists():
+        return {}
+    rows = map(json.loads, file.read_text().splitlines())
+    return {(row["dataset"], row["system"]): row for row in rows}
+
+
+def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup: str) -> None:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    for system in systems:
+        row = asdict(evaluate_retriever(dataset, engine.retriever(system)))
+        row |= {"commit": commit, "machine": platform.processor() or platform.machine()}
+        row |= {"setup": setup}
+        print(json.dumps({key: row[key] for key in ("dataset", "system", "measures")}), flush=True)
+        with file.open("a") as out:
+            out.write(json.dumps(row) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True, help="indexes and vectors")
+    parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--set", nargs="*", default=[], dest="assignments")
+    parser.add_argument("--ingest-only", action="store_true")
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    inner = load_embedder("all-MiniLM-L6-v2", runtime="onnxruntime", threads=0, offline=True)
+    embedder = CachedEmbedder(inner, arguments.work / "vectors.db")
+    for name in arguments.sets or names():
+        done = known_rows(arguments.results)
+        missing = [system for system in arguments.systems if (name, system) not in done]
+        if not missing:
+            continue
+        place = arguments.work / name
+        assignments = [f'index.directory="{place}"', *arguments.assignments]
+        settings = Layers.load(cwd=place, environment={}, assignments=assignments).settings()
+        dataset = load(DATA / name)
+        with Engine(settings, embedder=embedder) as engine:
+            report = engine.ingest([dataset.corpus])
+            print(name, report.documents, report.chunks, f"{report.seconds:.0f} s", flush=True)
+            if not arguments.ingest_only:
+                run(dataset, engine, arguments.results, missing, " ".join(arguments.assignments))
+
+
+if __name__ == "__main__":
+    main()

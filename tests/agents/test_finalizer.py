@@ -1,0 +1,69 @@
+"""A quote is verbatim and verified, or it is not shown."""
+
+from fathom.agents.finalizer import finalize
+from fathom.types import Answer, Block, Chunk, Document, Draft, Evidence, Hit, Span
+from fathom.usage import Usage
+
+TEXT = "Fees\n\nA permit costs 40 crowns. It is valid for a year."
+DOCUMENT = Document(
+    id="d1",
+    text=TEXT,
+    path="fees.md",
+    title="Fees",
+    blocks=(
+        Block(kind="heading", span=Span(0, 4), page=1),
+        Block(kind="paragraph", span=Span(6, 55), page=2),
+    ),
+)
+CHUNK = Chunk(id="d1#0", document_id="d1", text=TEXT[6:], span=Span(6, len(TEXT)), ordinal=0)
+
+
+def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -> Draft:
+    hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="hybrid")
+    evidence = Evidence(hit=hit, span=Span(start, end), support=0.8)
+    return Draft(evidence=(evidence,), short_answer="40 crowns", confidence=confidence)
+
+
+def final(of: Draft, document: Document | None = DOCUMENT) -> Answer:
+    return finalize(
+        "What does a permit cost?",
+        of,
+        lookup=lambda document_id: document if document_id == "d1" else None,
+        min_confidence=0.5,
+        usage=Usage(retrievals=1),
+        phase="read",
+    )
+
+
+def test_offsets_of_a_quote_point_into_the_document() -> None:
+    answer = final(draft(0, 25))
+    (citation,) = answer.citations
+    assert answer.status == "answered"
+    assert answer.answer == "A permit costs 40 crowns. [1]"
+    assert TEXT[citation.start : citation.end] == citation.quote == "A permit costs 40 crowns."
+    assert citation.verified
+    assert citation.page == 2
+    assert answer.stop_reason == "answered"
+
+
+def test_a_quote_that_the_document_does_not_hold_is_never_shown() -> None:
+    forged = Chunk(id="d1#0", document_id="d1", text="It is free.", span=Span(6, 17), ordinal=0)
+    answer = final(draft(0, 11, chunk=forged))
+    assert (answer.status, answer.stop_reason, answer.citations) == ("abstained", "no_evidence", ())
+    assert "free" not in answer.answer
+
+
+def test_a_document_that_is_gone_is_not_cited() -> None:
+    assert final(draft(0, 25), document=None).stop_reason == "no_evidence"
+
+
+def test_low_confidence_abstains_but_shows_what_was_near() -> None:
+    answer = final(draft(0, 25, confidence=0.49))
+    assert (answer.status, answer.answer, answer.short_answer) == ("abstained", "", "")
+    assert answer.stop_reason == "low_confidence"
+    assert len(answer.citations) == 1
+
+
+def test_nothing_read_is_no_evidence() -> None:
+    answer = final(Draft())
+    assert (answer.status, answer.stop_reason, answer.confidence) == ("abstained", "no_evidence", 0)

@@ -1,0 +1,260 @@
+"""The command line's contract: shapes, exit codes, one clear line for each mistake."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from fathom.serving import cli
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `fathom ...` in this process, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in list(os.environ):
+        if name.startswith(("FATHOM_", "XDG_")):
+            monkeypatch.delenv(name)
+
+    def runner(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["fathom", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        code = exit_.value.code
+        return Ran(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return runner
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "fees.md").write_text(
+        "# Fees\n\nA mooring permit costs 40 crowns a year. It is paid at the harbour office.\n"
+    )
+    (folder / "hours.txt").write_text(
+        "Opening hours\n\nThe library opens at nine in the morning and closes at six.\n"
+    )
+    return folder
+
+
+def one_line(ran: Ran, code: int, *parts: str) -> None:
+    assert ran.code == code
+    assert ran.err.startswith("fathom: ")
+    assert ran.err.count("\n") == 1
+    for part in parts:
+        assert part in ran.err
+    assert ran.out == ""
+
+
+def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
+    made = run("ingest", str(corpus), "--json")
+    assert made.code == 0
+    assert list(made.json) == [
+        "new", "changed", "unchanged", "removed", "failed", "chunks", "seconds", "files",
+    ]  # fmt: skip
+    assert (made.json["new"], made.json["failed"]) == (2, 0)
+    assert {file["outcome"] for file in made.json["files"]} == {"ok"}
+
+    again = run("ingest", str(corpus))
+    assert again.code == 0
+    assert again.out.startswith("0 new, 0 changed, 2 unchanged")
+
+    found = run("search", "mooring permit", "--json", "-k", "1")
+    assert found.code == 0
+    (hit,) = found.json["hits"]
+    assert "40 crowns" in hit["text"]
+
+    answered = run("ask", "How much does a mooring permit cost?", "--json")
+    assert answered.code == 0
+    assert answered.json["status"] == "answered"
+    (citation, *_) = answered.json["citations"]
+    text = (corpus / "fees.md").read_text()
+    assert citation["quote"] in text
+    assert citation["verified"] is True
+    assert citation["document"] == hit["document"]
+
+    listed = run("docs", "list", "--json").json["documents"]
+    assert [Path(each["path"]).name for each in listed] == ["fees.md", "hours.txt"]
+    assert list(listed[0]) == ["id", "path", "title", "language", "chunks", "updated"]
+
+    shown = run("docs", "show", listed[1]["id"])
+    assert "opens at nine" in shown.out
+
+    removed = run("docs", "rm", listed[0]["id"])
+    assert (removed.code, removed.out) == (0, "1 removed\n")
+    assert "40 crowns" not in run("search", "mooring permit").out
+    assert run("status", "--json").json["documents"] == 1
+
+
+def test_what_the_documents_do_not_hold_is_an_abstention(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    ran = run("ask", "Which enzyme unwinds the double helix of chromosomes?", "--json")
+    assert ran.code == 3
+    assert ran.json["status"] == "abstained"
+    assert ran.json["answer"] == ""
+    assert ran.json["stop_reason"] in {"no_evidence", "low_confidence"}
+
+
+def test_a_changed_file_replaces_its_document(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    (corpus / "fees.md").write_text("# Fees\n\nA mooring permit costs 55 crowns a year.\n")
+    assert run("ingest", str(corpus), "--json").json["changed"] == 1
+    found = run("search", "mooring permit").out
+    assert "55 crowns" in found
+    assert "40 crowns" not in found
+
+
+def test_prune_removes_what_is_gone(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    (corpus / "fees.md").unlink()
+    assert run("ingest", str(corpus), "--json").json["removed"] == 0
+    assert run("ingest", str(corpus), "--prune", "--json").json["removed"] == 1
+    assert run("status", "--json").json["documents"] == 1
+
+
+def test_a_bad_file_does_not_stop_the_others(run: Run, corpus: Path, tmp_path: Path) -> None:
+    (corpus / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of use")
+    (corpus / "blank.txt").write_text("   \n")
+    report = tmp_path / "report.json"
+    made = run("ingest", str(corpus), "--json", "--report", str(report))
+    assert made.code == 6
+    assert (made.json["new"], made.json["failed"]) == (2, 2)
+    outcomes = {Path(file["path"]).name: file for file in made.json["files"]}
+    assert outcomes["blank.txt"]["outcome"] == "empty"
+    assert outcomes["broken.pdf"]["outcome"] == "failed"
+    assert all(outcomes[name]["reason"] for name in ("blank.txt", "broken.pdf"))
+    assert json.loads(report.read_text()) == made.json
+    assert run("ingest", str(corpus)).code == 6  # they are still not in
+
+
+def test_a_corpus_file_gives_a_document_a_line(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    folder.mkdir()
+    rows = [
+        {"_id": "x1", "title": "Ferry", "text": "The ferry sails at noon.", "metadata": {"y": 1}},
+        {"_id": "x2", "title": "", "text": "The bridge is closed in winter."},
+    ]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run("ingest", str(folder), "--json").json["new"] == 2
+    assert run("ingest", str(folder), "--json").json["unchanged"] == 2
+    (hit, *_) = run("search", "when does the ferry sail", "--json").json["hits"]
+    assert hit["document"] == "x1"
+    filtered = run("search", "ferry bridge", "--filter", "y=1", "--json").json["hits"]
+    assert [hit["document"] for hit in filtered] == ["x1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "parts"),
+    [
+        (("search", "x"), 2, ("no index", "fathom ingest")),
+        (("ask", "x"), 2, ("no index", "fathom ingest")),
+        (("ingest", "nowhere"), 2, ("nowhere", "no such file")),
+        (("ingest", "void"), 2, ("void", "no file")),
+        (("ask", "  "), 2, ("question is empty",)),
+        (("ask", "x" * 200_000), 2, ("200000 characters", "document")),
+        (("search", "x", "-k", "0"), 2, ("k = 0",)),
+        (("search", "x", "--set", "retrieval.kk=1"), 2, ("did you mean 'retrieval.k'",)),
+        (("search", "x", "--filter", "y"), 2, ("key=value",)),
+        (("eval", "void"), 2, ("corpus.jsonl",)),
+        (("ingest", "void", "--set", "models.embedder=nobody/none"), 2, ("void",)),
+    ],
+)
+def test_mistakes_are_one_line_with_the_next_step(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: int, parts: tuple[str, ...]
+) -> None:
+    (tmp_path / "void").mkdir()
+    one_line(run(*arguments), code, *parts)
+
+
+def test_mistakes_on_an_existing_index(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    one_line(run("search", "x", "-k", "0"), 2, "at least 1")
+    one_line(run("search", "x", "--retriever", "magic"), 2, "vector, keyword or hybrid")
+    one_line(run("docs", "show", "nothing"), 2, "no document 'nothing'", "docs list")
+    one_line(run("docs", "rm", "nothing"), 2, "no document 'nothing'")
+    one_line(run("ingest", str(corpus), "--set", "chunking.max_tokens=64"), 2, "--rebuild")
+    assert run("status", "--json").json["documents"] == 2
+    rebuilt = run("ingest", str(corpus), "--rebuild", "--set", "chunking.max_tokens=64", "--json")
+    assert rebuilt.json["new"] == 2
+
+
+def test_a_damaged_index_says_what_to_do(run: Run, corpus: Path, tmp_path: Path) -> None:
+    run("ingest", str(corpus))
+    (tmp_path / ".fathom" / "fathom.db").write_bytes(b"not a database" * 1000)
+    one_line(run("search", "permit"), 5, "fathom.db", "--rebuild")
+    assert run("doctor").code == 5
+    assert run("ingest", str(corpus), "--rebuild", "--json").json["new"] == 2
+
+
+def test_names_that_are_not_utf8_are_read_and_listed(run: Run, corpus: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (corpus / name).write_text("The cellar keeps three hundred barrels of cider.\n")
+    assert run("ingest", str(corpus), "--json").json["new"] == 3
+    assert "caf\\xe9.txt" in run("docs", "list").out
+    assert run("ingest", str(corpus), "--json").json["unchanged"] == 3
+
+
+def test_offline_opens_no_socket(run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert run("ingest", str(corpus), "--offline").code == 0
+    assert run("search", "permit", "--offline").code == 0
+    one_line(run("search", "x", "--offline", "--set", "models.embedder=some/model"), 5, "offline")
+
+
+def test_settings_show_their_origin(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fathom.toml").write_text("[retrieval]\nk = 7\n")
+    shown = run("config", "show", "--json").json
+    assert shown["retrieval.k"]["value"] == 7
+    assert shown["retrieval.k"]["origin"].endswith("fathom.toml")
+    assert "retrieval.k = 7" in run("config", "show").out
+
+
+def test_the_doctor_is_content_with_a_sound_installation(run: Run, corpus: Path) -> None:
+    assert run("doctor").code == 0
+    run("ingest", str(corpus))
+    checked = run("doctor", "--json")
+    assert checked.code == 0
+    assert any("2 documents" in finding["detail"] for finding in checked.json["findings"])
+
+
+def test_importing_fathom_opens_no_socket_and_loads_no_heavy_library() -> None:
+    program = (
+        "import sys\n"
+        "sys.addaudithook(lambda event, _: sys.exit(9) if event.startswith('socket.') else None)\n"
+        "import fathom, fathom.serving.cli\n"
+        "heavy = {'numpy', 'onnxruntime', 'tantivy', 'pydantic'} & set(sys.modules)\n"
+        "sys.exit(8 if heavy else 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_help_and_version(run: Run) -> None:
+    assert "ingest" in run("--help").out
+    assert run("--version").out.strip() == "0.1.0"
+    assert run("ask").code == 2

@@ -1,0 +1,29 @@
+"""Conditions as people type them."""
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.serving.filters import parse_filters
+from fathom.types import Filter
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("year=2020", Filter("year", "=", 2020)),
+        ("year >= 2020.5", Filter("year", ">=", 2020.5)),
+        ("draft!=true", Filter("draft", "!=", True)),
+        ("code='007'", Filter("code", "=", "007")),
+        ("title=a=b", Filter("title", "=", "a=b")),
+        ("path^=/home/x", Filter("path", "prefix", "/home/x")),
+        ("language=en,id", Filter("language", "in", ("en", "id"))),
+    ],
+)
+def test_forms(text: str, expected: Filter) -> None:
+    assert parse_filters([text]) == (expected,)
+
+
+@pytest.mark.parametrize("text", ["year", "=3", "year=", "a b=1", "year>1,2"])
+def test_other_forms_are_refused_with_the_right_one(text: str) -> None:
+    with pytest.raises(UsageError, match="filter"):
+        parse_filters([text])

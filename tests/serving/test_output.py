@@ -1,0 +1,114 @@
+"""What people and machines get to see."""
+
+import json
+
+import pytest
+
+from fathom.serving.output import answer_text, hits_json, hits_text, plain, show_json
+from fathom.types import Answer, Chunk, Citation, Hit, Span
+from fathom.usage import Budget, Usage
+
+CITATION = Citation(
+    n=1,
+    document="d1",
+    title="Fees",
+    page=2,
+    start=0,
+    end=9,
+    quote="It costs\n4",
+    verified=True,
+    support=0.9,
+)
+ANSWER = Answer(
+    question="What does it cost?",
+    status="answered",
+    answer="It costs 4 [1]",
+    confidence=0.9,
+    citations=(CITATION,),
+    strategy="extractive",
+    phase="read",
+    stop_reason="answered",
+    usage=Usage(retrievals=1),
+    budget=Budget(),
+)
+HIT = Hit(
+    chunk=Chunk(id="d1#0", document_id="d1", text="It costs 4", span=Span(3, 13), ordinal=0),
+    score=0.5,
+    rank=1,
+    retriever="hybrid",
+)
+
+
+def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:
+    assert plain("a\x1b[2Jb\nc\td\x07\u202e") == "a\ufffd[2Jb\nc\td\ufffd\ufffd"
+
+
+def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
+    assert answer_text(ANSWER).splitlines() == [
+        "It costs 4 [1]",
+        "",
+        '  [1] Fees, page 2: "It costs 4"',
+        "  confidence 0.90, 0.00 s",
+    ]
+
+
+def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json(ANSWER)
+    shown = json.loads(capsys.readouterr().out)
+    assert list(shown) == [
+        "question",
+        "status",
+        "answer",
+        "short_answer",
+        "confidence",
+        "citations",
+        "conflicts",
+        "strategy",
+        "phase",
+        "stop_reason",
+        "usage",
+        "budget",
+        "trace_id",
+    ]
+    assert list(shown["citations"][0]) == [
+        "n",
+        "document",
+        "title",
+        "page",
+        "start",
+        "end",
+        "quote",
+        "verified",
+        "support",
+        "source",
+    ]
+    assert list(shown["usage"]) == [
+        "llm_calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "retrievals",
+        "seconds",
+        "cost_usd",
+    ]
+
+
+def test_hits_json_has_the_contract_s_keys() -> None:
+    made = hits_json("cost", [HIT])
+    assert made["query"] == "cost"
+    assert made["hits"] == [
+        {
+            "rank": 1,
+            "score": 0.5,
+            "document": "d1",
+            "chunk": "d1#0",
+            "title": "",
+            "page": None,
+            "start": 3,
+            "end": 13,
+            "text": "It costs 4",
+        }
+    ]
+
+
+def test_nothing_found_is_said() -> None:
+    assert hits_text([]) == "nothing found"
