@@ -75,6 +75,12 @@ def test_list_labels_nest_and_continue() -> None:
     )
 
 
+def test_an_item_that_only_holds_a_list_is_not_counted() -> None:
+    inner = listed(item(p("wide")), attributes="")
+    body = listed(item(p("Dig")), item(inner), item(p("Fill")))
+    assert parse(packed(body, LIST)).text == "1. Dig\n1.a) wide\n2. Fill"
+
+
 def test_a_list_without_style_has_bullets() -> None:
     assert parse(packed(listed(item(p("One")), attributes=""))).text == "- One"
 

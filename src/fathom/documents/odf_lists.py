@@ -31,7 +31,7 @@ class Counter:
 
     def next(self, item: Element) -> str:
         """Count one item on and give its printed label."""
-        if local(item) == "list-header":
+        if not _counts(item):
             return ""
         start = attribute(item, "start-value")
         self.values[-1] = self.values[-1] + 1 if start is None else number(start, 1)
@@ -83,8 +83,13 @@ class Lists:
         return self._last.get((style, depth), start)
 
     def _remember(self, listed: Element, counter: Counter, style: str, depth: int) -> None:
-        count = sum(1 for _ in children(listed, "list-item"))
+        count = sum(_counts(item) for item in children(listed, "list-item"))
         self._last[(style, depth)] = counter.values[-1] + count
+
+
+def _counts(item: Element) -> bool:
+    """Whether an item has a number: one that only holds a deeper list has none."""
+    return local(item) == "list-item" and any(True for _ in children(item, "p", "h"))
 
 
 def _level(element: Element) -> _Level:
