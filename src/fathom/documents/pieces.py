@@ -1,0 +1,154 @@
+"""Cutting a document into the pieces that chunks are packed from."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from fathom.documents import sentences
+from fathom.types import Block, BlockKind, Document, Span
+
+Count = Callable[[str], int]
+_LINES = re.compile(r"[^\n]+")
+_CHARS_PER_TOKEN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A block, or a part of one that is too long.
+
+    Attributes:
+        tokens: Size; never more than the limit it was cut for.
+        level: Depth of a heading from 1; 0 for everything else.
+        run: Number of the list or table the piece belongs to; `None` outside of both.
+    """
+
+    span: Span
+    kind: BlockKind
+    tokens: int
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    level: int = 0
+    run: int | None = None
+
+
+class Cutter:
+    """Cuts blocks at sentence ends, then at white space, then anywhere.
+
+    A text counts as at least a tenth of its characters, so that an endless "word" which a
+    tokenizer takes for one unknown token is cut too.
+    """
+
+    def __init__(self, count: Count, most: int) -> None:
+        self._count = count
+        self._most = most
+
+    def size(self, text: str) -> int:
+        """Tokens of `text`, at least one for every ten characters."""
+        return max(self._count(text), -(-len(text) // _CHARS_PER_TOKEN))
+
+    def pieces(self, document: Document) -> list[Piece]:
+        """All of `document` in order; every character but white space is in one piece."""
+        pieces: list[Piece] = []
+        run = 0
+        lead = 0  # tokens of the headings right before, which must fit together with the block
+        before: BlockKind | None = None
+        for block in complete(document):
+            if block.kind != before:
+                run += 1
+            before = block.kind
+            found = list(self._of_block(document.text, block, run, lead))
+            pieces.extend(found)
+            lead = lead + sum(piece.tokens for piece in found) if block.kind == "heading" else 0
+        return pieces
+
+    def _of_block(self, text: str, block: Block, run: int, lead: int) -> Iterator[Piece]:
+        most = self._most - lead if lead <= self._most // 2 else self._most
+        for span, tokens in self.cut(text, block.span, block.kind, most):
+            yield Piece(
+                span=span,
+                kind=block.kind,
+                tokens=tokens,
+                headings=block.headings,
+                page=block.page,
+                level=max(len(block.headings), 1) if block.kind == "heading" else 0,
+                run=run if block.kind in {"list_item", "table_row"} else None,
+            )
+
+    def cut(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:
+        """Parts of `span` with their sizes, none above `most` (a lone character may be)."""
+        if span.end - span.start <= most * _CHARS_PER_TOKEN:
+            tokens = self.size(span.cut(text))
+            if tokens <= most:
+                return [(span, tokens)]
+        packed: list[tuple[Span, int]] = []
+        for part in _parts(span.cut(text), kind):
+            _pack(packed, self._halved(text, part.shifted(span.start), most), most)
+        return packed
+
+    def _halved(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:
+        """Cut in the middle until each part fits; counts nothing that is surely too long."""
+        todo, done = [span], []
+        while todo:
+            part = todo.pop()
+            length = part.end - part.start
+            if length <= most * _CHARS_PER_TOKEN:
+                tokens = self.size(part.cut(text))
+                if tokens <= most or length == 1:
+                    done.append((part, tokens))
+                    continue
+            todo.extend(reversed(_halves(text, part)))
+        return done
+
+
+def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: int) -> None:
+    """Append `more`, joining with the last part where both fit."""
+    for span, tokens in more:
+        if packed and packed[-1][1] + tokens <= most:
+            last, size = packed[-1]
+            packed[-1] = (Span(last.start, span.end), size + tokens)
+        else:
+            packed.append((span, tokens))
+
+
+def complete(document: Document) -> Iterator[Block]:
+    """The blocks, with text that no block covers as paragraphs between them."""
+    at = 0
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    for block in document.blocks:
+        yield from _uncovered(document.text, Span(at, block.span.start), headings, page)
+        if block.span.cut(document.text).strip():
+            yield block
+        at, headings, page = block.span.end, block.headings, block.page
+    yield from _uncovered(document.text, Span(at, len(document.text)), headings, page)
+
+
+def _uncovered(
+    text: str, gap: Span, headings: tuple[str, ...], page: int | None
+) -> Iterator[Block]:
+    span = trimmed(text, gap)
+    if span.start < span.end:
+        yield Block(kind="paragraph", span=span, headings=headings, page=page)
+
+
+def trimmed(text: str, span: Span) -> Span:
+    """`span` without the white space at its ends; empty if there is nothing else."""
+    piece = span.cut(text)
+    start = span.start + len(piece) - len(piece.lstrip())
+    return Span(start, max(start, span.start + len(piece.rstrip())))
+
+
+def _parts(text: str, kind: BlockKind) -> list[Span]:
+    if kind == "code":
+        return [Span(line.start(), line.end()) for line in _LINES.finditer(text)]
+    return list(sentences.split(text))
+
+
+def _halves(text: str, span: Span) -> list[Span]:
+    """Two parts, cut at the white space nearest before the middle if it is not far."""
+    middle = (span.start + span.end) // 2
+    floor = span.start + (span.end - span.start) // 4
+    at = max(text.rfind(mark, floor, middle) for mark in (" ", "\n", "\t"))
+    cut = at if at > floor else middle
+    halves = (trimmed(text, Span(span.start, cut)), trimmed(text, Span(cut, span.end)))
+    return [half for half in halves if half.start < half.end]
