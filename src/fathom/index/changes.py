@@ -1,0 +1,192 @@
+"""What is written to SQLite: one transaction that adds and removes, one that publishes."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from fathom.index.base import Entry, Source
+from fathom.index.rows import checksum, pack_blocks, pack_metadata
+from fathom.index.schema import transaction
+
+
+class Changes:
+    """Writes new revisions; whoever holds one holds the writer's lock."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
+        """Step 1 of a put: documents and places of the next revision, durable but unpublished."""
+        with transaction(self._connection, write=True):
+            revision = self._next_revision()
+            self._note_dimension(entries)
+            self._remove_documents([entry.document.id for entry in entries], revision)
+            for entry in entries:
+                self._add(entry, revision)
+            left = self._replace_sources(sources, revision)
+            self._remove_unheld(left, revision)
+
+    def forget(self, paths: Sequence[str]) -> int:
+        """Step 1 of a forget; returns how many documents will go."""
+        with transaction(self._connection, write=True):
+            revision = self._next_revision()
+            return self._remove_unheld(self._remove_sources(paths, revision), revision)
+
+    def publish(self) -> None:
+        """Step 3: readers see the last revision, and what it removed is gone for good."""
+        with transaction(self._connection, write=True):
+            revision = self._number("revision")
+            execute = self._connection.execute
+            gone = "SELECT no FROM chunks WHERE removed <= ?"
+            if self.touches_chunks():
+                self._set("chunks_at", revision)
+            execute(f"DELETE FROM vectors WHERE chunk_no IN ({gone})", (revision,))  # noqa: S608 - constant
+            execute(
+                "DELETE FROM contents WHERE document_no IN "
+                "(SELECT no FROM documents WHERE removed <= ?)",
+                (revision,),
+            )
+            for table in ("chunks", "documents", "sources"):
+                execute(f"DELETE FROM {table} WHERE removed <= ?", (revision,))  # noqa: S608 - constant
+            self._set("published", revision)
+
+    def touches_chunks(self) -> bool:
+        """Whether the unpublished revisions add or remove chunks."""
+        row = self._connection.execute(
+            "SELECT EXISTS(SELECT 1 FROM chunks WHERE removed IS NOT NULL) OR "
+            "(SELECT max(added) FROM chunks WHERE no = (SELECT max(no) FROM chunks)) > ?",
+            (self._number("published"),),
+        ).fetchone()
+        return bool(row[0])
+
+    def removed_chunks(self) -> list[int]:
+        """Numbers of the chunks that the unpublished revisions remove."""
+        rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
+        return [row[0] for row in rows]
+
+    def note(self, key: str, value: str) -> None:
+        """Keep a value in `meta`, in a transaction of its own."""
+        with transaction(self._connection, write=True):
+            self._set(key, value)
+
+    def _next_revision(self) -> int:
+        revision = self._number("revision") + 1
+        self._set("revision", revision)
+        return revision
+
+    def _note_dimension(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if len(entry.vectors):
+                self._set("dimension", entry.vectors.shape[1])
+                return
+
+    def _number(self, key: str) -> int:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return int(row[0])
+
+    def _set(self, key: str, value: object) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
+
+    def _add(self, entry: Entry, revision: int) -> None:
+        number = self._add_document(entry, revision)
+        half = entry.vectors.astype(np.float16)
+        for chunk, vector in zip(entry.chunks, half, strict=True):
+            cursor = self._connection.execute(
+                'INSERT INTO chunks(id, document_no, ordinal, start, "end", page, headings, added)'
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    chunk.id,
+                    number,
+                    chunk.ordinal,
+                    chunk.span.start,
+                    chunk.span.end,
+                    chunk.page,
+                    json.dumps(chunk.headings, ensure_ascii=False),
+                    revision,
+                ),
+            )
+            stored = vector.tobytes()
+            self._connection.execute(
+                "INSERT INTO vectors VALUES (?, ?, ?)",
+                (cursor.lastrowid, stored, checksum(stored)),
+            )
+
+    def _add_document(self, entry: Entry, revision: int) -> int:
+        document = entry.document
+        cursor = self._connection.execute(
+            "INSERT INTO documents(id, path, title, language, metadata, digest, updated, added)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                document.id,
+                document.path,
+                document.title,
+                document.language,
+                pack_metadata(document.metadata),
+                entry.digest,
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                revision,
+            ),
+        )
+        blocks = pack_blocks(document.blocks)
+        self._connection.execute(
+            "INSERT INTO contents VALUES (?, ?, ?, ?)",
+            (cursor.lastrowid, document.text, blocks, checksum(document.text.encode(), blocks)),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def _replace_sources(self, sources: Sequence[Source], revision: int) -> set[str]:
+        """Note the places; returns the documents that some place let go of."""
+        latest = {source.path: source for source in sources}
+        left = self._remove_sources(list(latest), revision)
+        self._connection.executemany(
+            "INSERT INTO sources(path, digest, outcome, reason, document_id, added)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (one.path, one.digest, one.outcome, one.reason, one.document_id, revision)
+                for one in latest.values()
+            ],
+        )
+        return left
+
+    def _remove_sources(self, paths: Sequence[str], revision: int) -> set[str]:
+        among = json.dumps(list(paths))
+        rows = self._connection.execute(
+            "SELECT document_id FROM sources WHERE removed IS NULL AND document_id IS NOT NULL "
+            "AND path IN (SELECT value FROM json_each(?))",
+            (among,),
+        )
+        left = {row[0] for row in rows}
+        self._connection.execute(
+            "UPDATE sources SET removed = ? WHERE removed IS NULL "
+            "AND path IN (SELECT value FROM json_each(?))",
+            (revision, among),
+        )
+        return left
+
+    def _remove_unheld(self, documents: Iterable[str], revision: int) -> int:
+        rows = self._connection.execute(
+            "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+            "AND removed IS NULL AND NOT EXISTS ("
+            "SELECT 1 FROM sources WHERE document_id = documents.id AND removed IS NULL)",
+            (json.dumps(sorted(documents)),),
+        )
+        unheld = [row[0] for row in rows]
+        self._remove_documents(unheld, revision)
+        return len(unheld)
+
+    def _remove_documents(self, ids: Sequence[str], revision: int) -> None:
+        among = json.dumps(list(ids))
+        self._connection.execute(
+            "UPDATE chunks SET removed = ? WHERE removed IS NULL AND document_no IN "
+            "(SELECT no FROM documents WHERE removed IS NULL "
+            "AND id IN (SELECT value FROM json_each(?)))",
+            (revision, among),
+        )
+        self._connection.execute(
+            "UPDATE documents SET removed = ? WHERE removed IS NULL "
+            "AND id IN (SELECT value FROM json_each(?))",
+            (revision, among),
+        )

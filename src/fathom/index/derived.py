@@ -1,0 +1,69 @@
+"""Keeping what is derived in step with SQLite."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from fathom.index.analyzer import Analyzer
+from fathom.index.changes import Changes
+from fathom.index.filters import Numbers
+from fathom.index.graph import GraphRecord
+from fathom.index.keyword import Entered, KeywordLeg
+from fathom.index.store import Store
+
+MOST_DEAD = 0.2
+
+
+def catch_up(
+    store: Store,
+    changes: Changes,
+    keyword: KeywordLeg,
+    analyzer: Analyzer,
+    on_step: Callable[[str], None],
+) -> None:
+    """Bring the keyword leg to the last stored revision and publish that.
+
+    Whatever state the leg is in: it is left alone, given the last changes, or filled anew.
+    Being interrupted anywhere and repeated does no harm.
+    """
+    latest, published = int(store.meta("revision")), store.published()
+    wanted = store.marker(latest if changes.touches_chunks() else store.chunks_at())
+    found = keyword.marker()
+    if found != wanted:
+        if found == store.marker(store.chunks_at()):
+            entered = entries(store, analyzer, after=published)
+            keyword.apply(entered, changes.removed_chunks(), wanted)
+        else:
+            keyword.refill(entries(store, analyzer, after=-1), wanted)
+    if latest != published:
+        on_step("applied")
+        changes.publish()
+        on_step("published")
+
+
+def entries(store: Store, analyzer: Analyzer, *, after: int) -> Iterator[Entered]:
+    """What the keyword leg takes of the documents added after a revision."""
+    latest = int(store.meta("revision"))
+    for number, document in store.documents_added(after, latest):
+        for chunk_number, chunk in store.chunks_of(number, document):
+            terms = analyzer.document_terms(chunk.context, document.language)
+            yield Entered(chunk_number, number, terms)
+
+
+def graph_is_worn(
+    directory: Path, record: GraphRecord | None, numbers: Numbers, from_chunks: int
+) -> bool:
+    """Whether the graph should be built anew.
+
+    That is when its file is gone, when more than `from_chunks` chunks are outside it, or when
+    more than a fifth of what it holds has been removed.
+    """
+    until = record.until if record else 0
+    inside = int(np.searchsorted(numbers, until, side="right"))
+    if len(numbers) - inside > from_chunks:
+        return True
+    if record is None:
+        return False
+    dead = record.chunks - inside
+    return dead > MOST_DEAD * record.chunks or not (directory / record.file).is_file()

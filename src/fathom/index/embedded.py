@@ -1,0 +1,219 @@
+"""The embedded index: one directory, no server.
+
+`fathom.db` (SQLite) is the only truth; `tantivy/` and `vectors-*.usearch` are derived from it
+and made anew whenever they are missing or unsound; `lock` belongs to the one writer.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError
+from fathom.index import schema
+from fathom.index.analyzer import Analyzer
+from fathom.index.derived import entries
+from fathom.index.keyword import FOLDER, KeywordLeg, discard
+from fathom.index.lock import WriterLock
+from fathom.index.reader import EmbeddedReader
+from fathom.index.store import Store
+from fathom.index.writer import EmbeddedWriter, OnStep
+
+MEND_WAIT_S = 30.0
+
+
+def open_reader(
+    directory: Path, expected_identity: Mapping[str, str] | None = None
+) -> EmbeddedReader:
+    """Open the index in `directory` for reading.
+
+    Args:
+        directory: Where the index lies.
+        expected_identity: What must have made the index; `None` accepts any.
+
+    Raises:
+        IndexMissing: If there is none.
+        IndexMismatch: If it was made otherwise, naming what differs.
+        IndexCorrupt: If its SQLite file is damaged.
+    """
+    if not (directory / schema.FILE).is_file():
+        raise _missing(directory)
+    with schema.corruption_named(directory / schema.FILE):
+        store = Store(schema.connect(directory, write=False))
+        try:
+            _check_laid_out(store, directory)
+            if expected_identity is not None:
+                _check_identity(directory, store.identity(), expected_identity)
+            keyword = _open_keyword(directory, store)
+        except BaseException:
+            store.connection.close()
+            raise
+    return EmbeddedReader(directory, store, keyword, lambda: _mended(directory, store))
+
+
+def open_writer(
+    directory: Path,
+    identity: Mapping[str, str] | None,
+    *,
+    durability: schema.Durability = "normal",
+    ann_from_chunks: int = 20_000,
+    fresh: bool = False,
+    on_step: OnStep = lambda _step: None,
+) -> EmbeddedWriter:
+    """Open the index in `directory` for writing, creating it where there is none.
+
+    Args:
+        directory: Where the index lies or shall lie.
+        identity: What makes the index; `None` takes an existing one as it is.
+        durability: See `schema.connect`.
+        ann_from_chunks: More chunks than this outside the graph and it is built anew.
+        fresh: Start from an empty index, whatever is there.
+        on_step: For tests; see `EmbeddedWriter`.
+
+    Raises:
+        IndexMissing: If there is none and no identity to create it with.
+        IndexMismatch: If it was made otherwise, naming what differs.
+        IndexLocked: If another process is writing.
+        IndexCorrupt: If its SQLite file is damaged.
+    """
+    if identity is None and not (directory / schema.FILE).is_file():
+        raise _missing(directory)
+    lock = _lock(directory)
+    try:
+        if fresh:
+            _clear(directory)
+        with schema.corruption_named(directory / schema.FILE):
+            store = _open_store(directory, identity, durability)
+            try:
+                writer = EmbeddedWriter(
+                    directory,
+                    store,
+                    _sound_keyword(directory),
+                    lock=lock,
+                    ann_from_chunks=ann_from_chunks,
+                    on_step=on_step,
+                )
+                writer.recover()
+            except BaseException:
+                store.connection.close()
+                raise
+    except BaseException:
+        lock.release()
+        raise
+    return writer
+
+
+def verify(directory: Path, *, fix: bool = False) -> list[str]:
+    """What is wrong with the index, in words; empty when it is sound.
+
+    Args:
+        directory: Where the index lies.
+        fix: First make anew what is derived.
+
+    Raises:
+        IndexMissing: If there is none.
+    """
+    if fix:
+        discard(directory / FOLDER)
+        open_writer(directory, None).close()
+    with open_reader(directory) as reader:
+        return reader.findings()
+
+
+def _lock(directory: Path) -> WriterLock:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{directory}: {error.strerror}; choose another --index") from error
+    return WriterLock(directory / "lock")
+
+
+def _open_store(
+    directory: Path, identity: Mapping[str, str] | None, durability: schema.Durability
+) -> Store:
+    connection = schema.connect(directory, write=True, durability=durability)
+    try:
+        if identity is not None and not schema.is_laid_out(connection, directory):
+            schema.create(connection, dict(identity), secrets.token_hex(8))
+        store = Store(connection)
+        _check_laid_out(store, directory)
+        if identity is not None:
+            _check_identity(directory, store.identity(), identity)
+    except BaseException:
+        connection.close()
+        raise
+    return store
+
+
+def _clear(directory: Path) -> None:
+    discard(directory / FOLDER)
+    for pattern in (f"{schema.FILE}*", "vectors-*"):
+        for path in directory.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def _sound_keyword(directory: Path) -> KeywordLeg:
+    try:
+        return KeywordLeg(directory / FOLDER, create=True)
+    except RunError:
+        discard(directory / FOLDER)
+        return KeywordLeg(directory / FOLDER, create=True)
+
+
+def _open_keyword(directory: Path, store: Store) -> KeywordLeg:
+    try:
+        return KeywordLeg(directory / FOLDER, create=False)
+    except RunError:
+        return _mended(directory, store)
+
+
+def _mended(directory: Path, store: Store) -> KeywordLeg:
+    """A keyword leg of the store's state: wait for the writer, be the writer, or do without."""
+    deadline = time.monotonic() + MEND_WAIT_S
+    while True:
+        try:
+            open_writer(directory, None).close()
+            return KeywordLeg(directory / FOLDER, create=False)
+        except IndexLocked:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        except RunError:
+            return _in_memory(store)
+
+
+def _in_memory(store: Store) -> KeywordLeg:
+    keyword = KeywordLeg(None, create=True)
+    with schema.transaction(store.connection, write=False):
+        filled = entries(store, Analyzer(), after=-1)
+        keyword.refill(filled, store.marker(store.chunks_at()))
+    return keyword
+
+
+def _check_laid_out(store: Store, directory: Path) -> None:
+    if not schema.is_laid_out(store.connection, directory):
+        raise _missing(directory)
+
+
+def _missing(directory: Path) -> IndexMissing:
+    return IndexMissing(f"no index at {directory}; run `fathom ingest PATH` first")
+
+
+def _check_identity(
+    directory: Path, stored: Mapping[str, str], expected: Mapping[str, str]
+) -> None:
+    """Compare what made an index with what wants to use it.
+
+    Raises:
+        IndexMismatch: Naming what differs and the way out.
+    """
+    differing = [
+        f"{key} {stored.get(key, 'none')!r} (now {expected.get(key, 'none')!r})"
+        for key in sorted({*stored, *expected})
+        if stored.get(key) != expected.get(key)
+    ]
+    if differing:
+        raise IndexMismatch(
+            f"the index at {directory} was made with {', '.join(differing)}; make it anew with "
+            "`fathom ingest --rebuild PATH...` or keep it and choose another with `--index OTHER`"
+        )

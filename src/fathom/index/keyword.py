@@ -1,0 +1,184 @@
+"""The keyword leg: BM25 over tantivy, derived from SQLite and of one revision with it."""
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tantivy
+
+from fathom.errors import RunError
+from fathom.index.filters import Allowed
+
+FOLDER = "tantivy"
+WRITER_HEAP_BYTES = 64_000_000
+FEW_DOCUMENTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A chunk as the keyword leg takes it: its number, its document's, its terms in order."""
+
+    chunk: int
+    document: int
+    terms: Sequence[str]
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("chunk", indexed=True, fast=True)
+    builder.add_unsigned_field("document", indexed=True)
+    builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("marker", stored=True, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+class KeywordLeg:
+    """One tantivy index in a folder, or in memory where `folder` is `None`.
+
+    A document of its own, the marker, names the state that the last commit brought; tantivy
+    commits it together with the change, so that the two cannot part.
+    """
+
+    def __init__(self, folder: Path | None, *, create: bool) -> None:
+        """Open the index.
+
+        Raises:
+            RunError: If it is missing or cannot be read.
+        """
+        self._schema = _schema()
+        if folder is None:
+            self._index = tantivy.Index(self._schema)
+        else:
+            self._index = _open(folder, self._schema, create=create)
+        self._searcher = self._index.searcher()
+
+    def reload(self) -> None:
+        """See the last commit."""
+        self._index.reload()
+        self._searcher = self._index.searcher()
+
+    def marker(self) -> str:
+        """Which state the index is in; empty when it has none."""
+        every = tantivy.Query.regex_query(self._schema, "marker", ".*")
+        hits = self._searcher.search(every, 2).hits
+        if len(hits) != 1:
+            return ""
+        return str(self._searcher.doc(hits[0][1]).get_first("marker"))
+
+    def count(self) -> int:
+        """Number of chunks."""
+        return max(0, int(self._searcher.num_docs) - 1)
+
+    def apply(self, entered: Iterable[Entered], removed: Sequence[int], marker: str) -> None:
+        """Add and remove chunks and set the marker, in one commit; all of it or nothing is kept.
+
+        Raises:
+            RunError: If the disk is full or the folder cannot be written.
+        """
+        self._commit(entered, removed, marker)
+
+    def refill(self, entered: Iterable[Entered], marker: str) -> None:
+        """Replace all chunks; else like `apply`."""
+        self._commit(entered, None, marker)
+
+    def _commit(
+        self, entered: Iterable[Entered], removed: Sequence[int] | None, marker: str
+    ) -> None:
+        try:
+            writer = self._index.writer(WRITER_HEAP_BYTES, 1)
+            if removed is None:
+                writer.delete_all_documents()
+            else:
+                self._remove(writer, removed)
+            for one in entered:
+                writer.add_document(self._document(one))
+            document = tantivy.Document()
+            document.add_text("marker", marker)
+            writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()
+        except (ValueError, OSError) as error:
+            raise RunError(f"the keyword index cannot be written: {error}") from error
+        self.reload()
+
+    def _remove(self, writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
+        # By query: deletion by term reads the number as signed and so finds nothing.
+        if numbers:
+            writer.delete_documents_by_query(
+                tantivy.Query.term_set_query(self._schema, "chunk", list(numbers))
+            )
+        writer.delete_documents_by_query(tantivy.Query.regex_query(self._schema, "marker", ".*"))
+
+    def _document(self, one: Entered) -> tantivy.Document:
+        document = tantivy.Document()
+        document.add_unsigned("chunk", one.chunk)
+        document.add_unsigned("document", one.document)
+        document.add_text("body", " ".join(one.terms))
+        return document
+
+    def search(
+        self, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
+    ) -> list[tuple[int, float]]:
+        """The best chunks by number with their scores, at least `k` if there are, all ties in."""
+        if not terms or (allowed is not None and not len(allowed.chunks)):
+            return []
+        query = self._query(terms, allowed)
+        limit = k + 16
+        while True:
+            found = self._searcher.search(query, limit, count=False).hits
+            kept = self._numbered(found, allowed)
+            complete = len(found) < limit
+            if complete or (len(kept) > k and kept[k - 1][1] > kept[-1][1]):
+                return kept
+            limit *= 4
+
+    def _numbered(
+        self, found: list[tuple[float, tantivy.DocAddress]], allowed: Allowed | None
+    ) -> list[tuple[int, float]]:
+        addresses = [address for _, address in found]
+        numbers = np.array(self._searcher.fast_field_values("chunk", addresses), dtype=np.int64)
+        scores = [float(score) for score, _ in found]
+        pairs = list(zip(numbers.tolist(), scores, strict=True))
+        if allowed is None:
+            return pairs
+        inside = np.isin(numbers, allowed.chunks)
+        return [pair for pair, kept in zip(pairs, inside, strict=True) if kept]
+
+    def _query(self, terms: Mapping[str, int], allowed: Allowed | None) -> tantivy.Query:
+        words = [(tantivy.Occur.Should, self._term(term, count)) for term, count in terms.items()]
+        query = tantivy.Query.boolean_query(words)
+        if allowed is None or len(allowed.documents) > FEW_DOCUMENTS:
+            return query
+        numbers = [int(number) for number in allowed.documents]
+        inside = tantivy.Query.term_set_query(self._schema, "document", numbers)
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Must, query),
+                (tantivy.Occur.Must, tantivy.Query.const_score_query(inside, 0.0)),
+            ]
+        )
+
+    def _term(self, term: str, count: int) -> tantivy.Query:
+        query = tantivy.Query.term_query(self._schema, "body", term, index_option="freq")
+        return tantivy.Query.boost_query(query, float(count)) if count > 1 else query
+
+
+def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Index:
+    try:
+        if create and not tantivy.Index.exists(str(_made(folder))):
+            return tantivy.Index(schema, str(folder))
+        return tantivy.Index.open(str(folder))
+    except (ValueError, OSError) as error:
+        raise RunError(f"{folder} cannot be read: {error}") from error
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def discard(folder: Path) -> None:
+    """Remove a keyword index that is unsound."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,58 @@
+"""One writer per index directory."""
+
+import fcntl
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from fathom.errors import IndexLocked, RunError
+
+
+class WriterLock:
+    """An exclusive lock on a file, held by this process until `release` or its death.
+
+    The kernel frees it however the process ends, so a lock is never stale. The file's content
+    only serves the message that others get. Not for network file systems that do not
+    implement `flock`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            IndexLocked: If another process, or another writer in this one, holds it.
+            RunError: If the lock file cannot be written.
+        """
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise RunError(
+                f"{path}: {error.strerror}; the index needs a writable folder"
+            ) from error
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
+            os.close(self._handle)
+            raise IndexLocked(
+                f"{path.parent} is being written by {holder or 'another process'}; "
+                "wait for it or stop it"
+            ) from None
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        holder = f"process {os.getpid()} on {os.uname().nodename} (since {since})"
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, holder.encode(), 0)
+
+    def release(self) -> None:
+        """Give the lock back; calling it twice is fine."""
+        if self._handle >= 0:
+            os.ftruncate(self._handle, 0)
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()

@@ -1,0 +1,158 @@
+"""Reading an embedded index."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import UsageError
+from fathom.index import schema
+from fathom.index.analyzer import Analyzer
+from fathom.index.base import Match, Source, Status, Summary
+from fathom.index.filters import Allowed
+from fathom.index.keyword import KeywordLeg
+from fathom.index.store import Store
+from fathom.index.vectors import VectorLeg
+from fathom.types import Chunk, Document, Filter
+
+WAIT_S = 1.0
+
+
+class EmbeddedReader:
+    """Reads the index in a directory; may be used by several threads, one at a time inside."""
+
+    def __init__(
+        self,
+        directory: Path,
+        store: Store,
+        keyword: KeywordLeg,
+        mend: Callable[[], KeywordLeg] | None = None,
+    ) -> None:
+        """Take over an open store and a keyword leg.
+
+        Args:
+            directory: Where the index lies.
+            store: Its SQLite file, open.
+            keyword: Its keyword leg.
+            mend: Gives a keyword leg of the store's state, whatever it takes.
+        """
+        self._directory = directory
+        self._store = store
+        self._keyword = keyword
+        self._mend = mend
+        self._vectors = VectorLeg(directory)
+        self._analyzer = Analyzer()
+        self._busy = threading.RLock()
+        self._closed = False
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[int]:
+        """One state of SQLite for everything inside; gives the revision."""
+        with self._busy, schema.corruption_named(self._directory / schema.FILE):
+            if self._store.connection.in_transaction:
+                yield self._store.published()
+                return
+            with schema.transaction(self._store.connection, write=False):
+                yield self._store.published()
+
+    def vector_search(
+        self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()
+    ) -> list[Match]:
+        """See `Reader.vector_search`."""
+        _check_k(k)
+        with self._snapshot() as revision:
+            self._vectors.refresh(self._store, revision)
+            allowed = self._allowed(filters, revision)
+            found = self._vectors.search(self._store, vector, k, allowed)
+            return self._ranked(found, k)
+
+    def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
+        """See `Reader.keyword_search`."""
+        _check_k(k)
+        terms = self._analyzer.query_terms(text)
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            with self._snapshot() as revision:
+                if self._keyword_is_current():
+                    allowed = self._allowed(filters, revision)
+                    return self._ranked(self._keyword.search(terms, k=k, allowed=allowed), k)
+            # A writer stands between applying and publishing, or died there.
+            if time.monotonic() > deadline and self._mend is not None:
+                self._keyword = self._mend()
+            time.sleep(0.002)
+
+    def _keyword_is_current(self) -> bool:
+        wanted = self._store.marker(self._store.chunks_at())
+        if self._keyword.marker() != wanted:
+            self._keyword.reload()
+        return self._keyword.marker() == wanted
+
+    def _allowed(self, filters: Sequence[Filter], revision: int) -> Allowed | None:
+        return self._store.allowed(filters, revision) if filters else None
+
+    def _ranked(self, found: Sequence[tuple[int, float]], k: int) -> list[Match]:
+        ids = self._store.chunk_ids(number for number, _ in found)
+        matches = [Match(ids[number], score) for number, score in found]
+        return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
+
+    def chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        """See `Reader.chunks`."""
+        with self._snapshot() as revision:
+            found = self._store.chunks(ids, revision)
+        return [found[one] for one in ids if one in found]
+
+    def document(self, document_id: str) -> Document | None:
+        """See `Reader.document`."""
+        with self._snapshot() as revision:
+            return self._store.document(document_id, revision)
+
+    def documents(self) -> Iterator[Summary]:
+        """See `Reader.documents`."""
+        with self._snapshot() as revision:
+            return self._store.summaries(revision)
+
+    def source(self, path: str) -> Source | None:
+        """See `Reader.source`."""
+        with self._snapshot() as revision:
+            return self._store.source(path, revision)
+
+    def sources(self, prefix: str = "") -> Iterator[Source]:
+        """See `Reader.sources`."""
+        with self._snapshot() as revision:
+            return self._store.sources(prefix, revision)
+
+    def status(self) -> Status:
+        """See `Reader.status`."""
+        from fathom.index.status import status
+
+        with self._snapshot() as revision:
+            return status(self._directory, self._store, revision)
+
+    def findings(self) -> list[str]:
+        """What is wrong with the index, in words; empty when it is sound."""
+        with self._snapshot():
+            rows = self._store.connection.execute("PRAGMA integrity_check").fetchall()
+        return [str(row[0]) for row in rows if row[0] != "ok"]
+
+    def close(self) -> None:
+        """See `Reader.close`."""
+        with self._busy:
+            if not self._closed:
+                self._store.connection.close()
+                self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise UsageError(f"k = {k}: ask for at least 1 hit")

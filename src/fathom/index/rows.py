@@ -1,0 +1,99 @@
+"""Nouns to rows and back: blocks, metadata, vectors."""
+
+import json
+import math
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
+
+HalfMatrix = NDArray[np.float16]
+
+_KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
+
+
+def pack_blocks(blocks: Iterable[Block]) -> bytes:
+    """Blocks as compressed JSON; each distinct heading path is kept once."""
+    paths: dict[tuple[str, ...], int] = {}
+    flat = [
+        (
+            _KINDS.index(block.kind),
+            block.span.start,
+            block.span.end - block.span.start,
+            paths.setdefault(block.headings, len(paths)),
+            block.page,
+        )
+        for block in blocks
+    ]
+    return zlib.compress(json.dumps([list(paths), flat], separators=(",", ":")).encode())
+
+
+def unpack_blocks(packed: bytes) -> tuple[Block, ...]:
+    """The inverse of `pack_blocks`."""
+    paths, flat = json.loads(zlib.decompress(packed))
+    paths = [tuple(path) for path in paths]
+    return tuple(
+        Block(
+            kind=_KINDS[kind],
+            span=Span(start, start + length),
+            headings=paths[path],
+            page=page,
+        )
+        for kind, start, length, path, page in flat
+    )
+
+
+def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
+    """Metadata as JSON; values that are not finite numbers are left out, as JSON has none."""
+    kept = {
+        key: value
+        for key, value in metadata.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True)
+
+
+def checksum(*parts: bytes) -> int:
+    """CRC-32 over the parts; finds flipped bits, not forgery."""
+    value = 0
+    for part in parts:
+        value = zlib.crc32(part, value)
+    return value
+
+
+def to_document(row: sqlite3.Row) -> Document:
+    """A row of documents joined with contents."""
+    return Document(
+        id=row["id"],
+        text=row["text"],
+        path=row["path"],
+        title=row["title"],
+        language=row["language"],
+        metadata=json.loads(row["metadata"]),
+        blocks=unpack_blocks(row["blocks"]),
+    )
+
+
+def to_chunk(row: sqlite3.Row, text: str) -> Chunk:
+    """A row of chunks joined with its document's id and title; `text` is the document's."""
+    span = Span(row["start"], row["end"])
+    return Chunk(
+        id=row["id"],
+        document_id=row["document_id"],
+        text=span.cut(text),
+        span=span,
+        ordinal=row["ordinal"],
+        title=row["title"],
+        headings=tuple(json.loads(row["headings"])),
+        page=row["page"],
+    )
+
+
+def to_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
+    """Stored vectors as (n, dimension) float16."""
+    return np.frombuffer(b"".join(vectors), dtype=np.float16).reshape(-1, dimension)

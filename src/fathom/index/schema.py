@@ -1,0 +1,162 @@
+"""The tables of the embedded index, and how its SQLite file is opened.
+
+A row is visible at revision P when `added <= P`: rows that a revision removes carry it in
+`removed` until that revision is published, and are deleted in the very transaction that
+publishes it. So old and new rows of one document live side by side only while neither a
+kill nor a reader may see a mixture.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from fathom.errors import IndexCorrupt, IndexMismatch, RunError
+
+SCHEMA_VERSION = 1
+FILE = "fathom.db"
+
+Durability = Literal["normal", "full"]
+
+TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents(
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
+  title TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL, digest TEXT NOT NULL,
+  updated TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER);
+CREATE UNIQUE INDEX documents_id ON documents(id) WHERE removed IS NULL;
+CREATE INDEX documents_all ON documents(id);
+CREATE INDEX documents_removed ON documents(removed) WHERE removed IS NOT NULL;
+CREATE TABLE contents(
+  document_no INTEGER PRIMARY KEY, text TEXT NOT NULL, blocks BLOB NOT NULL,
+  checksum INTEGER NOT NULL);
+CREATE TABLE sources(
+  no INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, digest TEXT NOT NULL,
+  outcome TEXT NOT NULL, reason TEXT NOT NULL, document_id TEXT,
+  added INTEGER NOT NULL, removed INTEGER);
+CREATE UNIQUE INDEX sources_path ON sources(path) WHERE removed IS NULL;
+CREATE INDEX sources_all ON sources(path);
+CREATE INDEX sources_document ON sources(document_id);
+CREATE INDEX sources_removed ON sources(removed) WHERE removed IS NOT NULL;
+CREATE TABLE chunks(
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, document_no INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, page INTEGER,
+  headings TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER);
+CREATE UNIQUE INDEX chunks_id ON chunks(id) WHERE removed IS NULL;
+CREATE INDEX chunks_all ON chunks(id);
+CREATE INDEX chunks_document ON chunks(document_no);
+CREATE INDEX chunks_removed ON chunks(removed) WHERE removed IS NOT NULL;
+CREATE TABLE vectors(
+  chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
+"""
+
+
+def connect(
+    directory: Path, *, write: bool, durability: Durability = "normal"
+) -> sqlite3.Connection:
+    """Open the SQLite file of `directory`, which must exist unless `write`.
+
+    Args:
+        directory: Where the index lies.
+        write: Create the file where there is none, and delete securely.
+        durability: `normal` survives the death of the process at any instant, but after the
+            death of the machine the last calls may be missing (never torn); `full` waits for
+            the disk at each commit and loses none.
+
+    Raises:
+        IndexCorrupt: If the file is no SQLite database.
+    """
+    file = directory / FILE
+    with corruption_named(file):
+        if not write:
+            return _connect_to_read(file)
+        connection = _open(f"{file.absolute().as_uri()}?mode=rwc")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+        connection.execute("PRAGMA secure_delete = ON")
+        return connection
+
+
+def _connect_to_read(file: Path) -> sqlite3.Connection:
+    connection = _open(f"{file.absolute().as_uri()}?mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # A folder without write permission: without a log the file alone is the whole truth.
+        log = file.with_name(f"{file.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        connection.close()
+        connection = _open(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return connection
+
+
+def _open(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA busy_timeout = 10000")
+    connection.execute("PRAGMA cache_size = -16000")
+    return connection
+
+
+def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:
+    """Lay out an empty index, in one transaction."""
+    with transaction(connection, write=True):
+        for statement in TABLES.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        first = {"lineage": lineage, "revision": "0", "published": "0", "chunks_at": "0"}
+        named = {f"identity.{key}": value for key, value in identity.items()}
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", (first | named).items())
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def is_laid_out(connection: sqlite3.Connection, directory: Path) -> bool:
+    """Whether the tables are there.
+
+    Raises:
+        IndexMismatch: If another version of Fathom laid them out.
+    """
+    with corruption_named(directory / FILE):
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in {0, SCHEMA_VERSION}:
+        raise IndexMismatch(
+            f"the index at {directory} has layout {version}, this Fathom reads {SCHEMA_VERSION}; "
+            "run `fathom ingest --rebuild PATH...` or choose another place with --index"
+        )
+    return version == SCHEMA_VERSION
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+    """Everything inside sees one state; a write is kept wholly or not at all."""
+    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def corruption_named(file: Path) -> Iterator[None]:
+    """Turn SQLite's complaints into one line that names the file and the next step."""
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+            raise
+        if _is_damage(error):
+            raise IndexCorrupt(
+                f"{file} is damaged ({error}); restore it from a backup or make the index anew "
+                "with `fathom ingest --rebuild PATH...`"
+            ) from error
+        raise RunError(f"{file}: {error}; check free space and permissions") from error
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error)

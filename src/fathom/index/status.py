@@ -1,0 +1,69 @@
+"""Counts, sizes and a fingerprint of an index."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from fathom.index.base import Status
+from fathom.index.keyword import FOLDER
+from fathom.index.schema import FILE
+from fathom.index.store import Store
+
+
+def status(directory: Path, store: Store, revision: int) -> Status:
+    """The state of the index at a revision; call it inside a read transaction."""
+
+    def count(table: str, condition: str = "TRUE") -> int:
+        query = f"SELECT count(*) FROM {table} WHERE added <= ? AND {condition}"  # noqa: S608 - constants
+        return int(store.connection.execute(query, (revision,)).fetchone()[0])
+
+    return Status(
+        revision=revision,
+        documents=count("documents"),
+        chunks=count("chunks"),
+        sources=count("sources"),
+        failed=count("sources", "outcome != 'ok'"),
+        content=content_hash(store, revision),
+        identity=store.identity(),
+        bytes_on_disk=_sizes(directory),
+    )
+
+
+def content_hash(store: Store, revision: int) -> str:
+    """sha256 over the sorted hashes of all documents, chunks and places."""
+    hashes = sorted(_hashes(store, revision))
+    return hashlib.sha256(b"".join(hashes)).hexdigest()
+
+
+def _hashes(store: Store, revision: int) -> list[bytes]:
+    select = store.connection.execute
+    documents = select(
+        "SELECT id, title, language, metadata, text FROM documents "
+        "JOIN contents ON document_no = no WHERE added <= ?",
+        (revision,),
+    )
+    found = [_hash("document", *row) for row in documents]
+    chunks = select(
+        'SELECT id, ordinal, start, "end", vector FROM chunks '
+        "JOIN vectors ON chunk_no = no WHERE added <= ?",
+        (revision,),
+    )
+    found += [_hash("chunk", *row) for row in chunks]
+    sources = select(
+        "SELECT path, digest, outcome, document_id FROM sources WHERE added <= ?", (revision,)
+    )
+    return found + [_hash("source", *row) for row in sources]
+
+
+def _hash(*parts: object) -> bytes:
+    plain = [part.hex() if isinstance(part, bytes) else part for part in parts]
+    return hashlib.sha256(json.dumps(plain).encode()).digest()
+
+
+def _sizes(directory: Path) -> dict[str, int]:
+    files = [path for path in directory.glob(f"{FILE}*") if path.is_file()]
+    return {
+        "sqlite": sum(path.stat().st_size for path in files),
+        "tantivy": sum(path.stat().st_size for path in (directory / FOLDER).glob("*")),
+        "usearch": sum(path.stat().st_size for path in directory.glob("vectors-*.usearch")),
+    }

@@ -1,0 +1,176 @@
+"""What is read from SQLite, always inside one read transaction and at one revision.
+
+Lists go in as one JSON array each: SQLite binds at most 32,766 values in a statement.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from fathom.index.base import Source, Summary
+from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.rows import HalfMatrix, to_chunk, to_document, to_matrix
+from fathom.types import Chunk, Document, Filter
+
+
+class Store:
+    """Reads rows that are visible at a revision; see `schema` for what visible means."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self.connection = connection
+
+    def meta(self, key: str) -> str:
+        """A value that every index has, or `""`."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def identity(self) -> dict[str, str]:
+        """What made the index."""
+        rows = self.connection.execute("SELECT key, value FROM meta WHERE key GLOB 'identity.*'")
+        return {key.removeprefix("identity."): value for key, value in rows}
+
+    def published(self) -> int:
+        """The last revision that all parts have."""
+        return int(self.meta("published"))
+
+    def chunks_at(self) -> int:
+        """The last published revision that added or removed chunks."""
+        return int(self.meta("chunks_at"))
+
+    def marker(self, revision: int) -> str:
+        """What derived parts carry to say which state they hold."""
+        return f"{self.meta('lineage')}.{revision}"
+
+    def chunk_numbers(self, revision: int, after: int = 0) -> Numbers:
+        """Numbers of the visible chunks above `after`, ascending."""
+        rows = self.connection.execute(
+            "SELECT no FROM chunks WHERE no > ? AND added <= ? ORDER BY no", (after, revision)
+        )
+        return np.fromiter((row[0] for row in rows), dtype=np.int64)
+
+    def vectors_after(self, revision: int, after: int, dimension: int) -> HalfMatrix:
+        """Vectors of the visible chunks with numbers above `after`, by number."""
+        rows = self.connection.execute(
+            "SELECT vector FROM chunks JOIN vectors ON chunk_no = no "
+            "WHERE no > ? AND added <= ? ORDER BY no",
+            (after, revision),
+        )
+        return to_matrix((row[0] for row in rows), dimension)
+
+    def vectors(self, numbers: Sequence[int], dimension: int) -> HalfMatrix:
+        """Vectors of these chunks, which must exist and be ascending."""
+        rows = self.connection.execute(
+            "SELECT vector FROM vectors WHERE chunk_no IN (SELECT value FROM json_each(?)) "
+            "ORDER BY chunk_no",
+            (json.dumps(list(numbers)),),
+        )
+        return to_matrix((row[0] for row in rows), dimension)
+
+    def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Ids by number."""
+        rows = self.connection.execute(
+            "SELECT no, id FROM chunks WHERE no IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(numbers)),),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def allowed(self, filters: Sequence[Filter], revision: int) -> Allowed:
+        """What the filters let through.
+
+        Raises:
+            UsageError: If a filter is malformed.
+        """
+        condition, values = compile_filters(filters)
+        bound: list[Bound] = [*values, revision]
+        documents = self.connection.execute(
+            f"SELECT no FROM documents WHERE {condition} AND added <= ? ORDER BY no",  # noqa: S608 - the condition holds no value
+            bound,
+        )
+        numbers = np.fromiter((row[0] for row in documents), dtype=np.int64)
+        chunks = self.connection.execute(
+            "SELECT no FROM chunks WHERE document_no IN (SELECT value FROM json_each(?)) "
+            "AND added <= ? ORDER BY no",
+            (json.dumps(numbers.tolist()), revision),
+        )
+        return Allowed(np.fromiter((row[0] for row in chunks), dtype=np.int64), numbers)
+
+    def chunks(self, ids: Sequence[str], revision: int) -> dict[str, Chunk]:
+        """The visible chunks with these ids."""
+        rows = self.connection.execute(
+            "SELECT chunks.*, documents.id AS document_id, documents.title FROM chunks "
+            "JOIN documents ON documents.no = document_no "
+            "WHERE chunks.id IN (SELECT value FROM json_each(?)) AND chunks.added <= ?",
+            (json.dumps(list(ids)), revision),
+        ).fetchall()
+        texts = self._texts({row["document_no"] for row in rows})
+        return {row["id"]: to_chunk(row, texts[row["document_no"]]) for row in rows}
+
+    def _texts(self, documents: Iterable[int]) -> dict[int, str]:
+        rows = self.connection.execute(
+            "SELECT document_no, text FROM contents "
+            "WHERE document_no IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(documents)),),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def document(self, document_id: str, revision: int) -> Document | None:
+        """The visible document with this id."""
+        row = self.connection.execute(
+            "SELECT documents.*, text, blocks FROM documents "
+            "JOIN contents ON document_no = no WHERE id = ? AND added <= ?",
+            (document_id, revision),
+        ).fetchone()
+        return to_document(row) if row else None
+
+    def chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
+        """All chunks of a document with their numbers, in order."""
+        rows = self.connection.execute(
+            "SELECT chunks.*, documents.id AS document_id, documents.title FROM chunks "
+            "JOIN documents ON documents.no = document_no WHERE document_no = ? ORDER BY ordinal",
+            (document_no,),
+        )
+        return [(row["no"], to_chunk(row, document.text)) for row in rows]
+
+    def documents_added(self, after: int, revision: int) -> Iterator[tuple[int, Document]]:
+        """Documents added after one revision and up to another, and not removed yet."""
+        rows = self.connection.execute(
+            "SELECT documents.*, text, blocks FROM documents "
+            "JOIN contents ON document_no = no "
+            "WHERE added > ? AND added <= ? AND removed IS NULL ORDER BY no",
+            (after, revision),
+        )
+        for row in rows:
+            yield row["no"], to_document(row)
+
+    def summaries(self, revision: int) -> Iterator[Summary]:
+        """All visible documents, ordered by path."""
+        rows = self.connection.execute(
+            "SELECT id, path, title, language, updated, "
+            "(SELECT count(*) FROM chunks WHERE document_no = documents.no) AS chunks "
+            "FROM documents WHERE added <= ? ORDER BY path, id",
+            (revision,),
+        )
+        return (Summary(**row) for row in rows.fetchall())
+
+    def source(self, path: str, revision: int) -> Source | None:
+        """What is known of this place."""
+        row = self.connection.execute(
+            f"SELECT {_SOURCE} FROM sources WHERE path = ? AND added <= ?",  # noqa: S608 - constant
+            (path, revision),
+        ).fetchone()
+        return Source(**row) if row else None
+
+    def sources(self, prefix: str, revision: int) -> Iterator[Source]:
+        """Places whose path starts with `prefix`, ordered by path."""
+        rows = self.connection.execute(
+            f"SELECT {_SOURCE} FROM sources WHERE substr(path, 1, ?) = ? AND added <= ? "  # noqa: S608 - constant
+            "ORDER BY path",
+            (len(prefix), prefix, revision),
+        )
+        return (Source(**row) for row in rows.fetchall())
+
+
+_SOURCE = "path, digest, outcome, reason, document_id"

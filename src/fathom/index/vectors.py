@@ -1,0 +1,128 @@
+"""The vector leg: exact cosines over candidates from the graph and over all chunks outside it."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import IndexMismatch
+from fathom.index.filters import Allowed, Numbers
+from fathom.index.graph import Graph, GraphRecord
+from fathom.index.rows import HalfMatrix
+from fathom.index.store import Store
+
+# The quick product in float32 may err by this much against the exact one.
+MARGIN = 2e-5
+FEW_CHUNKS = 10_000
+
+Vector = NDArray[np.float32]
+Scored = list[tuple[int, float]]
+
+
+class VectorLeg:
+    """Holds in memory what one revision's searches need; `refresh` moves it to another.
+
+    Scores are computed in float64 from the stored float16 vectors, the same way for every
+    chunk, so that they depend neither on the graph nor on what else is searched. Without a
+    graph the result is exact. With one it is exact but for chunks that the graph misses; the
+    graph's own shape depends on the order in which its builder's threads came.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._revision = -1
+        self._dimension = 0
+        self._graph: Graph | None = None
+        self._record: GraphRecord | None = None
+        self._numbers: Numbers = np.empty(0, dtype=np.int64)
+        self._tail: Vector = np.empty((0, 0), dtype=np.float32)
+
+    def refresh(self, store: Store, revision: int) -> None:
+        """Bring what is held to this state of the chunks."""
+        record = GraphRecord.loads(store.meta("graph"))
+        if revision == self._revision and record == self._record:
+            return
+        self._dimension = int(store.meta("dimension") or 0)
+        if record != self._record:
+            self._open_graph(record)
+        self._numbers = store.chunk_numbers(revision)
+        self._tail = self._read_tail(store, revision)
+        self._revision = revision
+
+    def _open_graph(self, record: GraphRecord | None) -> None:
+        self._graph, self._record = None, record
+        if record is not None:
+            try:
+                self._graph = Graph(self._directory, record, self._dimension)
+            except OSError:
+                self._graph = None  # every chunk is scanned until a writer rebuilds it
+
+    def _read_tail(self, store: Store, revision: int) -> Vector:
+        if not self._dimension:
+            return np.empty((0, 0), dtype=np.float32)
+        return store.vectors_after(revision, self._until, self._dimension).astype(np.float32)
+
+    @property
+    def _until(self) -> int:
+        return self._graph.record.until if self._graph else 0
+
+    def search(self, store: Store, vector: Vector, k: int, allowed: Allowed | None) -> Scored:
+        """At least `k` chunks by number with their cosines, if there are, with all ties.
+
+        Raises:
+            IndexMismatch: If the vector has another dimension than those stored.
+        """
+        if not len(self._numbers):
+            return []
+        if vector.shape != (self._dimension,):
+            raise IndexMismatch(
+                f"the query's vector has {vector.size} numbers, those of the index "
+                f"{self._dimension}; use the embedder that made the index, or "
+                "`fathom ingest --rebuild PATH...`"
+            )
+        inside = self._numbers if allowed is None else allowed.chunks
+        near = self._near_in_tail(vector, k, inside)
+        covered = inside[: np.searchsorted(inside, self._until, side="right")]
+        if len(covered):
+            near = np.concatenate([self._near_in_graph(vector, k, covered), near])
+        return self._score(store, vector, k, near)
+
+    def _near_in_tail(self, vector: Vector, k: int, inside: Numbers) -> Numbers:
+        tail = self._numbers[len(self._numbers) - len(self._tail) :]
+        scores = self._tail @ vector
+        if len(inside) != len(self._numbers):
+            kept = np.isin(tail, inside)
+            tail, scores = tail[kept], scores[kept]
+        if len(scores) <= k:
+            return tail
+        threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+        return tail[scores >= threshold - MARGIN]
+
+    def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
+        if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
+            return covered
+        half = vector.astype(np.float16)
+        total = self._graph.record.chunks
+        if len(covered) <= FEW_CHUNKS:
+            return covered
+        count = (k + k // 2 + 32) * total // len(covered)
+        while count < total:
+            found = self._graph.nearest(half, count)
+            kept = np.intersect1d(found, covered, assume_unique=True)
+            if len(kept) >= k:
+                return np.asarray(kept)
+            count *= 4
+        return covered
+
+    def _score(self, store: Store, vector: Vector, k: int, near: Numbers) -> Scored:
+        exact = _cosines(store.vectors(near.tolist(), self._dimension), vector)
+        if len(exact) > k:
+            threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
+            near, exact = near[exact >= threshold], exact[exact >= threshold]
+        return list(zip(near.tolist(), exact.tolist(), strict=True))
+
+
+def _cosines(vectors: HalfMatrix, vector: Vector) -> NDArray[np.float64]:
+    # Row by row: a matrix product may round a row differently in different company.
+    products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
+    return np.asarray(products.sum(axis=1))

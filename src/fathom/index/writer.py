@@ -1,0 +1,131 @@
+"""The one process that changes an embedded index."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fathom.index import schema
+from fathom.index.base import Entry, Source
+from fathom.index.changes import Changes
+from fathom.index.derived import catch_up, graph_is_worn
+from fathom.index.graph import GraphRecord, build
+from fathom.index.keyword import KeywordLeg
+from fathom.index.lock import WriterLock
+from fathom.index.reader import EmbeddedReader
+from fathom.index.store import Store
+from fathom.index.valid import check_entries
+
+OnStep = Callable[[str], None]
+
+
+class EmbeddedWriter(EmbeddedReader):
+    """Changes the index in a directory.
+
+    A change goes through three steps: SQLite keeps it (from here on no kill loses it), the
+    keyword leg applies it, SQLite publishes it (from here on readers see it). Opening a writer
+    finishes what an earlier one left between two steps.
+
+    Attributes:
+        on_step: Told `stored`, `applied`, `published`, `building`, `built` as they happen.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        store: Store,
+        keyword: KeywordLeg,
+        *,
+        lock: WriterLock,
+        ann_from_chunks: int,
+        on_step: OnStep,
+    ) -> None:
+        super().__init__(directory, store, keyword)
+        self._changes = Changes(store.connection)
+        self._lock = lock
+        self._ann_from_chunks = ann_from_chunks
+        self._on_step = on_step
+        self._unfinished = True
+
+    def recover(self) -> None:
+        """Finish what an earlier writer left undone; makes anew what is unsound."""
+        with self._writing():
+            self._finish()
+
+    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
+        """See `Writer.put`.
+
+        Raises:
+            ValueError: If vectors, chunks and documents do not fit together.
+            IndexMismatch: If the vectors have another dimension than those stored.
+            RunError: If it cannot be kept (disk full); then it is wholly kept or not at all.
+        """
+        with self._writing():
+            check_entries(entries, int(self._store.meta("dimension") or 0))
+            self._finish()
+            self._unfinished = True
+            self._changes.put(entries, sources)
+            self._on_step("stored")
+            self._finish()
+
+    def forget(self, paths: Sequence[str]) -> int:
+        """See `Writer.forget`."""
+        with self._writing():
+            self._finish()
+            self._unfinished = True
+            gone = self._changes.forget(paths)
+            self._on_step("stored")
+            self._finish()
+            return gone
+
+    def optimize(self) -> None:
+        """See `Writer.optimize`: builds the graph of neighbours when many chunks are outside it.
+
+        The log is folded into the database file, so that nothing of a removed text is left in
+        either.
+        """
+        with self._writing():
+            self._finish()
+            self._build_graph()
+            self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._busy, schema.corruption_named(self._directory / schema.FILE):
+            yield
+
+    def _finish(self) -> None:
+        """Steps 2 and 3 of whatever is stored and not published."""
+        if not self._unfinished:
+            return
+        catch_up(self._store, self._changes, self._keyword, self._analyzer, self._on_step)
+        self._unfinished = False
+
+    def _build_graph(self) -> None:
+        revision = self._store.published()
+        record = GraphRecord.loads(self._store.meta("graph"))
+        numbers = self._store.chunk_numbers(revision)
+        if not graph_is_worn(self._directory, record, numbers, self._ann_from_chunks):
+            return
+        self._on_step("building")
+        dimension = int(self._store.meta("dimension"))
+        vectors = self._store.vectors_after(revision, 0, dimension)
+        fresh = build(self._directory, f"vectors-{revision}.usearch", numbers, vectors)
+        self._on_step("built")
+        self._changes.note("graph", fresh.dumps())
+        for path in self._directory.glob("vectors-*"):
+            if path.name != fresh.file:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """See `Reader.close`; folds the log into the file and gives the lock back."""
+        with self._busy:
+            if self._closed:
+                return
+            try:
+                self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.Error:
+                self._unfinished = True  # the log stays; the next to open folds it in
+            finally:
+                super().close()
+                self._lock.release()
