@@ -61,7 +61,7 @@ class Builder:
 
     Pieces are joined by a blank line, table rows, list items and code lines that follow each
     other by a line break. Empty pieces are dropped. NUL and other control characters are
-    removed, line ends become `\\n`; nothing else of the text is changed.
+    removed, line ends become line feeds; nothing else of the text is changed.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Builder:
 
     def heading(self, text: str, level: int) -> None:
         """A section title; `level` 1 is the outermost."""
-        title = " ".join(_clean(text).split())
+        title = " ".join(clean(text).split())
         if not title:
             return
         while self._headings and self._headings[-1][0] >= level:
@@ -95,7 +95,7 @@ class Builder:
 
     def row(self, cells: list[str]) -> None:
         """A table row; cells are joined by ` | `, a row without any text is dropped."""
-        flat = [" ".join(_clean(cell).split()) for cell in cells]
+        flat = [" ".join(clean(cell).split()) for cell in cells]
         if any(flat):
             self._add("table_row", " | ".join(flat))
 
@@ -119,13 +119,13 @@ class Builder:
         text = "".join(self._parts)
         return Parsed(
             text=text,
-            title=" ".join(_clean(title).split()) or (first.span.cut(text) if first else ""),
+            title=" ".join(clean(title).split()) or (first.span.cut(text) if first else ""),
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
         )
 
     def _add(self, kind: BlockKind, raw: str) -> None:
-        text = _clean(raw).strip("\n") if kind == "code" else _clean(raw).strip()
+        text = clean(raw).strip("\n") if kind == "code" else clean(raw).strip()
         if not text.strip():
             return
         if self._blocks:
@@ -140,8 +140,9 @@ class Builder:
         self._blocks.append(Block(kind=kind, span=span, headings=path, page=self._page))
 
 
-_CONTROLS = {code: None for code in (*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFFE)}
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFFE))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """`text` with line feeds as line ends and without control characters; nothing else is changed."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)

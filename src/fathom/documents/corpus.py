@@ -2,18 +2,19 @@
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Parsed, Refused, clean
 from fathom.documents.failure import Failure
 from fathom.documents.limits import Limits
-from fathom.documents.text import add_text
-from fathom.types import Scalar
+from fathom.types import Block, Scalar, Span
 
 _GZIP = b"\x1f\x8b"
+_GAP = re.compile(r"\n[ \t]*\n\s*")
 _LOOKED_AT = 5
 _LOOK_BYTES = 1 << 20
 _LINE_BYTES = 80_000_000
@@ -92,20 +93,29 @@ def _record(row: dict[str, Any], name: str, number: int, limits: Limits) -> Pars
     if len(text) > limits.text_chars:
         reason = f"line {number} holds more than {limits.text_chars} characters"
         return Failure(line=number, record=name, outcome="failed", reason=reason)
-    builder = Builder()
-    add_text(builder, text if text.strip() else title)
-    try:
-        parsed = builder.build(title, _metadata(row.get("metadata")))
-    except Refused:
-        reason = f"line {number} holds no text"
-        return Failure(line=number, record=name, outcome="empty", reason=reason)
+    body = clean(text if text.strip() else title)
+    if not body.strip():
+        return Failure(
+            line=number, record=name, outcome="empty", reason=f"line {number} holds no text"
+        )
     return Parsed(
-        text=parsed.text,
-        title=" ".join(title.split()),
-        blocks=parsed.blocks,
-        metadata=parsed.metadata,
+        text=body,
+        title=" ".join(clean(title).split()),
+        blocks=tuple(_paragraphs(body)),
+        metadata=_metadata(row.get("metadata")),
         record=name,
     )
+
+
+def _paragraphs(text: str) -> Iterator[Block]:
+    """The text stays as it is, so that offsets into it are offsets into the record."""
+    start = 0
+    for gap in _GAP.finditer(text):
+        if text[start : gap.start()].strip():
+            yield Block(kind="paragraph", span=Span(start, gap.start()))
+        start = gap.end()
+    if text[start:].strip():
+        yield Block(kind="paragraph", span=Span(start, len(text)))
 
 
 def _metadata(found: object) -> dict[str, Scalar]:
