@@ -66,7 +66,7 @@ def decode(head: bytes, text: bytes) -> Frame:
     """
     try:
         return _frame(json.loads(head), text)
-    except (KeyError, TypeError, IndexError, RecursionError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"damaged frame: {error!r}") from error
 
 

@@ -65,8 +65,9 @@ class Child:
         """Ask for the file at `path`."""
         self._largest = self._received = 0
         # A process that is gone is noticed, with its reason, when its reply is awaited.
+        absolute = os.fsencode(path.absolute())  # the process stands in another folder
         with contextlib.suppress(BrokenPipeError):
-            self._commands.write(os.fsencode(path).hex().encode("ascii") + b"\n")
+            self._commands.write(absolute.hex().encode("ascii") + b"\n")
 
     def receive(self) -> Frame:
         """The next part of the reply.

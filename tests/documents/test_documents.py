@@ -1,0 +1,109 @@
+"""Every real and hostile file gets the outcome its index expects."""
+
+import csv
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fathom.documents.base import Outcome, Parsed, Refused
+from fathom.documents.guard import Cage
+from fathom.documents.parse import read
+
+FOLDER = Path(os.environ.get("SHARED_DATA", "../shared/data")) / "documents"
+PARENT_GROWTH_MB = 50
+# Words that must be in the text, for files where "some text" would not prove much.
+HOLDS = {
+    "Question-Answering-RAG-UU_Nomor_40_Tahun_2004.pdf": "SISTEM JAMINAN SOSIAL NASIONAL",
+    "docling-csv-too-many-columns.csv": "a | b | c | d | e",
+    "docling-textbox.docx": "Chiayi",
+    "gen-injection-hidden.html": "Employees have 12 days of leave.",
+    "gen-path-traversal.docx": "normal text of a traversal document",
+    "gen-pdf-as.docx": "This is really a PDF file",
+    "gen-utf16le-bom.txt": "Überprüfung \u2013 naïve café",
+    "markitdown-test_rss.xml": "The Official Microsoft Blog",
+    "markitdown-test_notebook.ipynb": 'print("markitdown")',
+    "pdfplumber-issue-71-duplicate-chars.pdf": "计算机科学与技术",
+    "pypdf-r3-empty-password.pdf": "pdf encryption test",
+    "sample-files-minimal-document.pdf": "Lorem ipsum dolor sit amet, consetetur",
+    "tika-russian.cp866.txt": "Однажды, в студеную зимнюю пору",
+    "tika-testHTMLNoisyMetaEncoding_1.html": "الاتحاد الجزائري",
+    "tika-testHTML_charset_utf16le.html": "This is a sample text",
+    "tika-testRTF.rtf": "Test d\u2019indexation Word",
+}
+REFUSED: dict[str, Outcome] = {
+    "gen-billion-laughs.docx": "failed",
+    "gen-binary-as.md": "unsupported",
+    "gen-empty.docx": "empty",
+    "gen-whitespace.txt": "empty",
+    "gen-zipbomb-300mb.docx": "failed",
+    "markitdown-random.bin": "unsupported",
+    "pdfplumber-password-example.pdf": "encrypted",
+    "pypdf-r3-user-password.pdf": "encrypted",
+    "sample-files-grayscale-image.pdf": "no_text_layer",
+    "tika-testPPT_protected_passtika.pptx": "encrypted",
+    "tika-testWORD_macros.doc": "unsupported",
+}
+# "clean error or partial text": both are right as long as they are one or the other.
+EITHER = ("clean error", "refuse or cap")
+# The text beside the pictures is real, only theirs is missing.
+TEXT_BESIDE_PICTURES = {"tika-testOCR.docx"}
+
+
+def expectations() -> list[tuple[str, str]]:
+    index = FOLDER / "index.csv"
+    if not index.exists():
+        return []
+    with index.open(encoding="utf-8", newline="") as file:
+        return [(row["file"], row["expected"]) for row in csv.DictReader(file)]
+
+
+@pytest.fixture(scope="module")
+def cage() -> Iterator[Cage]:
+    with Cage() as opened:
+        yield opened
+
+
+def outcome(name: str, cage: Cage) -> tuple[Outcome, str]:
+    """The outcome and the text or the reason."""
+    try:
+        (parsed,) = read(FOLDER / name, cage)
+    except Refused as refusal:
+        return refusal.outcome, refusal.reason
+    assert isinstance(parsed, Parsed)
+    assert all(block.span.cut(parsed.text).strip() for block in parsed.blocks)
+    return "ok", parsed.text
+
+
+@pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
+@pytest.mark.parametrize(("name", "expected"), expectations())
+def test_file_gets_the_outcome_its_index_expects(name: str, expected: str, cage: Cage) -> None:
+    found, words = outcome(name, cage)
+    assert "\n" not in words or found == "ok"
+    assert words.strip()
+    assert "\x00" not in words
+    if name in REFUSED:
+        assert found == REFUSED[name]
+    elif expected.startswith(EITHER):
+        assert found in {"ok", "empty", "no_text_layer", "failed", "unsupported"}
+    elif name not in TEXT_BESIDE_PICTURES:
+        assert not expected.startswith(("refuse", "no text layer"))
+        assert found == "ok", words
+    assert HOLDS.get(name, "") in words
+
+
+@pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
+def test_hidden_text_is_not_read(cage: Cage) -> None:
+    _, text = outcome("gen-injection-hidden.html", cage)
+    assert text == "Leave policy\n\nEmployees have 12 days of leave."
+
+
+@pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
+def test_parent_stays_small_while_all_files_are_read(cage: Cage) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for name, _ in expectations():
+        outcome(name, cage)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < PARENT_GROWTH_MB
