@@ -144,5 +144,5 @@ _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFF
 
 
 def clean(text: str) -> str:
-    """`text` with line feeds as line ends and without control characters; nothing else is changed."""
+    """`text` with line feeds as line ends and no control characters, else unchanged."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
