@@ -96,7 +96,8 @@ class VectorLeg:
         if len(scores) <= k:
             return tail
         threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-        return tail[scores >= threshold - MARGIN]
+        near: Numbers = tail[scores >= threshold - MARGIN]
+        return near
 
     def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
         if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
@@ -110,7 +111,7 @@ class VectorLeg:
             found = self._graph.nearest(half, count)
             kept = np.intersect1d(found, covered, assume_unique=True)
             if len(kept) >= k:
-                return np.asarray(kept)
+                return np.asarray(kept, dtype=np.int64)
             count *= 4
         return covered
 
