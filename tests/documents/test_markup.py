@@ -27,3 +27,9 @@ def test_entities_are_refused_and_files_are_not_read() -> None:
     data = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]><a>&x;</a>'
     with pytest.raises(Refused, match="declares XML entities"):
         read_xml(data, "part.xml")
+
+
+def test_what_is_nested_too_deep_is_refused_rather_than_cut_short() -> None:
+    assert text_of(read_xml(b"<a>" * 200 + b"x" + b"</a>" * 200, "part.xml")) == "x"
+    with pytest.raises(Refused, match="nested too deep"):
+        read_xml(b"<a>" * 300 + b"x" + b"</a>" * 300, "part.xml")

@@ -24,11 +24,14 @@ def read_xml(data: bytes, name: str) -> Element:
         name: What to call it in a refusal.
 
     Raises:
-        Refused: `failed` when it declares entities or is no XML at all.
+        Refused: `failed` when it declares entities, is no XML at all, or is nested more than
+            256 levels deep.
     """
     try:
         root = etree.fromstring(data, _parser(recover=False))
     except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:  # mending would cut the text short
+            raise Refused("failed", f"{name} is nested too deep or too large to be read") from error
         root = _mended(data, name, str(error))
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):

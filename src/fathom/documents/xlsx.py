@@ -5,7 +5,6 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -28,10 +27,10 @@ def parse(data: bytes) -> Parsed:
         Refused: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
     """
     package = Package(data)
-    package.forbid_doctypes()
     title, metadata = package.properties()
     builder = Builder()
     try:
+        package.forbid_doctypes()
         _read(data, builder)
     except Refused:
         raise
@@ -98,12 +97,11 @@ def _cell(cell: Any, formula: Any | None) -> Cell:  # noqa: ANN401 - see _open
     value = cell.value
     if value is None and formula is not None and formula.value is not None:
         return Cell(str(getattr(formula.value, "text", formula.value)), is_text=False)
+    if not getattr(cell, "has_style", False):  # an empty cell does not even know
+        return Cell(plain(value).strip(), isinstance(value, str))
     if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _format(cell):
         return Cell(f"{plain(value * 100.0)}%", is_text=False)
-    bold = False
-    with suppress(AttributeError):  # an empty cell has no font
-        bold = bool(cell.font and cell.font.b)
-    return Cell(plain(value).strip(), isinstance(value, str), bold)
+    return Cell(plain(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b))
 
 
 def _format(cell: Any) -> str:  # noqa: ANN401 - see _open
