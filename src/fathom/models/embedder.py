@@ -11,7 +11,10 @@ from fathom.models.runtime import load_runtime, sha256_of
 from fathom.models.tokens import WordPiece
 
 SHIPPED = "all-MiniLM-L6-v2"
-SHIPPED_SHA256 = "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948"
+SHIPPED_SHA256 = {
+    f"{SHIPPED}.onnx": "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
 _LIMIT = 256  # tokens, marks included: what the shipped model was trained with
 
 
@@ -43,10 +46,12 @@ def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
         ModelError: If a file is missing or is not the one that was shipped.
         SettingsError: If there is no such runtime.
     """
+    for name, digest in SHIPPED_SHA256.items():
+        if sha256_of(folder / name) != digest:
+            culprit = str(folder / name)
+            raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
     model = folder / f"{SHIPPED}.onnx"
-    digest = sha256_of(model)
-    if digest != SHIPPED_SHA256:
-        raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     loaded = load_runtime(model, runtime=runtime, threads=threads)
     tokens = WordPiece.read(folder / "vocab.txt")
-    return OnnxEmbedder(loaded, tokens, {"model": SHIPPED, "sha256": digest}, limit=_LIMIT)
+    identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}
+    return OnnxEmbedder(loaded, tokens, identity, limit=_LIMIT)

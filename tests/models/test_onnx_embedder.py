@@ -1,0 +1,82 @@
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from fathom.errors import ModelError
+from fathom.models.onnx_embedder import OnnxEmbedder
+from fathom.models.runtime import Ids, Output
+from fathom.models.tokens import WordPiece
+
+TOKENS = WordPiece(["[UNK]", "[CLS]", "[SEP]", "a", "b"])
+IDENTITY = {"model": "counting", "sha256": "0" * 64}
+
+
+class CountingRuntime:
+    """Gives (share of `a`, share of `b`) and keeps the shapes it was given."""
+
+    name = "counting"
+    precision = "fp32"
+    inputs = frozenset({"input_ids", "attention_mask"})
+
+    def __init__(self, fault: float = 0.0) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self._fault = fault
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        assert set(inputs) == self.inputs
+        assert inputs["attention_mask"].all()
+        ids = inputs["input_ids"]
+        self.shapes.append(ids.shape)
+        counts = np.stack([(ids == 3).sum(1), (ids == 4).sum(1)], axis=1) + self._fault
+        return counts.astype(np.float32)
+
+
+def test_rows_come_in_the_order_given_whatever_their_length() -> None:
+    embedder = OnnxEmbedder(CountingRuntime(), TOKENS, IDENTITY, limit=9)
+
+    vectors = embedder.embed(["a b b", "a", "b", "a a", "b a b", ""])
+
+    assert vectors.tolist() == [[1, 2], [1, 0], [0, 1], [2, 0], [1, 2], [0, 0]]
+
+
+def test_only_texts_of_equal_length_share_a_batch() -> None:
+    runtime = CountingRuntime()
+    embedder = OnnxEmbedder(runtime, TOKENS, IDENTITY, limit=9)
+    runtime.shapes.clear()
+
+    embedder.embed(["a b b", "a", "b", "a a", "b a b", ""])
+
+    assert runtime.shapes == [(1, 2), (2, 3), (1, 4), (2, 5)]
+
+
+def test_batches_keep_to_the_token_budget_and_texts_to_the_limit() -> None:
+    runtime = CountingRuntime()
+    embedder = OnnxEmbedder(runtime, TOKENS, IDENTITY, limit=300)
+    runtime.shapes.clear()
+
+    embedder.embed(["a " * 1000] * 7 + ["b"] * 700)
+
+    assert runtime.shapes == [(341, 3), (341, 3), (18, 3), (3, 300), (3, 300), (1, 300)]
+
+
+def test_a_text_longer_than_the_budget_goes_alone() -> None:
+    runtime = CountingRuntime()
+    embedder = OnnxEmbedder(runtime, TOKENS, IDENTITY, limit=5000)
+    runtime.shapes.clear()
+
+    embedder.embed(["a " * 4000] * 2)
+
+    assert runtime.shapes == [(1, 4002), (1, 4002)]
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ModelError, match="'counting' gives numbers that are not finite"):
+        OnnxEmbedder(CountingRuntime(fault=np.nan), TOKENS, IDENTITY, limit=9)
+
+
+def test_identity_tells_the_runtime_and_its_precision() -> None:
+    embedder = OnnxEmbedder(CountingRuntime(), TOKENS, IDENTITY, limit=9)
+
+    assert embedder.identity == {**IDENTITY, "runtime": "counting", "precision": "fp32"}
+    assert embedder.dimension == 2

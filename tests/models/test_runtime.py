@@ -1,0 +1,79 @@
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathom.errors import ModelError, SettingsError
+from fathom.models.runtime import load_runtime, sha256_of
+
+MODEL = Path(__file__).parents[2] / "src/fathom/models/resources/all-MiniLM-L6-v2.onnx"
+TASKS = Path("/proc/self/task")
+IDS = np.array([[101, 7592, 2088, 102], [101, 7953, 1037, 102]])
+
+
+def test_any_number_of_threads_gives_the_same_bytes() -> None:
+    outputs = {load_runtime(MODEL, threads=n).run({"input_ids": IDS}).tobytes() for n in (1, 2, 5)}
+
+    assert len(outputs) == 1
+
+
+@pytest.mark.skipif(not TASKS.is_dir(), reason="threads are counted in /proc")
+def test_by_default_it_takes_the_cores_the_process_has() -> None:
+    one = load_runtime(MODEL, threads=1)
+    before = len(list(TASKS.iterdir()))
+    every = load_runtime(MODEL)
+    after = len(list(TASKS.iterdir()))
+
+    assert after - before == len(os.sched_getaffinity(0)) - 1
+    assert one.inputs == every.inputs == {"input_ids"}
+
+
+def test_openvino_is_near_onnxruntime() -> None:
+    pytest.importorskip("openvino", reason="the extra openvino is not installed")
+    exact = load_runtime(MODEL)
+    other = load_runtime(MODEL, runtime="openvino")
+
+    left, right = (loaded.run({"input_ids": IDS}) for loaded in (exact, other))
+
+    assert (exact.name, exact.precision) == ("onnxruntime", "fp32")
+    assert other.name == "openvino"
+    assert other.precision in {"fp32", "bf16", "fp16"}
+    assert (left * right).sum(axis=1).min() > 0.999
+
+
+def test_an_unknown_runtime_names_the_known_ones() -> None:
+    with pytest.raises(
+        SettingsError, match=r"'cuda' is unknown: choose from onnxruntime, openvino"
+    ):
+        load_runtime(MODEL, runtime="cuda")
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("content", [None, b"", b"not a model", b"\x08\x09" * 1000])
+def test_a_wrong_file_is_named_in_one_line(
+    tmp_path: Path, runtime: str, content: bytes | None
+) -> None:
+    if runtime == "openvino":
+        pytest.importorskip("openvino", reason="the extra openvino is not installed")
+    path = tmp_path / "wrong.onnx"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(ModelError, match=r"wrong\.onnx.*reinstall") as caught:
+        load_runtime(path, runtime=runtime)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_sha256_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc" * 100_000)
+
+    assert sha256_of(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+def test_sha256_of_a_missing_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"gone\.onnx.*No such file"):
+        sha256_of(tmp_path / "gone.onnx")
