@@ -31,7 +31,7 @@ def read_xml(data: bytes, name: str) -> Element:
         root = etree.fromstring(data, _parser(recover=False))
     except etree.XMLSyntaxError as error:
         if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:  # mending would cut the text short
-            raise Refused("failed", f"{name} is nested too deep or too large to be read") from error
+            raise Refused("failed", f"{name} is nested too deep or expands too much") from error
         root = _mended(data, name, str(error))
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
