@@ -45,7 +45,10 @@ def decode(data: bytes, declared: str | None = None) -> str:
         return _plain(data.decode(wide, "replace"))
     if looks_binary(data):
         raise Refused("unsupported", "binary data, not a text or a known document format")
-    return _plain(_utf8(data) or _declared(data, declared) or guess(data))
+    text = _utf8(data)
+    if text is None:
+        text = _declared(data, declared)
+    return _plain(guess(data) if text is None else text)
 
 
 def decode_markup(data: bytes) -> str:

@@ -15,6 +15,7 @@ _EDGE_SHARE = 0.6
 _EDGE_PAGES = 3
 _WIDE_GAP = 1.45
 _FULL = 0.85
+_SMALL_SHARE = 0.2  # of the lines of prose about half start with a small letter
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
     r"(?i)\W*(?:page|halaman|hal\.?|seite|p\.)?\W*#(?:\W*(?:/|of|dari|von)\W*#)?\W*"
@@ -37,7 +38,8 @@ def _repeated(pages: Sequence[PageLines]) -> frozenset[str]:
     seen: Counter[str] = Counter()
     filled = [page for page in pages if page.lines]
     for page in filled:
-        edge = (*page.lines[:_EDGE_LINES], *page.lines[-_EDGE_LINES:])
+        depth = _edge(page.lines)
+        edge = (*page.lines[:depth], *page.lines[len(page.lines) - depth :])
         seen.update({_shape(line) for line in edge})
     if len(filled) < _EDGE_PAGES:
         return frozenset()
@@ -45,12 +47,16 @@ def _repeated(pages: Sequence[PageLines]) -> frozenset[str]:
 
 
 def _body(lines: tuple[Line, ...], repeated: frozenset[str]) -> list[Line]:
-    last = len(lines) - _EDGE_LINES
+    depth = _edge(lines)
+    last = len(lines) - depth
     return [
-        line
-        for at, line in enumerate(lines)
-        if _EDGE_LINES <= at < last or _shape(line) not in repeated
+        line for at, line in enumerate(lines) if depth <= at < last or _shape(line) not in repeated
     ]
+
+
+def _edge(lines: tuple[Line, ...]) -> int:
+    """How many lines at either end may be head and foot: never a page's whole content."""
+    return min(_EDGE_LINES, len(lines) // 3)
 
 
 def _shape(line: Line) -> str:
@@ -68,7 +74,9 @@ class _Layout:
         pitches = [a.baseline - b.baseline for a, b in pairwise(lines) if a.baseline > b.baseline]
         self._pitch = median(pitches) if pitches else 0.0
         widths = sorted(line.right - line.left for line in lines)
-        self._width = widths[int(0.9 * (len(widths) - 1))] if widths else 0.0
+        self._width = widths[-1 - len(widths) // 10] if widths else 0.0
+        small = sum(1 for line in lines if line.text[:1].islower())
+        self._is_prose = small >= _SMALL_SHARE * len(lines)
 
     def add(self) -> None:
         group: list[Line] = []
@@ -152,7 +160,7 @@ class _Layout:
         """Wrapped lines become one; lines that end early (tables, addresses) stay lines."""
         pieces = [group[0].text]
         for above, below in pairwise(group):
-            flows = self._full(above) or below.text[:1].islower()
+            flows = (self._is_prose and self._full(above)) or below.text[:1].islower()
             pieces += [" " if flows else "\n", below.text]
         return "".join(pieces)
 

@@ -145,10 +145,10 @@ def _parts(text: str, kind: BlockKind) -> list[Span]:
 
 
 def _halves(text: str, span: Span) -> list[Span]:
-    """Two parts, cut at the white space nearest before the middle if it is not far."""
+    """Two parts, cut at the line end or white space before the middle if it is not far."""
     middle = (span.start + span.end) // 2
     floor = span.start + (span.end - span.start) // 4
-    at = max(text.rfind(mark, floor, middle) for mark in (" ", "\n", "\t"))
-    cut = at if at > floor else middle
+    places = (text.rfind(mark, floor, middle) for mark in ("\n", " ", "\t"))
+    cut = next((at for at in places if at > floor), middle)
     halves = (trimmed(text, Span(span.start, cut)), trimmed(text, Span(cut, span.end)))
     return [half for half in halves if half.start < half.end]

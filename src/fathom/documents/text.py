@@ -41,11 +41,11 @@ def heading_level(line: str) -> int | None:
     chapter = _CHAPTER.fullmatch(line)
     if chapter:
         title = chapter["title"] or ""
-        if title.endswith(_SENTENCE_END) or title[:1].islower():
+        if title and (title.endswith(_SENTENCE_END) or not title[0].isupper()):
             return None
         return 1 if chapter["part"] else 2
     numbered = _NUMBERED.fullmatch(line)
-    if numbered and not line.endswith(_SENTENCE_END):
+    if numbered and "," not in line and not line.endswith(_SENTENCE_END):
         return numbered["number"].count(".") + 1
     return None
 

@@ -1,0 +1,63 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from fathom.documents.discover import discover
+from fathom.errors import UsageError
+
+
+def tree(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+
+
+def found(*paths: Path, root: Path) -> list[str]:
+    return [str(path.relative_to(root)) for path in discover(paths)]
+
+
+def test_sorted_without_hidden_ones(tmp_path: Path) -> None:
+    tree(tmp_path, "b.txt", "a/2.txt", "a/1.txt", ".hidden", ".fathom/db", "a/.git/x", "c/z")
+    assert found(tmp_path, root=tmp_path) == ["b.txt", "a/1.txt", "a/2.txt", "c/z"]
+
+
+def test_each_file_once(tmp_path: Path) -> None:
+    tree(tmp_path, "a/1.txt")
+    assert found(tmp_path / "a/1.txt", tmp_path, tmp_path / "a", root=tmp_path) == ["a/1.txt"]
+
+
+def test_links_stay_inside_and_never_loop(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    tree(tmp_path, "outside.txt", "root/in.txt")
+    (root / "loop").symlink_to(root)
+    (root / "self").symlink_to(root / "self")
+    (root / "dangling").symlink_to("nowhere")
+    (root / "out.txt").symlink_to(tmp_path / "outside.txt")
+    (root / "a-link").symlink_to("in.txt")
+    assert [path.name for path in discover([root])] == ["a-link"]
+
+
+def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    tree(tmp_path, "a.txt")
+    assert found(tmp_path, root=tmp_path) == ["a.txt"]
+    assert list(discover([tmp_path / "pipe"])) == []
+
+
+def test_corpus_folder_gives_its_corpus_only(tmp_path: Path) -> None:
+    tree(tmp_path, "s/corpus.jsonl.gz", "s/queries.jsonl.gz", "s/README.md", "s/sub/x.txt", "t.txt")
+    assert found(tmp_path, root=tmp_path) == ["t.txt", "s/corpus.jsonl.gz"]
+
+
+def test_name_that_is_no_utf8(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    Path(os.fsdecode(name)).write_text("x")
+    assert [os.fsencode(path) for path in discover([tmp_path])] == [name]
+
+
+def test_missing_path_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or folder"):
+        list(discover([tmp_path / "missing"]))

@@ -1,0 +1,90 @@
+"""Damaged files of every format: each gets an outcome, and the process behind it survives."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.documents.making import samples
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.failure import Failure
+from fathom.documents.guard import Cage, Limits
+from fathom.documents.parse import read
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Cut off, cut out, flipped, repeated or spliced with random bytes."""
+    at, other = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+    match chance.randrange(5):
+        case 0:
+            return data[:at]
+        case 1:
+            return data[:at] + data[other:]
+        case 2:
+            flipped = bytearray(data)
+            for _ in range(1 + len(data) // 50):
+                flipped[chance.randrange(len(data))] = chance.randrange(256)
+            return bytes(flipped)
+        case 3:
+            return data[:other] + data[at:other] * 20 + data[other:]
+        case _:
+            return data[:at] + chance.randbytes(chance.randrange(1, 200)) + data[at:]
+
+
+@pytest.fixture(scope="module")
+def cage() -> Iterator[Cage]:
+    with Cage(Limits(wall_s=20)) as opened:
+        yield opened
+
+
+def check(name: str, data: bytes, folder: Path, cage: Cage) -> str:
+    """Reads the file, checks what any reader relies on and returns the outcome."""
+    path = folder / name
+    path.write_bytes(data)
+    refused: Refused | None = None
+    values: list[Parsed | Failure] = []
+    try:
+        values.extend(read(path, cage))
+    except Refused as refusal:
+        refused = refusal
+    for value in values:
+        if isinstance(value, Parsed):
+            assert value.text.strip()
+            assert "\x00" not in value.text
+            assert all(block.span.end <= len(value.text) for block in value.blocks)
+    if refused is None:
+        return "ok"
+    assert refused.outcome != "ok"
+    assert refused.reason
+    # No mutation of so small a file may cost more than a limit allows.
+    assert "took" not in refused.reason
+    assert "crashed" not in refused.reason
+    return refused.outcome
+
+
+@pytest.mark.parametrize("name", samples())
+def test_unharmed_sample_is_read(name: str, tmp_path: Path, cage: Cage) -> None:
+    assert check(name, samples()[name], tmp_path, cage) == "ok"
+
+
+@pytest.mark.parametrize("name", samples())
+def test_mutations_get_an_outcome(name: str, tmp_path: Path, cage: Cage) -> None:
+    run(name, 40, tmp_path, cage)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", samples())
+def test_many_mutations_get_an_outcome(name: str, tmp_path: Path, cage: Cage) -> None:
+    run(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, cage)
+
+
+def run(name: str, times: int, folder: Path, cage: Cage) -> None:
+    chance = random.Random(name)
+    for _ in range(times):
+        data = samples()[name]
+        for _ in range(chance.randrange(1, 4)):
+            data = mutated(data, chance) or b"x"
+        check(name, data, folder, cage)
+    assert [path.name for path in folder.iterdir()] == [name]

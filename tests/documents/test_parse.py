@@ -1,0 +1,50 @@
+import importlib
+from typing import get_args
+
+import pytest
+from tests.documents.making import samples
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.failure import Failure
+from fathom.documents.limits import Limits
+from fathom.documents.parse import PARSERS, checked, parse_bytes, parser
+from fathom.documents.sniff import Format
+
+
+@pytest.mark.parametrize("kind", get_args(Format))
+def test_every_format_has_a_parser(kind: Format) -> None:
+    assert callable(parser(kind))
+
+
+def test_parsers_are_no_more_than_the_formats() -> None:
+    assert set(PARSERS) == set(get_args(Format))
+    for module in PARSERS.values():
+        importlib.import_module(f"fathom.documents.{module}")
+
+
+@pytest.mark.parametrize("name", samples())
+def test_content_decides_not_the_name(name: str) -> None:
+    values = list(parse_bytes(samples()[name], name))
+    if name not in {"a.md", "a.rst", "a.csv"}:  # text formats the name may decide between
+        assert list(parse_bytes(samples()[name], "a.bin")) == values
+    assert all(isinstance(value, Parsed) for value in values)
+
+
+def test_spans_of_blocks_point_into_the_text() -> None:
+    for name, data in samples().items():
+        for value in parse_bytes(data, name):
+            assert not isinstance(value, Failure)
+            last = 0
+            for block in value.blocks:
+                assert last <= block.span.start < block.span.end <= len(value.text)
+                assert block.span.cut(value.text).strip()
+                last = block.span.end
+
+
+def test_text_that_is_none_or_too_much_is_refused() -> None:
+    with pytest.raises(Refused) as refusal:
+        checked(Parsed(text=" \n"), Limits())
+    assert refusal.value.outcome == "empty"
+    with pytest.raises(Refused) as refusal:
+        checked(Parsed(text="abc"), Limits(text_chars=2))
+    assert refusal.value.outcome == "failed"

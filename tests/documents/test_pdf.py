@@ -1,0 +1,73 @@
+import pytest
+from tests.documents.making import lines, make_pdf
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.pdf import parse
+
+FULL = "This line is as wide as any other line of the page is"
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str, int | None]]:
+    return [(b.kind, b.span.cut(parsed.text), b.page) for b in parsed.blocks]
+
+
+def test_wrapped_lines_are_joined_and_gaps_part_paragraphs() -> None:
+    parsed = parse(
+        make_pdf(lines(FULL, "and it ends here.", "", FULL, "until here."), lines("Two"))
+    )
+    assert shapes(parsed) == [
+        ("paragraph", f"{FULL} and it ends here.", 1),
+        ("paragraph", f"{FULL} until here.", 1),
+        ("paragraph", "Two", 2),
+    ]
+
+
+def test_chapters_articles_and_steps() -> None:
+    page = lines("BAB I", "KETENTUAN UMUM", "Pasal 1", FULL, "kata akhir.", "1. Satu", "2. Dua")
+    parsed = parse(make_pdf(page))
+    assert shapes(parsed) == [
+        ("heading", "BAB I KETENTUAN UMUM", 1),
+        ("heading", "Pasal 1", 1),
+        ("paragraph", f"{FULL} kata akhir.", 1),
+        ("list_item", "1. Satu", 1),
+        ("list_item", "2. Dua", 1),
+    ]
+    assert parsed.blocks[2].headings == ("BAB I KETENTUAN UMUM", "Pasal 1")
+
+
+def test_repeated_heads_and_page_numbers_are_left_out() -> None:
+    pages = [lines("The Company Report", f"Content {n} here.", f"- {n} -") for n in "3456"]
+    parsed = parse(make_pdf(*pages))
+    assert parsed.text == "Content 3 here.\n\nContent 4 here.\n\nContent 5 here.\n\nContent 6 here."
+
+
+def test_short_lines_stay_lines() -> None:
+    parsed = parse(make_pdf(lines(FULL + ".", "Rent 12", "Food 30", "Total 42")))
+    assert parsed.text.endswith("Rent 12\nFood 30\nTotal 42")
+
+
+def test_title_and_facts_unless_the_title_is_a_file_name() -> None:
+    info = "/Title (%s) /Author (A. B.) /CreationDate (D:20200304)"
+    parsed = parse(make_pdf(lines("Text"), info=info % "Annual report"))
+    assert parsed.title == "Annual report"
+    assert parsed.metadata == {"author": "A. B.", "created": "2020-03-04"}
+    assert parse(make_pdf(lines("Text"), info=info % "Microsoft Word - x.doc")).title == ""
+
+
+def test_picture_without_text_has_no_text_layer() -> None:
+    picture = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
+    with pytest.raises(Refused, match="ocrmypdf") as refusal:
+        parse(make_pdf(picture))
+    assert refusal.value.outcome == "no_text_layer"
+
+
+def test_empty_page_is_empty() -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(make_pdf(""))
+    assert refusal.value.outcome == "empty"
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(Refused, match="damaged PDF") as refusal:
+        parse(b"%PDF-1.4 nonsense")
+    assert refusal.value.outcome == "failed"

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+from fathom.documents.base import Parsed
+from fathom.documents.rst import parse
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+
+
+def test_all_blocks() -> None:
+    parsed = parse(
+        b"Guide\n=====\n\nFirst\nparagraph with *words* [1]_.\n\nSteps\n-----\n\n"
+        b"#. one\n#. two\n\n- dot\n\n::\n\n    code  here\n\n"
+        b"===  ===\nA    B\n===  ===\n1    2\n===  ===\n\n.. [1] A note.\n\n.. a comment\n"
+    )
+    assert shapes(parsed) == [
+        ("heading", "Guide"),
+        ("paragraph", "First paragraph with words 1."),
+        ("heading", "Steps"),
+        ("list_item", "1. one"),
+        ("list_item", "2. two"),
+        ("list_item", "- dot"),
+        ("code", "code  here"),
+        ("table_row", "A | B"),
+        ("table_row", "1 | 2"),
+        ("footnote", "[1] A note."),
+    ]
+    assert parsed.blocks[3].headings == ("Guide", "Steps")
+
+
+def test_no_file_is_read_and_nothing_raw_passes(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    insertions = (f"include:: {secret}", f"raw:: html\n   :file: {secret}", "raw:: html\n\n   evil")
+    source = "Text\n\n" + "".join(f".. {directive}\n\n" for directive in insertions)
+    assert parse(source.encode()).text == "Text"
+
+
+def test_unknown_directives_do_no_harm() -> None:
+    assert "Text" in parse(b"Text :py:func:`x`\n\n.. toctree::\n\n   a\n").text

@@ -1,0 +1,52 @@
+import pytest
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.text import heading_level, parse
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+
+
+def test_paragraphs_items_and_headings() -> None:
+    parsed = parse(
+        b"BAB I KETENTUAN UMUM\r\n\r\nPasal 1\r\n\r\nDalam peraturan ini.\r\n\r\n"
+        b"1. Buka tutup.\r\n2. Tekan tombol\r\n   dua kali.\r\n"
+    )
+    assert shapes(parsed) == [
+        ("heading", "BAB I KETENTUAN UMUM"),
+        ("heading", "Pasal 1"),
+        ("paragraph", "Dalam peraturan ini."),
+        ("list_item", "1. Buka tutup."),
+        ("list_item", "2. Tekan tombol\n   dua kali."),
+    ]
+    assert parsed.blocks[2].headings == ("BAB I KETENTUAN UMUM", "Pasal 1")
+    assert parsed.title == "BAB I KETENTUAN UMUM"
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("BAB IV", 1),
+        ("CHAPTER 2 The House", 1),
+        ("Pasal 12", 2),
+        ("Pasal 12A", 2),
+        ("Article 3: Scope", 2),
+        ("1.2 Terms and conditions", 2),
+        ("2 Method", 1),
+        ("Pasal 5 ayat (1) berlaku", None),
+        ("Pasal 5 Undang-Undang Nomor 12", None),
+        ("1.2 is the version.", None),
+        ("BAB I, Pasal 3 dan", None),
+        ("12 Monkeys ran away, and", None),
+        ("Just a line", None),
+    ],
+)
+def test_certain_headings(line: str, level: int | None) -> None:
+    assert heading_level(line) == level
+
+
+def test_white_space_is_empty() -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(b" \n\t\n ")
+    assert refusal.value.outcome == "empty"
