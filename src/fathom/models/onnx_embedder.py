@@ -16,10 +16,10 @@ _BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
 class OnnxEmbedder:
     """Embeds with an ONNX model, on the processor.
 
-    Only texts of equal token count share a batch, so nothing is ever padded. With ONNX Runtime
-    and the shipped model a text has the same vector to the last bit alone, in any batch, in any
-    order and with any number of threads, on one machine; another processor or another version of
-    the runtime may differ in the last bits.
+    Only texts of equal token count share a batch, so nothing is ever padded. A text has the same
+    vector to the last bit alone, in any batch and in any order; measured for the shipped model
+    with ONNX Runtime (also with any number of threads) and with OpenVINO, on one machine. Another
+    processor or another version of the runtime may differ in the last bits.
     """
 
     def __init__(

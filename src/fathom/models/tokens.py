@@ -1,8 +1,9 @@
 """WordPiece as BERT's uncased models use it, in plain Python.
 
 Our own, because the `tokenizers` wheel brings the hub's client along (34 MB) for one vocabulary.
-Equal to `tokenizers` on every text, but for two things on purpose: a text that spells out a mark
-such as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not refused.
+Equal to `tokenizers`, but for two things on purpose: a text that spells out a mark such as `[SEP]`
+gets the tokens of its letters, and a lone surrogate is dropped, not refused. Characters that
+Unicode added or moved to another class since 2015 follow Python's tables, which are newer.
 """
 
 import unicodedata
