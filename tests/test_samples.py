@@ -59,6 +59,11 @@ def test_counts() -> None:
     assert Counter(question["metadata"]["language"] for question in QUESTIONS)["id"] == 10
 
 
+def test_the_demo_has_one_question_of_each_kind() -> None:
+    shown = [one["metadata"]["show"] for one in QUESTIONS if "show" in one["metadata"]]
+    assert sorted(shown) == ["conflict", "factoid", "indonesian", "procedure", "unanswerable"]
+
+
 def test_every_format_is_there_and_all_is_small() -> None:
     files = list(CORPUS.iterdir())
     assert {file.suffix for file in files} == FORMATS
