@@ -41,6 +41,17 @@ def test_repeated_heads_and_page_numbers_are_left_out() -> None:
     assert parsed.text == "Content 3 here.\n\nContent 4 here.\n\nContent 5 here.\n\nContent 6 here."
 
 
+def test_title_in_capitals_at_the_top() -> None:
+    page = lines("SALINAN", "PERATURAN NOMOR 5", "TENTANG PANGAN", "BAB I", "Isi peraturan.")
+    assert parse(make_pdf(page)).title == "PERATURAN NOMOR 5 TENTANG PANGAN"
+
+
+def test_words_torn_at_dash_or_slash_are_glued() -> None:
+    first = "see the page at the address of the office https://"
+    page = lines(first, "example.org/a and more words of the same sentence")
+    assert "https://example.org/a" in parse(make_pdf(page)).text
+
+
 def test_short_lines_stay_lines() -> None:
     parsed = parse(make_pdf(lines(FULL + ".", "Rent 12", "Food 30", "Total 42")))
     assert parsed.text.endswith("Rent 12\nFood 30\nTotal 42")

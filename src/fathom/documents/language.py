@@ -7,17 +7,17 @@ from typing import Literal
 
 Language = Literal["en", "id", "und"]
 
-_SAMPLE_CHARS = 6_000
+_SAMPLE_CHARS = 2_000
 _LEAST_SHARE = 0.08
 _LEAD = 1.5
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def detect(text: str) -> Language:
-    """The language of the first 6,000 characters; `und` when neither is likely."""
+    """The language of the first 2,000 characters; `und` when neither is likely."""
     words = [word.lower() for word in _WORD.findall(text[:_SAMPLE_CHARS])]
-    english = sum(map(_stop_words("en").__contains__, words))
-    indonesian = sum(map(_stop_words("id").__contains__, words))
+    english = sum(map(stop_words("en").__contains__, words))
+    indonesian = sum(map(stop_words("id").__contains__, words))
     most = max(english, indonesian)
     if most == 0 or most < _LEAST_SHARE * len(words):
         return "und"
@@ -27,6 +27,7 @@ def detect(text: str) -> Language:
 
 
 @cache
-def _stop_words(language: str) -> frozenset[str]:
+def stop_words(language: str) -> frozenset[str]:
+    """The commonest words of `en` or `id`, lower case."""
     source = files("fathom.documents").joinpath(f"stopwords_{language}.txt")
     return frozenset(source.read_text(encoding="utf-8").split())

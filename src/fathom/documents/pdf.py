@@ -10,7 +10,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
 from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.pdf_layout import add_pages
+from fathom.documents.pdf_layout import add_pages, opening_title
 from fathom.documents.pdf_lines import Line, PageLines, plain_lines, read_lines
 from fathom.types import Scalar
 
@@ -39,7 +39,9 @@ def parse(data: bytes) -> Parsed:
         pages, title, facts = _with_pypdf(data, str(error))
     builder = Builder()
     add_pages(builder, pages)
-    return builder.build("" if _JUNK_TITLE.match(title.strip()) else title, facts)
+    if _JUNK_TITLE.match(title.strip()):
+        title = opening_title(pages[0])
+    return builder.build(title, facts)
 
 
 def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:

@@ -22,7 +22,12 @@ _PAGE_NUMBER = re.compile(
 )
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "\u201d", '"')
 _CHAPTER_ALONE = re.compile(r"(?:BAB|CHAPTER|PART|BAGIAN)\s+[\dIVXLC]+\.?")
+_TORN = re.compile(r"\w[-\u2013/]$|//$")
 _HEADING_CHARS = 120
+_TITLE_LINES = 12
+# Words that stand above or below the title of every Indonesian law.
+_FORMULA = re.compile(r"DENGAN RAHMAT|PRES ?I ?DEN|REPUBLIK INDONESIA$|SALINAN$|MENIMBANG")
+_TITLE_CHARS = 200
 
 
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
@@ -31,6 +36,19 @@ def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     for page in pages:
         builder.page(page.number)
         _Layout(builder, page, _body(page.lines, repeated)).add()
+
+
+def opening_title(page: PageLines) -> str:
+    """The first run of lines in capitals near the top of a page, as official papers have it."""
+    title: list[str] = []
+    for line in page.lines[:_TITLE_LINES]:
+        formula = _FORMULA.match(line.text) is not None
+        if line.text.isupper() and not formula and not heading_level(line.text):
+            title.append(line.text)
+        elif title:
+            break
+    joined = " ".join(title)
+    return joined if " " in joined and len(joined) <= _TITLE_CHARS else ""
 
 
 def _repeated(pages: Sequence[PageLines]) -> frozenset[str]:
@@ -161,7 +179,8 @@ class _Layout:
         pieces = [group[0].text]
         for above, below in pairwise(group):
             flows = (self._is_prose and self._full(above)) or below.text[:1].islower()
-            pieces += [" " if flows else "\n", below.text]
+            glue = "" if _TORN.search(above.text) else " "
+            pieces += [glue if flows else "\n", below.text]
         return "".join(pieces)
 
 
