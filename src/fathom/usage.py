@@ -1,6 +1,9 @@
-"""What a run has spent and what it may spend."""
+"""What a run has spent, what it may spend, and what a token costs."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isfinite
+
+PER_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -8,6 +11,8 @@ class Usage:
     """What was spent; `+` adds.
 
     Attributes:
+        llm_calls: Calls of language models that were sent, answered or not.
+        retrievals: Searches of the index and of the web.
         seconds: Wall time.
         cost_usd: Money; `None` is unknown, and unknown plus anything stays unknown.
     """
@@ -18,6 +23,11 @@ class Usage:
     retrievals: int = 0
     seconds: float = 0.0
     cost_usd: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -33,15 +43,51 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What may be spent; `None` is without limit.
+    """What may be spent; `None` is without limit, 0 allows nothing.
 
     Attributes:
         tokens: Prompt and completion tokens together.
         calls: Calls of language models.
         seconds: Wall time.
+        retrievals: Searches of the index and of the web together.
+
+    Raises:
+        ValueError: If a limit is negative or not a number.
     """
 
     tokens: int | None = None
     calls: int | None = None
     seconds: float | None = None
     cost_usd: float | None = None
+    retrievals: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in asdict(self).items():
+            if limit is not None and not (isfinite(limit) and limit >= 0):
+                raise ValueError(f"budget {name} = {limit}: must be at least 0, or None")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a model charges, in USD for a million tokens.
+
+    Raises:
+        ValueError: If a price is negative or not a number.
+    """
+
+    prompt: float
+    completion: float
+
+    def __post_init__(self) -> None:
+        for name, price in (("prompt", self.prompt), ("completion", self.completion)):
+            if not (isfinite(price) and price >= 0):
+                raise ValueError(f"price {name} = {price}: must be at least 0 USD per million")
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """The cost in USD of so many tokens; never falls when a count grows."""
+        spent = self.prompt * prompt_tokens + self.completion * completion_tokens
+        return spent / PER_MILLION
+
+
+FREE = Price(prompt=0.0, completion=0.0)
+"""The price of a local model."""

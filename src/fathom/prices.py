@@ -1,0 +1,79 @@
+"""Prices of language models: the shipped table, and the user's own on top of it."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fathom.errors import SettingsError
+from fathom.usage import Price
+
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+
+
+class Prices:
+    """What models charge; a model that is in no table has no price, which is not 0."""
+
+    def __init__(self, by_model: Mapping[str, Price]) -> None:
+        """Take prices keyed by `provider:model`, where the model may be `*`."""
+        self._by_model = dict(by_model)
+
+    def of(self, model: str) -> Price | None:
+        """The price of `provider:model`, or `None` where it is unknown.
+
+        The name itself is looked up first, then the name without a trailing date or `-latest`
+        (`gpt-4o-2024-08-06` is priced as `gpt-4o`), then `*` of its provider.
+        """
+        provider = model.partition(":")[0]
+        for name in (model, _DATED.sub("", model), f"{provider}:*"):
+            if name in self._by_model:
+                return self._by_model[name]
+        return None
+
+    def __or__(self, other: "Prices") -> "Prices":
+        """Both tables; `other` wins."""
+        return Prices(self._by_model | other._by_model)
+
+
+def load_prices(own: Path | None = None) -> Prices:
+    """The shipped prices, with those of the file `own` on top.
+
+    Raises:
+        SettingsError: If the file cannot be read or a line is not
+            `"model" = [prompt, completion]` under a `[provider]`.
+    """
+    shipped = files("fathom").joinpath("data/prices.toml").read_text(encoding="utf-8")
+    prices = _parse(shipped, "prices.toml")
+    if own is None:
+        return prices
+    try:
+        text = own.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{own}: the price file cannot be read: {error}") from None
+    return prices | _parse(text, str(own))
+
+
+def _parse(text: str, origin: str) -> Prices:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{origin}: the price file is not TOML: {error}") from None
+    prices: dict[str, Price] = {}
+    for provider, models in table.items():
+        if not isinstance(models, Mapping):
+            raise SettingsError(f"{origin}: {provider!r} must stand under a [provider]")
+        for model, pair in models.items():
+            prices[f"{provider}:{model}"] = _price(pair, f"{origin}: {provider}:{model}")
+    return Prices(prices)
+
+
+def _price(pair: Any, origin: str) -> Price:  # noqa: ANN401 - a TOML value of any type
+    try:
+        prompt, completion = pair
+        return Price(prompt=float(prompt), completion=float(completion))
+    except (TypeError, ValueError):
+        raise SettingsError(
+            f"{origin} = {pair!r}: give [prompt, completion] in USD per million tokens"
+        ) from None
