@@ -66,8 +66,15 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    inner = load_embedder("all-MiniLM-L6-v2", runtime="onnxruntime", threads=0, offline=True)
-    embedder = CachedEmbedder(inner, arguments.work / "vectors.db")
+    models = (
+        Layers.load(cwd=arguments.work, environment={}, assignments=arguments.assignments)
+        .settings()
+        .models
+    )
+    inner = load_embedder(
+        models.embedder, runtime=models.runtime, threads=models.threads, offline=True
+    )
+    embedder = CachedEmbedder(inner, arguments.work / f"vectors-{models.runtime}.db")
     for name in arguments.sets or names():
         done = known_rows(arguments.results)
         missing = [system for system in arguments.systems if (name, system) not in done]

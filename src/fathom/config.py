@@ -69,7 +69,7 @@ class LimitSettings(Section):
     """What one file may cost while it is parsed."""
 
     memory_mb: int = Field(default=1024, ge=64)
-    cpu_s: float = Field(default=20, gt=0)
+    cpu_s: int = Field(default=20, ge=1)
     wall_s: float = Field(default=30, gt=0)
     file_mb: int = Field(default=200, ge=1)
 

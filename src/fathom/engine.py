@@ -11,15 +11,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from fathom.agents.content import ContentTerms
 from fathom.agents.finalizer import finalize
 from fathom.agents.reader import Reader as EvidenceReader
 from fathom.agents.reader import SentenceReader
 from fathom.config import Settings
-from fathom.documents.chunk import Chunker, FixedCharacters, FixedTokens, StructureChunker
+from fathom.documents.chunk import Chunker, StructureChunker
+from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
 from fathom.documents.discover import discover
-from fathom.documents.guard import Cage, Limits
+from fathom.documents.guard import Cage
 from fathom.documents.language import detect
-from fathom.documents.parse import PARSER_VERSION
+from fathom.documents.limits import Limits
+from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.errors import UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader, Status, Summary
@@ -99,10 +102,10 @@ class Engine:
     def identity(self) -> dict[str, str]:
         """All that must agree between the index and those who read it."""
         parts = {
-            "embedder": self.embedder.identity | {"dimension": str(self.embedder.dimension)},
+            "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
             "chunker": self.chunker.identity,
             "analyzer": Analyzer().identity,
-            "parser": {"version": PARSER_VERSION},
+            "parsers": {"version": PARSERS_VERSION},
         }
         return {
             f"{part}.{name}": value
@@ -201,7 +204,7 @@ class Engine:
         return finalize(
             question,
             draft,
-            lookup=self._reader().document,
+            lookup=self.reader().document,
             min_confidence=settings.min_confidence,
             usage=Usage(retrievals=1, seconds=time.perf_counter() - started),
             phase="read",
@@ -210,7 +213,11 @@ class Engine:
     @cached_property
     def evidence_reader(self) -> EvidenceReader:
         """The agent that reads hits."""
-        return SentenceReader(embedder=self.embedder, sentences=self.settings.ask.sentences)
+        return SentenceReader(
+            embedder=self.embedder,
+            terms=ContentTerms(),
+            sentences=self.settings.ask.sentences,
+        )
 
     def retriever(self, name: str | None = None) -> Retriever:
         """The retriever of this name, by default that of the settings.
@@ -220,7 +227,7 @@ class Engine:
         """
         settings = self.settings.retrieval
         name = name or settings.retriever
-        index = self._reader(checked=name != "keyword")
+        index = self.reader(checked=name != "keyword")
         if name == "keyword":
             return KeywordRetriever(index)
         if name == "vector":
@@ -244,7 +251,7 @@ class Engine:
 
     def documents(self) -> Iterator[Summary]:
         """All documents, ordered by path."""
-        return self._reader(checked=False).documents()
+        return self.reader(checked=False).documents()
 
     def document(self, name: str) -> Document:
         """The document with this id or path.
@@ -252,7 +259,7 @@ class Engine:
         Raises:
             UsageError: If there is none.
         """
-        index = self._reader(checked=False)
+        index = self.reader(checked=False)
         source = index.source(name) or index.source(os.path.abspath(name))  # noqa: PTH100
         found = index.document(source.document_id if source and source.document_id else name)
         if found is None:
@@ -273,14 +280,24 @@ class Engine:
 
     def status(self) -> Status:
         """Counts, sizes and identity of the index."""
-        return self._reader(checked=False).status()
+        return self.reader(checked=False).status()
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""
         self.close()
         return verify(self.directory, fix=fix)
 
-    def _reader(self, *, checked: bool = True) -> Reader:
+    def reader(self, *, checked: bool = True) -> Reader:
+        """The open index.
+
+        Args:
+            checked: Whether it must have been made with the settings' own identity; looking at
+                documents does not need that, and spares loading the model.
+
+        Raises:
+            IndexMissing: If there is none.
+            IndexMismatch: If it was made with other settings.
+        """
         if self._opened is None:
             self._opened = open_reader(self.directory, self.identity if checked else None)
         return self._opened

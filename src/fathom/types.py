@@ -1,5 +1,6 @@
 """The nouns of Fathom: frozen values that every room understands."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -71,6 +72,11 @@ class Document:
     language: str = "und"
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
+
+    def page_at(self, offset: int) -> int | None:
+        """The page that the character at `offset` stands on."""
+        place = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
+        return self.blocks[place - 1].page if place else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """What every retriever promises, over a real index."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

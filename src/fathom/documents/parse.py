@@ -16,6 +16,9 @@ from fathom.documents.sniff import Format, sniff
 if TYPE_CHECKING:
     from fathom.documents.guard import Cage
 
+VERSION = "1"
+"""Raised when a parser gives other text than before, so that old indexes are told apart."""
+
 # Imported when the first file of the format comes: most runs need two or three of them.
 PARSERS: dict[Format, str] = {
     "csv": "tabular",

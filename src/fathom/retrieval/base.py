@@ -13,7 +13,10 @@ class Retriever(Protocol):
     Every implementation passes `tests/conformance/test_retriever.py`.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How hits and tables call it."""
+        ...
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.

@@ -36,9 +36,12 @@ def show(text: str) -> None:
 
 
 def show_json(value: object) -> None:
-    """Print one JSON object."""
-    made = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    sys.stdout.write(json.dumps(made, ensure_ascii=False, default=str) + "\n")
+    """Print one JSON object; dataclasses become objects of their fields."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=_fields) + "\n")
+
+
+def _fields(value: object) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def answer_text(answer: Answer) -> str:

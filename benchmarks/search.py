@@ -1,0 +1,157 @@
+"""Speed of search over an index: python benchmarks/search.py --index DIR --dataset FOLDER.
+
+Without --index the first --documents documents of the data set are ingested into a temporary
+one; without --dataset, generated documents are used. Prints one JSON object: warm latencies of
+the three retrievers (query text in, hits out), the shares of embedding, neighbours, BM25 and
+fetching, how well approximate neighbours agree with exact ones, the time from a cold start to
+the first hit, and the peak memory of a process that only searches.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fathom.config import IndexSettings, Settings
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load
+from fathom.retrieval.base import to_hits
+from fathom.types import Query
+
+WORDS = "harbour ferry permit ledger bridge winter notice crown quarry orchard lantern".split()
+COLD = """
+import sys, time
+started = time.perf_counter()
+from pathlib import Path
+from fathom.config import IndexSettings, Settings
+from fathom.engine import Engine
+loaded = time.perf_counter()
+with Engine(Settings(index=IndexSettings(directory=Path(sys.argv[1])))) as engine:
+    engine.search(sys.argv[2])
+print(loaded - started, time.perf_counter() - loaded)
+"""
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    p50, p95 = np.percentile(seconds, [50, 95]) * 1000
+    return {"p50_ms": round(float(p50), 2), "p95_ms": round(float(p95), 2)}
+
+
+def timed(call: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
+    seconds = []
+    for query in queries:
+        started = time.perf_counter()
+        call(query)
+        seconds.append(time.perf_counter() - started)
+    return percentiles(seconds)
+
+
+def latencies(engine: Engine, queries: Sequence[str], k: int) -> dict[str, dict[str, float]]:
+    """The retrievers in turn, and then the parts of a hybrid search."""
+    found = {}
+    for name in ("keyword", "vector", "hybrid"):
+        retriever = engine.retriever(name)
+        retriever.retrieve(Query(text="warm up"), k=k)
+        found[name] = timed(lambda text: retriever.retrieve(Query(text=text), k=k), queries)  # noqa: B023
+    index = engine.reader()
+    depth = max(k, engine.settings.retrieval.candidates)
+    vectors = {text: engine.embedder.embed([text])[0] for text in queries}
+    matches = {text: index.keyword_search(text, k=k) for text in queries}
+    found["part: embed"] = timed(lambda text: engine.embedder.embed([text]), queries)
+    found["part: neighbours"] = timed(
+        lambda text: index.vector_search(vectors[text], k=depth), queries
+    )
+    found["part: bm25"] = timed(lambda text: index.keyword_search(text, k=depth), queries)
+    found["part: fetch"] = timed(lambda text: to_hits(matches[text], index, "x"), queries)
+    return found
+
+
+def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
+    """Mean share of the exact `k` nearest chunks that the index finds."""
+    store = sqlite3.connect(engine.directory / "fathom.db")
+    rows = store.execute("SELECT id, vector FROM chunks").fetchall()
+    ids = np.asarray([row[0] for row in rows])
+    matrix = np.stack([np.frombuffer(row[1], np.float16) for row in rows]).astype(np.float32)
+    shares = []
+    for text in queries:
+        vector = engine.embedder.embed([text])[0]
+        scores = matrix @ vector
+        exact = set(ids[np.argpartition(-scores, k)[:k]])
+        found = {match.chunk_id for match in engine.reader().vector_search(vector, k=k)}
+        shares.append(len(exact & found) / k)
+    return round(float(np.mean(shares)), 4)
+
+
+def cold(index: Path, query: str) -> dict[str, float]:
+    """Medians of five fresh processes: importing, and from opening the index to the first hit."""
+    runs = []
+    for _ in range(5):
+        command = [sys.executable, "-c", COLD, str(index), query]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        runs.append([float(part) for part in done.stdout.split()])
+    imports, first = np.median(np.asarray(runs), axis=0)
+    return {"imports_s": round(float(imports), 3), "open_to_first_hit_s": round(float(first), 3)}
+
+
+def generated(folder: Path, documents: int) -> list[str]:
+    """Write documents of random words; returns questions."""
+    generator = random.Random(0)
+    for number in range(documents):
+        text = " ".join(generator.choices(WORDS, k=80))
+        (folder / f"{number}.txt").write_text(f"Notice {number}. {text}.")
+    return [" ".join(generator.choices(WORDS, k=8)) for _ in range(100)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--dataset", type=Path)
+    parser.add_argument("--documents", type=int, default=2000)
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("-k", type=int, default=10)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = arguments.index or Path(folder) / "index"
+        settings = Settings(index=IndexSettings(directory=place))
+        if arguments.dataset:
+            dataset = load(arguments.dataset)
+            queries = [question.text for question in dataset.questions]
+            source = dataset.corpus
+        else:
+            source = Path(folder) / "corpus"
+            source.mkdir()
+            queries = generated(source, arguments.documents)
+        random.Random(0).shuffle(queries)
+        queries = queries[: arguments.queries]
+        with Engine(settings) as engine:
+            if arguments.index is None:
+                engine.ingest([source])
+            found = {
+                "chunks": engine.status().chunks,
+                "queries": len(queries),
+                "k": arguments.k,
+                "cpus": len(os.sched_getaffinity(0)),
+                "machine": platform.platform(),
+                "latency": latencies(engine, queries, arguments.k),
+            }
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            if arguments.index is not None:  # else the peak is that of ingestion
+                found["peak_rss_mb"] = round(peak)
+            found["recall@10"] = recall(engine, queries, 10)
+        found["cold"] = cold(place, queries[0])
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""Content terms drop stop words and meet across inflections."""
+
+from fathom.agents.content import ContentTerms
+
+
+def test_stop_words_go_and_stems_meet() -> None:
+    terms = ContentTerms()
+    assert terms("How much do the permits cost?") & terms("A permit costs 40 crowns.")
+    assert not terms("the of and yang di dan")
+
+
+def test_numbers_stay() -> None:
+    assert "1999" in ContentTerms()("In 1999, the bridge")
