@@ -8,7 +8,10 @@ FathomError
 └── RunError              the run went wrong: a file, a lock, a backend             exit 5
     ├── IndexLocked       another process is writing
     ├── IndexCorrupt      the stored index cannot be read
-    └── ModelError        a local model cannot be loaded or gives nonsense
+    ├── ModelError        a local model cannot be loaded or gives nonsense
+    ├── ModelUnavailable  a language model cannot be reached or does not answer in time
+    ├── ModelRefused      a language model or its server declines the request
+    └── MalformedReply    a language model's reply cannot be used
 
 Each message is one line: the culprit, what was expected, the next step.
 """
@@ -54,3 +57,15 @@ class IndexCorrupt(RunError):
 
 class ModelError(RunError):
     """A local model cannot be loaded or gives nonsense."""
+
+
+class ModelUnavailable(RunError):
+    """A language model cannot be reached or does not answer in time."""
+
+
+class ModelRefused(RunError):
+    """A language model or its server declines the request: key, model name, content, size."""
+
+
+class MalformedReply(RunError):
+    """A language model's reply cannot be used, also after one repair."""

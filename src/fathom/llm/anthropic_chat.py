@@ -1,0 +1,47 @@
+"""Anthropic, through langchain-anthropic. It knows no seed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cached_property
+
+import anthropic
+from httpx2 import create_ssl_context
+from langchain_anthropic import ChatAnthropic
+from langchain_core.language_models import BaseChatModel
+from pydantic import PrivateAttr
+
+from fathom.llm.request import Request
+
+tls = create_ssl_context
+
+
+class BoundedChatAnthropic(ChatAnthropic):  # type: ignore[misc, unused-ignore]
+    """Takes its HTTP client from outside, which the class it extends does not offer."""
+
+    _http: anthropic.DefaultAsyncHttpxClient = PrivateAttr()
+
+    @cached_property
+    def _async_client(self) -> anthropic.AsyncClient:
+        return anthropic.AsyncClient(**self._client_params, http_client=self._http)
+
+
+@asynccontextmanager
+async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
+    """A model for one call; its connection ends with the block. The schema is in the prompt."""
+    steady = {"temperature": 0.0} if request.habits.steady else {}
+    async with anthropic.DefaultAsyncHttpxClient(
+        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+    ) as client:
+        model = BoundedChatAnthropic(
+            model=request.model,
+            api_key=request.key,
+            base_url=request.base_url,
+            max_tokens=request.max_tokens,
+            max_retries=0,
+            timeout=None,
+            stream_usage=True,
+            cache=False,
+            **steady,
+        )
+        model._http = client  # noqa: SLF001 - of our own class
+        yield model

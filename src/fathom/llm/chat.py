@@ -1,0 +1,198 @@
+"""One request to one language model, cut at its limits. Models are named `provider:model`."""
+
+import asyncio
+import importlib
+import ssl
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager, aclosing
+from dataclasses import dataclass
+from json import dumps
+from types import ModuleType
+from typing import Any
+
+from fathom.llm.base import Completion, Message, OnText, Schema
+from fathom.llm.faults import Culprit, ModelDeclined, ModelFault, blotted, told
+from fathom.llm.habits import unlearned
+from fathom.llm.reply import Reply
+from fathom.llm.request import Habits, Request
+from fathom.llm.tokens import prompt_tokens
+from fathom.llm.wire import Unbounded, bounded
+from fathom.usage import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long one request may be silent, and how much it may send.
+
+    Attributes:
+        first_s: Seconds until the first words, connecting included.
+        silence_s: Seconds between words.
+        base_bytes: Bytes of a reply beside its tokens.
+        bytes_per_token: A streamed token comes in some 300 bytes.
+    """
+
+    first_s: float = 60.0
+    silence_s: float = 30.0
+    base_bytes: int = 100_000
+    bytes_per_token: int = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is and how it is reached.
+
+    Attributes:
+        adapter: Module with `opened(request)`, imported when first needed.
+        model: Its name there.
+    """
+
+    adapter: str
+    model: str
+    base_url: str
+    culprit: Culprit
+
+
+class LangChainChat:
+    """A `ChatModel` over a LangChain chat model; one connection per call, none kept."""
+
+    def __init__(self, endpoint: Endpoint, limits: Limits | None = None) -> None:
+        self.endpoint = endpoint
+        self._limits = limits or Limits()
+        self._habits = Habits()
+        self._adapter: ModuleType | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return f"LangChainChat({self.name!r}, base_url={self.endpoint.base_url!r})"
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self.endpoint.culprit.name
+
+    def prepare(self) -> None:
+        """Import the provider, 1 to 4 seconds once; to be called before a deadline is set."""
+        self._loaded()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        max_tokens: int,
+        deadline: float,
+        on_text: OnText | None = None,
+    ) -> Completion:
+        """See `ChatModel.complete`."""
+        request = self._request(schema, max_tokens)
+        prompt = prompt_tokens(messages, dumps(schema) if schema else "")
+        sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
+        reply = Reply(max_tokens)
+        total = asyncio.timeout_at(deadline)
+        try:
+            with _untraced():
+                async with total:
+                    await self._read(request, messages, sent, reply, on_text)
+        except TimeoutError:
+            if not reply.full:
+                raise self._late(total.expired(), _count(sent, reply)) from None
+        # SDKs leave generators behind, which the loop closes in its next turn.
+        await asyncio.sleep(0)
+        _tell(on_text, reply.end())
+        return self._completion(reply, _count(sent, reply))
+
+    async def _read(
+        self,
+        request: Request,
+        messages: Sequence[Message],
+        sent: Usage,
+        reply: Reply,
+        on_text: OnText | None,
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        async with asyncio.timeout(self._limits.first_s) as silence:
+            async with aclosing(self._chunks(request, messages, sent, reply)) as chunks:
+                async for chunk in chunks:
+                    _tell(on_text, reply.add(chunk))
+                    # A full reply ends where the SDK next waits, so that it tidies up itself.
+                    silence.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
+
+    async def _chunks(
+        self, request: Request, messages: Sequence[Message], sent: Usage, reply: Reply
+    ) -> AsyncGenerator[Any, None]:
+        """The chunks of the reply; whatever an SDK raises becomes a typed error."""
+        adapter, _ = self._loaded()
+        try:
+            async with adapter.opened(request) as model:
+                turns = [(message.role, message.text) for message in messages]
+                async with aclosing(model.astream(turns)) as stream:
+                    async for chunk in stream:
+                        yield chunk
+        except Unbounded as much:
+            usage = _count(sent, reply)
+            raise ModelFault(f"{self.name} sent {much}", usage, retriable=False) from None
+        except Exception as error:  # noqa: BLE001 - SDKs raise what they like
+            raise self._failure(error, request, _count(sent, reply)) from None
+
+    def _failure(self, error: Exception, request: Request, usage: Usage) -> Exception:
+        habits = unlearned(request.habits, error)
+        if habits != request.habits:
+            self._habits = habits
+            reason = f"{self.name} does not know an option of the request; it is left out now"
+            return ModelFault(reason, Usage(llm_calls=1), at_once=True)
+        return told(error, self.endpoint.culprit, usage)
+
+    def _completion(self, reply: Reply, usage: Usage) -> Completion:
+        if reply.declined:
+            raise ModelDeclined(f"{self.name} declined to answer; ask in other words", usage)
+        if not reply.whole:
+            raise ModelFault(f"{self.name}: the reply ended before it was whole", usage)
+        return Completion(
+            text=blotted(reply.answer, self.endpoint.culprit.key),
+            model=self.name,
+            finish="length" if reply.cut else "stop",
+            usage=usage,
+            reported=reply.reported,
+            reasoning_tokens=reply.reasoning_tokens,
+        )
+
+    def _late(self, deadline_over: bool, usage: Usage) -> ModelFault:
+        if deadline_over:
+            reason = f"{self.name} did not finish before the deadline; raise --deadline"
+            return ModelFault(reason, usage, retriable=False)
+        return ModelFault(f"{self.name} fell silent", usage)
+
+    def _request(self, schema: Schema | None, max_tokens: int) -> Request:
+        limits = self._limits
+        return Request(
+            model=self.endpoint.model,
+            key=self.endpoint.culprit.key,
+            base_url=self.endpoint.base_url,
+            max_tokens=max_tokens,
+            schema=schema,
+            habits=self._habits,
+            hooks=bounded(limits.base_bytes + limits.bytes_per_token * max_tokens),
+            tls=self._loaded()[1],
+        )
+
+    def _loaded(self) -> tuple[ModuleType, ssl.SSLContext]:
+        if self._adapter is None or self._tls is None:
+            self._adapter = importlib.import_module(self.endpoint.adapter)
+            self._tls = self._adapter.tls()
+        return self._adapter, self._tls
+
+
+def _untraced() -> AbstractContextManager[None]:
+    """LangSmith off, whatever the environment says: no text leaves for another server."""
+    from langsmith import tracing_context
+
+    return tracing_context(enabled=False)
+
+
+def _tell(on_text: OnText | None, text: str) -> None:
+    if on_text is not None and text:
+        on_text(text)
+
+
+def _count(sent: Usage, reply: Reply) -> Usage:
+    return sent + Usage(completion_tokens=reply.tokens)

@@ -1,0 +1,168 @@
+"""What went wrong with a call, told from whatever a provider's SDK raises.
+
+Messages carry no text of an SDK's own: it may quote headers, keys and prompts. What a server
+says is quoted in one short line, with the key blotted out.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+from pydantic import SecretStr
+
+from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable, RunError
+from fathom.usage import Usage
+
+_RETRIABLE = {408, 409, 425, 429}
+_NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
+_TRANSPORT = {"APIConnectionError", "RequestError", "TransportError", "TimeoutException"}
+_LONGEST_QUOTE = 160
+
+
+class CallFailed(RunError):  # noqa: N818 - a typed outcome
+    """A call that gave no usable reply, and what it may have cost.
+
+    Attributes:
+        usage: By our own count, failed tries included.
+    """
+
+    def __init__(self, message: str, usage: Usage) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class ModelDeclined(CallFailed, ModelRefused):
+    """The model or its server said no; another try would not help."""
+
+
+class ReplyGarbled(CallFailed, MalformedReply):
+    """What came is not a reply that can be used."""
+
+
+class ModelFault(CallFailed, ModelUnavailable):
+    """A failure that lies with the server or the way to it.
+
+    Attributes:
+        retriable: Whether another try may help.
+        retry_after_s: How long the server asks us to wait; `None` where it does not say.
+        at_once: Whether the next try is another request, so that there is nothing to wait for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        usage: Usage,
+        *,
+        retriable: bool = True,
+        retry_after_s: float | None = None,
+        at_once: bool = False,
+    ) -> None:
+        super().__init__(message, usage)
+        self.retriable = retriable
+        self.retry_after_s = retry_after_s
+        self.at_once = at_once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprit:
+    """Whose call it was.
+
+    Attributes:
+        name: `provider:model`.
+        key: What must not be quoted.
+        key_env: The variable the key came from, for the next step.
+    """
+
+    name: str
+    key: SecretStr | None
+    key_env: str
+
+
+def told(error: Exception, culprit: Culprit, received: Usage) -> CallFailed:
+    """The typed error for what an SDK raised.
+
+    Args:
+        error: Anything but a cancellation.
+        culprit: Whom to name.
+        received: What was sent and received by our own count. A request that was declined or
+            never sent generated nothing and costs one call.
+    """
+    unbilled = Usage(llm_calls=received.llm_calls)
+    name = culprit.name
+    status = status_of(error)
+    if status is not None:
+        return _declined(error, status, culprit, unbilled)
+    kinds = {base.__name__ for cause in _causes(error) for base in type(cause).__mro__}
+    if kinds & _NOT_SENT:
+        return ModelFault(
+            f"{name} cannot be reached; check its base_url and that it runs", unbilled
+        )
+    if kinds & _TRANSPORT or isinstance(error, OSError):
+        return ModelFault(f"{name}: the connection broke before the reply was whole", received)
+    if "APIError" in kinds:
+        return ModelFault(f"{name}: the server reported an error inside its reply", received)
+    reason = f"{name} sent what is not a chat reply ({type(error).__name__}); try another model"
+    return ReplyGarbled(reason, received)
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status of a declined request."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) and status >= 300 else None
+
+
+def said(error: BaseException) -> str:
+    """The server's own message; empty where it has none."""
+    body = getattr(error, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        return message if isinstance(message, str) else ""
+    return body if isinstance(body, str) else ""
+
+
+def blotted(text: str, key: SecretStr | None) -> str:
+    """`text` without the key."""
+    secret = key.get_secret_value() if key else ""
+    return text.replace(secret, "***") if secret else text
+
+
+def _declined(error: Exception, status: int, culprit: Culprit, usage: Usage) -> CallFailed:
+    reason = " ".join(blotted(said(error), culprit.key).split())[:_LONGEST_QUOTE]
+    reason = reason or "no reason given"
+    if status in _RETRIABLE or status >= 500:
+        return ModelFault(
+            f"{culprit.name} answered {status}: {reason}", usage, retry_after_s=_retry_after(error)
+        )
+    steps = {
+        401: f"; check the key in {culprit.key_env or 'key_env'}",
+        403: f"; check what the key in {culprit.key_env or 'key_env'} may do",
+        404: "; check the model's name and the base_url",
+    }
+    step = steps.get(status, "")
+    return ModelDeclined(f"{culprit.name} declined with {status}: {reason}{step}", usage)
+
+
+def _retry_after(error: Exception) -> float | None:
+    word = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+    if not isinstance(word, str):
+        return None
+    try:
+        seconds = float(word)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(word).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    for _ in range(20):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__

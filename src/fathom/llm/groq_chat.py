@@ -1,0 +1,41 @@
+"""Groq, through langchain-groq."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import groq
+from httpx import create_ssl_context
+from langchain_core.language_models import BaseChatModel
+from langchain_groq import ChatGroq
+
+from fathom.llm.request import SEED, Request
+
+tls = create_ssl_context
+
+
+@asynccontextmanager
+async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
+    """A model for one call; its connection ends with the block.
+
+    Groq's usage at the end of a stream is dropped by langchain-groq, so nothing is reported.
+    """
+    extra: dict[str, object] = {"seed": SEED} if request.habits.seed else {}
+    if request.response_format is not None:
+        extra["response_format"] = request.response_format
+    steady = {"temperature": 0.0} if request.habits.steady else {}
+    async with groq.DefaultAsyncHttpxClient(
+        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+    ) as client:
+        yield ChatGroq(
+            model=request.model,
+            api_key=request.key,
+            base_url=request.base_url,
+            max_tokens=request.max_tokens,
+            max_retries=0,
+            timeout=None,
+            cache=False,
+            model_kwargs=extra,
+            http_async_client=client,
+            http_client=groq.DefaultHttpxClient(verify=request.tls),
+            **steady,
+        )

@@ -1,0 +1,46 @@
+"""Ollama, through langchain-ollama."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from httpx import create_ssl_context
+from langchain_core.language_models import BaseChatModel
+from langchain_ollama import ChatOllama
+
+from fathom.llm.request import SEED, Request
+
+tls = create_ssl_context
+
+CONTEXT_TOKENS = 16_384
+"""Ollama's own default of 4,096 cuts longer prompts at their start, without a word."""
+
+
+@asynccontextmanager
+async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
+    """A model for one call; its connection ends with the block."""
+    client: dict[str, Any] = {
+        "event_hooks": request.hooks,
+        "verify": request.tls,
+        "timeout": None,
+        "follow_redirects": False,
+    }
+    if request.key is not None:
+        client["headers"] = {"Authorization": f"Bearer {request.key.get_secret_value()}"}
+    asked = request.schema is not None and request.habits.schema == "json_schema"
+    model = ChatOllama(
+        model=request.model,
+        base_url=request.base_url,
+        temperature=0.0,
+        seed=SEED,
+        num_predict=request.max_tokens,
+        num_ctx=CONTEXT_TOKENS,
+        format=dict(request.schema or {}) if asked else None,
+        cache=False,
+        async_client_kwargs=client,
+        sync_client_kwargs={"verify": request.tls},
+    )
+    try:
+        yield model
+    finally:
+        await model._async_client._client.aclose()  # noqa: SLF001 - there is no public way

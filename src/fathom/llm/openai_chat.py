@@ -1,0 +1,94 @@
+"""OpenAI and every server that speaks its chat protocol, through langchain-openai."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import openai
+from httpx2 import create_ssl_context
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from fathom.llm.request import SEED, Request
+
+tls = create_ssl_context
+OPENAI = "https://api.openai.com/v1"
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class ReasoningChatOpenAI(ChatOpenAI):
+    """Keeps the reasoning that other servers send, and survives nonsense in `usage`."""
+
+    def _convert_chunk_to_generation_chunk(
+        self,
+        chunk: dict[str, Any],
+        default_chunk_class: type,
+        base_generation_info: dict[str, Any] | None,
+    ) -> ChatGenerationChunk | None:
+        if not isinstance(chunk.get("choices"), list):
+            raise TypeError("not a chat completion")
+        clean = {**chunk, "usage": _usage(chunk.get("usage"))}
+        made = super()._convert_chunk_to_generation_chunk(
+            clean, default_chunk_class, base_generation_info
+        )
+        if made is not None:
+            made.message.additional_kwargs.update(_unread(chunk))
+        return made
+
+
+@asynccontextmanager
+async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
+    """A model for one call; its connection ends with the block."""
+    async with openai.DefaultAsyncHttpxClient(
+        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+    ) as client:
+        yield ReasoningChatOpenAI(
+            model=request.model,
+            api_key=request.key or SecretStr("none"),
+            base_url=request.base_url,
+            temperature=0.0 if request.habits.steady else None,
+            seed=SEED if request.habits.seed else None,
+            max_retries=0,
+            timeout=None,
+            stream_usage=request.habits.usage,
+            stream_chunk_timeout=None,
+            use_responses_api=False,
+            cache=False,
+            extra_body=_extra(request),
+            http_async_client=client,
+            http_client=openai.DefaultHttpxClient(verify=request.tls),
+        )
+
+
+def _extra(request: Request) -> dict[str, Any]:
+    # Only OpenAI itself knows the newer name of the limit. A response_format given any other
+    # way makes the SDK parse the reply, and raise when it does not fit.
+    limit = "max_completion_tokens" if request.base_url == OPENAI else "max_tokens"
+    extra: dict[str, Any] = {limit: request.max_tokens}
+    if request.response_format is not None:
+        extra["response_format"] = request.response_format
+    return extra
+
+
+def _usage(said: object) -> dict[str, int] | None:
+    if not isinstance(said, Mapping):
+        return None
+    counts = {
+        name: said[name]
+        for name in _COUNTS
+        if isinstance(said.get(name), int) and not isinstance(said[name], bool)
+    }
+    return counts if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
+
+
+def _unread(chunk: Mapping[str, Any]) -> dict[str, str]:
+    """What langchain-openai leaves out of a delta: reasoning, under either name, and refusals."""
+    choices = chunk["choices"] or [{}]
+    delta = choices[0].get("delta") or {}
+    kept = {
+        "reasoning_content": delta.get("reasoning_content") or delta.get("reasoning"),
+        "refusal": delta.get("refusal"),
+    }
+    return {name: text for name, text in kept.items() if text and isinstance(text, str)}

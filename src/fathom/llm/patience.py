@@ -1,0 +1,161 @@
+"""Tries again what may work the next time, within the same deadline."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fathom.ledger import BudgetRefused
+from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.breaker import Breaker
+from fathom.llm.faults import CallFailed, ModelFault
+from fathom.usage import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How often to try and how long to wait in between; the same every time, without chance.
+
+    Attributes:
+        tries: At most so many calls, the first included.
+        first_wait_s: Before the second try; doubles with each further one.
+        longest_wait_s: Where the doubling ends. A server may ask for more.
+    """
+
+    tries: int = 4
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 8.0
+
+    def wait_s(self, tried: int) -> float:
+        """Seconds to wait after `tried` tries, from 1."""
+        return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1))
+
+
+class Patient:
+    """A `ChatModel` that asks another one again when a fault may pass."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        patience: Patience | None = None,
+        breaker: Breaker | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Wrap `model`.
+
+        Args:
+            model: Asked at least once.
+            patience: How often.
+            breaker: That of the model's endpoint, to be shared by all who ask it.
+            clock: The one of the deadlines.
+            sleep: How to wait.
+        """
+        self._model = model
+        self._patience = patience or Patience()
+        self._breaker = breaker or Breaker()
+        self._clock = clock
+        self._sleep = sleep
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self._model.name
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        max_tokens: int,
+        deadline: float,
+        on_text: OnText | None = None,
+    ) -> Completion:
+        """See `ChatModel.complete`; usage and faults carry what all tries cost.
+
+        Once words have been given to `on_text` there is no other try: they cannot be taken back.
+
+        Raises:
+            BudgetRefused: If the budget does not allow the first try.
+        """
+        heard = _Heard(on_text)
+        spent, tried, fault = Usage(), 0, None
+        while True:
+            try:
+                done = await self._try(
+                    messages,
+                    schema=schema,
+                    max_tokens=max_tokens,
+                    deadline=deadline,
+                    on_text=heard if on_text else None,
+                )
+            except BudgetRefused:
+                if fault is None:
+                    raise
+                raise fault from None
+            except CallFailed as failed:
+                spent, tried = spent + failed.usage, tried + 1
+                failed.usage = spent
+                fault = failed
+            else:
+                return replace(done, usage=spent + done.usage)
+            await self._sleep(self._wait(fault, tried, deadline, heard))
+
+    async def _try(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None,
+        max_tokens: int,
+        deadline: float,
+        on_text: OnText | None,
+    ) -> Completion:
+        closed_s = self._breaker.admit()
+        if closed_s > 0:
+            raise ModelFault(
+                f"{self.name} kept failing and is left alone for {closed_s:.0f} s; try later",
+                Usage(),
+                retriable=False,
+            )
+        try:
+            done = await self._model.complete(
+                messages, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
+            )
+        except ModelFault as fault:
+            (self._breaker.succeeded if fault.at_once else self._breaker.failed)()
+            raise
+        except CallFailed:
+            self._breaker.succeeded()
+            raise
+        except BaseException:
+            self._breaker.gave_up()
+            raise
+        self._breaker.succeeded()
+        return done
+
+    def _wait(self, failed: CallFailed, tried: int, deadline: float, heard: "_Heard") -> float:
+        """Seconds to wait before the next try; raises `failed` when there is to be none."""
+        if not isinstance(failed, ModelFault) or not failed.retriable or heard.any:
+            raise failed
+        if tried >= self._patience.tries:
+            raise failed
+        if failed.at_once:
+            return 0.0
+        wait_s = max(self._patience.wait_s(tried), failed.retry_after_s or 0.0)
+        if self._clock() + wait_s >= deadline:
+            raise failed
+        return wait_s
+
+
+class _Heard:
+    """Passes words on and remembers that there were some."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self.any = False
+        self._on_text = on_text
+
+    def __call__(self, text: str) -> None:
+        self.any = True
+        if self._on_text is not None:
+            self._on_text(text)

@@ -1,0 +1,110 @@
+"""Collects one streamed reply: answer, reasoning, counts, and how it ended."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fathom.llm.reasoning import AnswerText
+from fathom.llm.tokens import TokenCount, count_tokens, cut
+from fathom.reservation import Reported
+
+_LENGTH = {"length", "max_tokens", "model_context_window_exceeded"}
+_FILTERED = {"content_filter", "refusal", "safety"}
+
+
+class Reply:
+    """What has come of a reply so far.
+
+    Attributes:
+        full: Whether it has reached `max_tokens` by our own count; the rest is not read.
+        tokens: Completion tokens by our own count, never more than `max_tokens`.
+    """
+
+    def __init__(self, max_tokens: int) -> None:
+        self.full = False
+        self.tokens = 0
+        self._max_tokens = max_tokens
+        self._count = TokenCount()
+        self._text = AnswerText()
+        self._ended = ""
+        self._declined = False
+        self._reported: dict[str, int] = {}
+
+    def add(self, chunk: Any) -> str:  # noqa: ANN401 - a LangChain AIMessageChunk
+        """Add a chunk; returns the part of the answer that is sure by now."""
+        self._note_end(chunk)
+        self._note_usage(chunk.usage_metadata)
+        if self.full:
+            return ""
+        thought, answer = _parts(chunk)
+        total = self._count.add(thought + answer)
+        if total > self._max_tokens:
+            self.full = True
+            answer = cut(answer, self._max_tokens - self.tokens)
+        self.tokens = min(total, self._max_tokens)
+        return sound(self._text.add(answer))
+
+    def end(self) -> str:
+        """The part of the answer that was held back; to be called once, last."""
+        return sound(self._text.end())
+
+    @property
+    def answer(self) -> str:
+        """The answer without its reasoning."""
+        return sound(self._text.answer)
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """How many of the tokens are not in the answer."""
+        return max(0, self.tokens - count_tokens(self.answer))
+
+    @property
+    def reported(self) -> Reported:
+        """What the server says it used."""
+        return Reported(
+            prompt=self._reported.get("input_tokens"),
+            completion=self._reported.get("output_tokens"),
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether the server, or we, said that it ends here."""
+        return self.full or bool(self._ended)
+
+    @property
+    def cut(self) -> bool:
+        """Whether it ended for its length."""
+        return self.full or self._ended in _LENGTH
+
+    @property
+    def declined(self) -> bool:
+        """Whether the model or a filter refused to answer."""
+        return self._declined or self._ended in _FILTERED
+
+    def _note_end(self, chunk: Any) -> None:  # noqa: ANN401
+        said = chunk.response_metadata
+        for name in ("finish_reason", "stop_reason", "done_reason"):
+            self._ended = str(said.get(name) or self._ended)
+        self._declined = self._declined or bool(chunk.additional_kwargs.get("refusal"))
+
+    def _note_usage(self, usage: Any) -> None:  # noqa: ANN401
+        # Some servers report once, some in two parts, some a running total: the most is right.
+        for name in ("input_tokens", "output_tokens"):
+            if usage and usage.get(name) is not None:
+                self._reported[name] = max(usage[name], self._reported.get(name, usage[name]))
+
+
+def sound(text: str) -> str:
+    """`text` with halves of surrogate pairs joined or replaced, so that it can be encoded."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _parts(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
+    thought = str(chunk.additional_kwargs.get("reasoning_content") or "")
+    if isinstance(chunk.content, str):
+        return thought, chunk.content
+    blocks = [block for block in chunk.content if isinstance(block, dict)]
+    return thought + _join(blocks, "thinking"), _join(blocks, "text")
+
+
+def _join(blocks: Iterable[dict[str, Any]], kind: str) -> str:
+    return "".join(str(block.get(kind) or "") for block in blocks if block.get("type") == kind)

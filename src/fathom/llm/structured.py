@@ -1,0 +1,151 @@
+"""A reply as a pydantic model: the first JSON object in it, with at most one repair."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Generic, NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fathom.ledger import BudgetRefused
+from fathom.llm.base import ChatModel, Completion, Message
+from fathom.llm.faults import CallFailed, ReplyGarbled
+from fathom.usage import Usage
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+_MOST_STARTS = 50
+_LONGEST_COMPLAINT = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structured(Generic[Reply]):
+    """What a model answered, as a value.
+
+    Attributes:
+        value: Fits the type that was asked for; whether it is true is another question.
+        usage: Of both calls, when it took a repair.
+        repaired: Whether the first reply could not be used.
+    """
+
+    value: Reply
+    usage: Usage
+    repaired: bool
+
+
+async def ask_for(
+    kind: type[Reply],
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    max_tokens: int,
+    deadline: float,
+) -> Structured[Reply]:
+    """Ask `model` for an object of type `kind`.
+
+    A reply that does not fit is sent back once with what is wrong with it.
+
+    Raises:
+        MalformedReply: If the second reply does not fit either, or there was no budget for it.
+        ModelUnavailable: If there was no answer in time.
+        ModelRefused: If the model or its server declined.
+        BudgetRefused: If the budget does not allow the first call.
+    """
+    schema = kind.model_json_schema()
+    asked = [*messages, Message("user", _instruction(schema))]
+
+    async def call(turns: Sequence[Message]) -> Completion:
+        return await model.complete(turns, schema=schema, max_tokens=max_tokens, deadline=deadline)
+
+    first = await call(asked)
+    try:
+        return Structured(value=read(kind, first.text), usage=first.usage, repaired=False)
+    except ValueError as wrong:
+        complaint = _complaint(wrong)
+    turns = [*asked, Message("assistant", first.text or "(nothing)"), Message("user", complaint)]
+    try:
+        second = await call(turns)
+    except BudgetRefused:
+        _give_up(model, kind, first.usage)
+    except CallFailed as failed:
+        failed.usage = first.usage + failed.usage
+        raise
+    usage = first.usage + second.usage
+    try:
+        return Structured(value=read(kind, second.text), usage=usage, repaired=True)
+    except ValueError:
+        _give_up(model, kind, usage)
+
+
+def read(kind: type[Reply], text: str) -> Reply:
+    """The first JSON object in `text` that fits `kind`, be it in prose or between fences.
+
+    Raises:
+        ValueError: If there is none; says what is wrong with the first object.
+    """
+    complaint: ValueError | None = None
+    for value in _objects(text):
+        try:
+            return kind.model_validate(value)
+        except ValidationError as wrong:
+            complaint = complaint or wrong
+    raise complaint or ValueError("there is no JSON object in it")
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in `text`, outermost ones, from the first brace on."""
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_without_twins, parse_constant=_refuse, parse_float=_finite
+    )
+    at = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if at < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"{digits} is too large")
+    return number
+
+
+def _instruction(schema: dict[str, Any]) -> str:
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{text}"
+
+
+def _complaint(wrong: ValueError) -> str:
+    if isinstance(wrong, ValidationError):
+        reasons = "; ".join(
+            f"{'.'.join(map(str, error['loc'])) or 'object'}: {error['msg']}"
+            for error in wrong.errors(include_url=False, include_input=False)
+        )
+    else:
+        reasons = str(wrong)
+    reasons = reasons[:_LONGEST_COMPLAINT]
+    return f"That cannot be used: {reasons}. Send the corrected JSON object and nothing else."
+
+
+def _give_up(model: ChatModel, kind: type[BaseModel], usage: Usage) -> NoReturn:
+    reason = f"{model.name} gave no usable {kind.__name__}, also after a repair; try another model"
+    raise ReplyGarbled(reason, usage) from None

@@ -1,0 +1,106 @@
+"""How many tokens a text has, without any model's vocabulary.
+
+An estimate by the shape of words, fitted to the counts of a byte-level BPE of 131,072 entries
+(Tekken) over 1,077 texts of up to 1,500 characters: English and Indonesian prose, regulations,
+documentation, source code, JSON. Estimated over true count: median 1.01, between 0.77 and 1.35
+for 98 % of the texts; one text exceeded the bound of `most_tokens`, by 9 %.
+"""
+
+import re
+from collections.abc import Sequence
+from math import ceil
+
+from fathom.llm.base import Message
+
+PER_MESSAGE = 4
+PER_CONVERSATION = 3
+SAFETY = 1.5
+
+_PIECE = re.compile(
+    r"(?P<word>[A-Za-z]+)|(?P<digit>\d)|(?P<letters>[^\W\d_]+)|(?P<mark>[^\w\s]|_)"
+    r"|(?P<space>\n\s*|[ \t]{2,})"
+)
+_LONGEST_TAIL = 200
+
+
+def count_tokens(text: str) -> int:
+    """The likely number of tokens of `text`."""
+    return ceil(_weigh(text))
+
+
+def most_tokens(text: str) -> int:
+    """A number of tokens that is hardly ever exceeded: half above the likely one.
+
+    A byte-level vocabulary never needs more tokens than the text has bytes.
+    """
+    return min(ceil(SAFETY * _weigh(text)), len(text.encode("utf-8", "replace")))
+
+
+def prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
+    """The likely number of tokens of a conversation with its frame, and of `extra`."""
+    return _frame(messages) + sum(count_tokens(text) for text in _texts(messages, extra))
+
+
+def most_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
+    """The bound of `most_tokens` for a conversation with its frame, and for `extra`."""
+    return _frame(messages) + sum(most_tokens(text) for text in _texts(messages, extra))
+
+
+def cut(text: str, tokens: int) -> str:
+    """The longest start of `text`, in whole words, with at most `tokens` likely tokens."""
+    total = 0.0
+    for piece in _PIECE.finditer(text):
+        total += _weight(piece)
+        if total > tokens:
+            return text[: piece.start()].rstrip()
+    return text
+
+
+class TokenCount:
+    """The likely number of tokens of a text that comes in parts, in linear time."""
+
+    def __init__(self) -> None:
+        self._done = 0.0
+        self._tail = ""
+
+    def add(self, part: str) -> int:
+        """Add the next part; returns the count so far."""
+        self._tail += part
+        end = len(self._tail) if len(self._tail) > _LONGEST_TAIL else self._tail.rfind(" ")
+        if end > 0:
+            self._done += _weigh(self._tail[:end])
+            self._tail = self._tail[end:]
+        return self.total
+
+    @property
+    def total(self) -> int:
+        """The count so far."""
+        return ceil(self._done + _weigh(self._tail))
+
+
+def _frame(messages: Sequence[Message]) -> int:
+    return PER_CONVERSATION + PER_MESSAGE * len(messages)
+
+
+def _texts(messages: Sequence[Message], extra: str) -> list[str]:
+    return [*(message.text for message in messages), extra]
+
+
+def _weigh(text: str) -> float:
+    return sum(map(_weight, _PIECE.finditer(text)))
+
+
+def _weight(piece: re.Match[str]) -> float:
+    found = piece.group()
+    match piece.lastgroup:
+        case "word":
+            return 0.8 + 0.33 * max(0, len(found) - 4)
+        case "digit":
+            return 1.0
+        case "letters":
+            # Common vocabularies know the scripts of two-byte letters better than the others.
+            return sum(0.35 if letter < "\u0800" else 0.8 for letter in found)
+        case "mark":
+            return 0.6 if found.isascii() else 0.75 * len(found.encode("utf-8", "replace"))
+        case _:
+            return 0.5

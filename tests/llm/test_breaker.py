@@ -1,0 +1,66 @@
+from fathom.llm.breaker import Breaker
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def opened(clock: Clock) -> Breaker:
+    breaker = Breaker(failures=3, rest_s=30.0, clock=clock)
+    for _ in range(3):
+        assert breaker.admit() == 0
+        breaker.failed()
+    return breaker
+
+
+def test_opens_after_failures_in_a_row_and_says_for_how_long() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+
+    assert breaker.admit() == 30
+    clock.now += 29
+    assert breaker.admit() == 1
+
+
+def test_a_success_between_starts_the_count_anew() -> None:
+    breaker = Breaker(failures=3, rest_s=30.0, clock=Clock())
+    for end in (breaker.failed, breaker.failed, breaker.succeeded, breaker.failed, breaker.failed):
+        assert breaker.admit() == 0
+        end()
+
+    assert breaker.admit() == 0
+
+
+def test_half_open_lets_one_call_through_and_its_success_closes() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+
+    assert breaker.admit() == 0
+    assert breaker.admit() > 0  # a second one beside it
+    breaker.succeeded()
+    assert breaker.admit() == 0
+    assert breaker.admit() == 0
+
+
+def test_half_open_opens_again_by_one_failure() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.admit()
+    breaker.failed()
+
+    assert breaker.admit() == 30
+
+
+def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.admit()
+    breaker.gave_up()
+
+    assert breaker.admit() == 0

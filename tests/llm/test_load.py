@@ -1,0 +1,74 @@
+import subprocess
+import sys
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.llm.load import PROVIDERS, Provider, load_chat
+from tests.llm.making import CANARY
+
+KEYS = {"OPENAI_API_KEY": CANARY}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("gpt-4o", {}, "unknown model 'gpt-4o': write provider:model, with one of openai:, groq:"),
+        ("openai:", {}, "unknown model 'openai:'"),
+        ("gemini:pro", {}, "openai:, groq:, anthropic:, ollama:"),
+        ("openai:m", {"environment": {}}, "run: export OPENAI_API_KEY=..."),
+        ("openai:m", {"environment": {"OPENAI_API_KEY": " \n"}}, "export OPENAI_API_KEY"),
+        ("openai:m", {"environment": {"OPENAI_API_KEY": "sk-\nX: y"}}, "holds something that is"),
+        ("openai:m", {"key_env": "MINE"}, "export MINE=..."),
+        ("openai:m", {"offline": True}, "--offline"),
+        ("openai:m", {"offline": True, "base_url": "http://127.0.0.1:1/v1"}, "--offline"),
+        ("openai:m", {"base_url": "localhost:11434"}, "write it as http://host:port/v1"),
+        ("openai:m", {"base_url": "file:///etc/passwd"}, "no address"),
+        ("openai:m", {"base_url": "http://[::1"}, "no address"),
+        ("openai:m", {"base_url": f"http://u:{CANARY}@h/v1"}, "key_env"),
+    ],
+)
+def test_what_cannot_work_is_said_in_one_line(
+    name: str, more: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_chat(name, **{"environment": KEYS, **more})  # type: ignore[arg-type]
+
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert CANARY not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Provider(
+        package="no_such_package", adapter="fathom.llm.openai_chat", base_url="", key_env=""
+    )
+    monkeypatch.setitem(PROVIDERS, "absent", absent)  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match=r"pip install 'fathom\[absent\]'"):
+        load_chat("absent:m")
+
+
+def test_a_key_goes_only_where_it_was_made_for() -> None:
+    elsewhere = load_chat("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
+    home = load_chat("openai:m", environment=KEYS)
+
+    assert elsewhere.endpoint.culprit.key is None
+    assert home.endpoint.culprit.key is not None
+    assert CANARY not in repr(home) + repr(home.endpoint)
+
+
+def test_nothing_is_imported_and_no_socket_is_opened_before_the_first_use() -> None:
+    program = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") else None)
+from fathom.llm.load import load_chat
+load_chat("openai:m", environment={"OPENAI_API_KEY": "k"})
+slow = {"langchain_core", "langchain_openai", "openai", "httpx", "httpx2", "langsmith"}
+print(sorted(slow & set(sys.modules)), opened)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert told.stdout == "[] []\n", told.stderr
