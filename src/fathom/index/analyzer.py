@@ -5,12 +5,14 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Protocol, cast
 
 import Stemmer
 
 VERSION = "1"
 LONGEST_TERM = 64
+NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
 
 # A run of letters and digits, held together by joints that stand between them: numbers,
 # identifiers, addresses, versions, hyphenated words.
@@ -23,6 +25,14 @@ _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
 
 class _Stems(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
+
+
+def _stop_words() -> frozenset[str]:
+    folder = files("fathom.documents")
+    texts = [
+        folder.joinpath(f"stopwords_{language}.txt").read_text("utf-8") for language in ("en", "id")
+    ]
+    return frozenset(word for text in texts for word in text.split()) - NEGATIONS
 
 
 def _stemmers() -> dict[str, _Stems]:
@@ -39,10 +49,11 @@ class Analyzer:
 
     `ISO-9001` gives `iso-9001`, `iso` and `9001`; `1.250.000,50` stays one term and also gives
     `1250000,50`; a letter with an accent is also indexed without it; `anak-anak` also gives
-    `anak`. No word is dropped. May be used by several threads at once.
+    `anak`. Nothing is dropped from documents. May be used by several threads at once.
     """
 
     _stemmers: Mapping[str, _Stems] = field(default_factory=_stemmers, repr=False)
+    _stop_words: frozenset[str] = field(default_factory=_stop_words, repr=False)
     _known: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -60,18 +71,26 @@ class Analyzer:
         """
         chosen = ("id",) if language == "id" else ("en",)
         with self._lock:
-            return [term for word in _words(text) for term in self._terms(word, chosen)]
+            return [term for word in _words(text) for term in self._terms(word.lower(), chosen)]
 
     def query_terms(self, text: str) -> dict[str, int]:
         """The distinct terms of a query and how often each occurs.
 
         The language of a short text is a guess, so that words are stemmed as English and as
-        Indonesian both; a term of the wrong language rarely meets any document.
+        Indonesian both; a term of the wrong language rarely meets any document. Stop words are
+        left out unless nothing else is there; negations and words in capitals (WHO, IT) stay.
         """
+        shouted = text.isupper()
+        words = list(_words(text))
+        telling = [
+            word
+            for word in words
+            if (word.lower() not in self._stop_words) or (word.isupper() and not shouted)
+        ]
         counts: dict[str, int] = {}
         with self._lock:
-            for word in _words(text):
-                for term in dict.fromkeys(self._terms(word, ("en", "id"))):
+            for word in telling or words:
+                for term in dict.fromkeys(self._terms(word.lower(), ("en", "id"))):
                     counts[term] = counts.get(term, 0) + 1
         return counts
 
@@ -102,7 +121,7 @@ class Analyzer:
 
 
 def _words(text: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKC", text).lower().translate(_APOSTROPHES)
+    plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     for match in _TOKEN.finditer(plain):
         word = match.group().strip("_")
         if word:

@@ -41,6 +41,8 @@ class Changes:
             revision = self._number("revision")
             execute = self._connection.execute
             gone = "SELECT no FROM chunks WHERE removed <= ?"
+            dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
+            self._set("dead", self._number("dead") + int(dead.fetchone()[0]))
             if self.touches_chunks():
                 self._set("chunks_at", revision)
             execute(f"DELETE FROM vectors WHERE chunk_no IN ({gone})", (revision,))  # noqa: S608 - constant

@@ -23,13 +23,14 @@ MEND_WAIT_S = 30.0
 
 
 def open_reader(
-    directory: Path, expected_identity: Mapping[str, str] | None = None
+    directory: Path, expected_identity: Mapping[str, str] | None = None, *, mend: bool = True
 ) -> EmbeddedReader:
     """Open the index in `directory` for reading.
 
     Args:
         directory: Where the index lies.
         expected_identity: What must have made the index; `None` accepts any.
+        mend: Make derived parts anew where they are unsound, else only look.
 
     Raises:
         IndexMissing: If there is none.
@@ -44,7 +45,7 @@ def open_reader(
             _check_laid_out(store, directory)
             if expected_identity is not None:
                 _check_identity(directory, store.identity(), expected_identity)
-            keyword = _open_keyword(directory, store)
+            keyword = _open_keyword(directory, store, mend=mend)
         except BaseException:
             store.connection.close()
             raise
@@ -114,9 +115,9 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
         IndexMissing: If there is none.
     """
     if fix:
-        discard(directory / FOLDER)
-        open_writer(directory, None).close()
-    with open_reader(directory) as reader:
+        with open_writer(directory, None) as writer:
+            writer.renew()
+    with open_reader(directory, mend=False) as reader:
         return reader.findings()
 
 
@@ -160,11 +161,11 @@ def _sound_keyword(directory: Path) -> KeywordLeg:
         return KeywordLeg(directory / FOLDER, create=True)
 
 
-def _open_keyword(directory: Path, store: Store) -> KeywordLeg:
+def _open_keyword(directory: Path, store: Store, *, mend: bool) -> KeywordLeg:
     try:
         return KeywordLeg(directory / FOLDER, create=False)
     except RunError:
-        return _mended(directory, store)
+        return _mended(directory, store) if mend else KeywordLeg(None, create=True)
 
 
 def _mended(directory: Path, store: Store) -> KeywordLeg:

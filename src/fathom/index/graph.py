@@ -9,7 +9,7 @@ import numpy as np
 from usearch.index import Index
 
 from fathom.index.filters import Numbers
-from fathom.index.rows import HalfMatrix
+from fathom.index.rows import HalfMatrix, checksum
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
@@ -25,12 +25,14 @@ class GraphRecord:
         until: The largest chunk number in the graph; later chunks are scanned.
         chunks: How many chunks it holds.
         size: Of the file, in bytes.
+        crc: Its CRC-32, for `verify`.
     """
 
     file: str
     until: int
     chunks: int
     size: int
+    crc: int
 
     def dumps(self) -> str:
         """As text for `meta`."""
@@ -82,12 +84,12 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
         index.save(str(raw))
         with raw.open("rb") as written:
             os.fsync(written.fileno())
-        size = raw.stat().st_size
+        size, crc = raw.stat().st_size, checksum(raw.read_bytes())
         raw.replace(path)
     except (RuntimeError, OSError) as error:
         raw.unlink(missing_ok=True)
         raise OSError(f"{path} cannot be written: {error}") from error
-    return GraphRecord(file=name, until=int(numbers[-1]), chunks=len(numbers), size=size)
+    return GraphRecord(file=name, until=int(numbers[-1]), chunks=len(numbers), size=size, crc=crc)
 
 
 def _empty(dimension: int) -> Index:

@@ -15,7 +15,9 @@ from fathom.index import schema
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Match, Source, Status, Summary
 from fathom.index.filters import Allowed
-from fathom.index.keyword import KeywordLeg
+from fathom.index.findings import graph_findings, keyword_findings, truth_findings
+from fathom.index.keyword import FOLDER, KeywordLeg
+from fathom.index.status import status
 from fathom.index.store import Store
 from fathom.index.vectors import VectorLeg
 from fathom.types import Chunk, Document, Filter
@@ -128,16 +130,17 @@ class EmbeddedReader:
 
     def status(self) -> Status:
         """See `Reader.status`."""
-        from fathom.index.status import status
-
         with self._snapshot() as revision:
             return status(self._directory, self._store, revision)
 
     def findings(self) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""
         with self._snapshot():
-            rows = self._store.connection.execute("PRAGMA integrity_check").fetchall()
-        return [str(row[0]) for row in rows if row[0] != "ok"]
+            return [
+                *truth_findings(self._directory, self._store),
+                *keyword_findings(self._directory / FOLDER, self._keyword, self._store),
+                *graph_findings(self._directory, self._store),
+            ]
 
     def close(self) -> None:
         """See `Reader.close`."""

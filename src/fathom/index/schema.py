@@ -106,7 +106,13 @@ def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: st
         for statement in TABLES.split(";\n"):
             if statement.strip():
                 connection.execute(statement)
-        first = {"lineage": lineage, "revision": "0", "published": "0", "chunks_at": "0"}
+        first = {
+            "lineage": lineage,
+            "revision": "0",
+            "published": "0",
+            "chunks_at": "0",
+            "dead": "0",
+        }
         named = {f"identity.{key}": value for key, value in identity.items()}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", (first | named).items())
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

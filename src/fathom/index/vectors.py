@@ -91,7 +91,7 @@ class VectorLeg:
         tail = self._numbers[len(self._numbers) - len(self._tail) :]
         scores = self._tail @ vector
         if len(inside) != len(self._numbers):
-            kept = np.isin(tail, inside)
+            kept = _among(tail, inside)
             tail, scores = tail[kept], scores[kept]
         if len(scores) <= k:
             return tail
@@ -109,9 +109,9 @@ class VectorLeg:
         count = (k + k // 2 + 32) * total // len(covered)
         while count < total:
             found = self._graph.nearest(half, count)
-            kept = np.intersect1d(found, covered, assume_unique=True)
+            kept = found[_among(found, covered)]
             if len(kept) >= k:
-                return np.asarray(kept, dtype=np.int64)
+                return kept
             count *= 4
         return covered
 
@@ -121,6 +121,14 @@ class VectorLeg:
             threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
             near, exact = near[exact >= threshold], exact[exact >= threshold]
         return list(zip(near.tolist(), exact.tolist(), strict=True))
+
+
+def _among(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
+    """Which numbers are in the other, long and ascending, array."""
+    if not len(ascending):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    places = np.searchsorted(ascending, numbers).clip(max=len(ascending) - 1)
+    return np.asarray(ascending[places] == numbers, dtype=np.bool_)
 
 
 def _cosines(vectors: HalfMatrix, vector: Vector) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from fathom.index import schema
 from fathom.index.base import Entry, Source
 from fathom.index.changes import Changes
-from fathom.index.derived import catch_up, graph_is_worn
+from fathom.index.derived import catch_up, entries, graph_is_worn
 from fathom.index.graph import GraphRecord, build
 from fathom.index.keyword import KeywordLeg
 from fathom.index.lock import WriterLock
@@ -79,13 +79,17 @@ class EmbeddedWriter(EmbeddedReader):
             return gone
 
     def optimize(self) -> None:
-        """See `Writer.optimize`: builds the graph of neighbours when many chunks are outside it.
+        """See `Writer.optimize`.
 
-        The log is folded into the database file, so that nothing of a removed text is left in
-        either.
+        Builds the graph of neighbours when many chunks are outside it. Rids the keyword leg of
+        the words of removed chunks, which until then count in its statistics, and folds the
+        log into the database file: nothing of a removed text is left in either. The vectors of
+        removed chunks stay in the graph's file, never found, until that is built anew.
         """
         with self._writing():
             self._finish()
+            if int(self._store.meta("dead") or 0):
+                self._purge()
             self._build_graph()
             self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -116,6 +120,20 @@ class EmbeddedWriter(EmbeddedReader):
         for path in self._directory.glob("vectors-*"):
             if path.name != fresh.file:
                 path.unlink(missing_ok=True)
+
+    def renew(self) -> None:
+        """Make everything that is derived anew."""
+        with self._writing():
+            self._finish()
+            self._purge()
+            self._changes.note("graph", "")
+            self._build_graph()
+
+    def _purge(self) -> None:
+        """Fill the keyword leg anew, without the words of removed chunks."""
+        wanted = self._store.marker(self._store.chunks_at())
+        self._keyword.refill(entries(self._store, self._analyzer, after=-1), wanted)
+        self._changes.note("dead", "0")
 
     def close(self) -> None:
         """See `Reader.close`; folds the log into the file and gives the lock back."""

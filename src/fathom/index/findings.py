@@ -1,0 +1,100 @@
+"""Looking for damage, part by part; every finding is one line in words."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from fathom.index.graph import Graph, GraphRecord
+from fathom.index.keyword import KeywordLeg
+from fathom.index.rows import checksum
+from fathom.index.schema import FILE
+from fathom.index.store import Store
+
+MEND = "run `fathom doctor --fix`"
+REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
+
+
+def truth_findings(directory: Path, store: Store) -> Iterator[str]:
+    """What is wrong with the SQLite file; cannot be mended from anything else."""
+    file = directory / FILE
+    for row in store.connection.execute("PRAGMA integrity_check"):
+        if row[0] != "ok":
+            yield f"{file}: {row[0]}; {REBUILD}"
+    try:
+        yield from _damaged_contents(store)
+        yield from _damaged_vectors(store)
+        yield from _broken_ties(store)
+    except (sqlite3.Error, ValueError, TypeError, AttributeError) as error:
+        yield f"{file}: rows cannot be read ({error}); {REBUILD}"
+
+
+def _damaged_contents(store: Store) -> Iterator[str]:
+    select = store.connection.execute
+    lengths: dict[int, int] = {}
+    for number, text, blocks, stored in select("SELECT * FROM contents"):
+        lengths[number] = len(text)
+        if checksum(text.encode(), blocks) != stored:
+            yield f"document number {number} differs from what was stored; {REBUILD}"
+    for chunk, number, start, end in select('SELECT id, document_no, start, "end" FROM chunks'):
+        if not 0 <= start <= end <= lengths.get(number, -1):
+            yield f"chunk {chunk!r} lies outside its document; {REBUILD}"
+
+
+def _damaged_vectors(store: Store) -> Iterator[str]:
+    size = 2 * int(store.meta("dimension") or 0)
+    for number, vector, stored in store.connection.execute("SELECT * FROM vectors"):
+        if len(vector) != size or checksum(vector) != stored:
+            yield f"the vector of chunk number {number} differs from what was stored; {REBUILD}"
+
+
+def _broken_ties(store: Store) -> Iterator[str]:
+    select = store.connection.execute
+    pairs = (("documents", "contents", "document_no"), ("chunks", "vectors", "chunk_no"))
+    for one, other, key in pairs:
+        query = f"SELECT count(*) FROM {one} LEFT JOIN {other} ON no = {key} WHERE {key} IS NULL"  # noqa: S608 - constants
+        lost = select(query).fetchone()[0]
+        if lost:
+            yield f"{lost} rows of {one} have none in {other}; {REBUILD}"
+    query = "SELECT path FROM sources WHERE document_id NOT IN (SELECT id FROM documents)"
+    for row in select(query):
+        yield f"{row[0]!r} points to a document that is gone; run `fathom ingest` on it again"
+
+
+def keyword_findings(folder: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
+    """What is wrong with the keyword index, which can be made anew."""
+    for path in sorted(folder.glob("*")):
+        if not path.name.startswith(".") and not _footer_holds(path):
+            yield f"{path} is damaged; {MEND}"
+    if keyword.marker() != store.marker(store.chunks_at()):
+        yield f"{folder} holds another state than {FILE}; {MEND}"
+    held, expected = keyword.count(), len(store.chunk_numbers(store.published()))
+    if held != expected:
+        yield f"{folder} holds {held} chunks, {FILE} {expected}; {MEND}"
+
+
+def _footer_holds(path: Path) -> bool:
+    """Whether a tantivy file agrees with the checksum at its end; its lists of files have none."""
+    if path.suffix == ".json":
+        return True
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    try:
+        footer = json.loads(data[-8 - length : -8])
+        return bool(footer["crc"] == checksum(data[: -8 - length]))
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def graph_findings(directory: Path, store: Store) -> Iterator[str]:
+    """What is wrong with the graph of neighbours, which can be made anew."""
+    record = GraphRecord.loads(store.meta("graph"))
+    if record is None:
+        return
+    try:
+        Graph(directory, record, int(store.meta("dimension")))
+    except OSError as error:
+        yield f"{error}; searches scan all chunks; {MEND}"
+        return
+    if checksum((directory / record.file).read_bytes()) != record.crc:
+        yield f"{directory / record.file} is damaged; {MEND}"

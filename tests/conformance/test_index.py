@@ -1,0 +1,274 @@
+"""What every index must do, by hand; a further engine adds itself to `ENGINES`."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
+from fathom.index.base import Entry, Reader, Source, Writer
+from fathom.index.embedded import open_reader, open_writer
+from fathom.types import Block, Chunk, Document, Filter, Scalar, Span
+
+IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
+Open = Callable[[Path], Writer]
+ENGINES: list[tuple[Open, Callable[[Path], Reader]]] = [
+    (lambda place: open_writer(place, IDENTITY), lambda place: open_reader(place, IDENTITY))
+]
+
+
+@pytest.fixture(params=ENGINES, ids=["embedded"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Writer, Reader]]:
+    write, read = request.param
+    with write(tmp_path / "index") as writer, read(tmp_path / "index") as reader:
+        yield writer, reader
+
+
+def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    vector = np.zeros(4, dtype=np.float32)
+    vector[: len(values)] = values
+    return vector
+
+
+def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
+    text, chunks, start = "\n".join(texts), [], 0
+    for ordinal, part in enumerate(texts):
+        span = Span(start, start + len(part))
+        chunks.append(
+            Chunk(
+                id=f"{name}#{ordinal}",
+                document_id=name,
+                text=part,
+                span=span,
+                ordinal=ordinal,
+                title=f"Title of {name}",
+                headings=("Part", str(ordinal)),
+                page=ordinal + 1,
+            )
+        )
+        start = span.end + 1
+    document = Document(
+        id=name,
+        text=text,
+        path=f"/c/{name}",
+        title=f"Title of {name}",
+        language="en",
+        metadata=metadata,
+        blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
+    )
+    matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
+    return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
+
+
+def source(one: Entry, path: str = "") -> Source:
+    return Source(
+        path=path or one.document.path,
+        digest=one.digest,
+        outcome="ok",
+        document_id=one.document.id,
+    )
+
+
+def put(writer: Writer, *entries: Entry) -> None:
+    writer.put(entries, [source(one) for one in entries])
+
+
+CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")
+SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="boat")
+
+
+def test_vectors_by_cosine(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS, SHIPS)
+    for index in engine:
+        found = index.vector_search(axis(1), k=2)
+        assert [match.chunk_id for match in found] == ["cats#0", "ships#0"]
+        assert [match.score for match in found] == pytest.approx([1.0, 0.8], abs=1e-3)
+    assert [m.chunk_id for m in reader.vector_search(axis(0, 1), k=9)] == [
+        "cats#1",
+        "ships#0",
+        "cats#0",
+    ]
+
+
+def test_words_by_stem_and_title(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS, SHIPS)
+    assert reader.keyword_search("sleeping cat", k=5)[0].chunk_id == "cats#0"
+    assert [m.chunk_id for m in reader.keyword_search("sailing", k=5)] == ["ships#0"]
+    assert {m.chunk_id for m in reader.keyword_search("title", k=5)} == {
+        "cats#0",
+        "cats#1",
+        "ships#0",
+    }
+    assert reader.keyword_search("zebra", k=5) == []
+    assert reader.keyword_search("", k=5) == []
+    assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
+
+
+def test_ties_are_broken_by_chunk_id(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    twins = [entry(name, ["the same words"], [[1]]) for name in "cadbe"]
+    put(writer, *twins)
+    expected = ["a#0", "b#0", "c#0"]
+    # The titles differ in one letter, which is no word of the query.
+    assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
+    assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
+
+
+def test_filters(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS, SHIPS)
+
+    def both(*filters: Filter) -> tuple[set[str], set[str]]:
+        near = reader.vector_search(axis(1), k=9, filters=filters)
+        worded = reader.keyword_search("title", k=9, filters=filters)
+        return {m.chunk_id for m in near}, {m.chunk_id for m in worded}
+
+    cats, ships = {"cats#0", "cats#1"}, {"ships#0"}
+    assert both(Filter("year", "<", 2024)) == (cats, cats)
+    assert both(Filter("kind", "=", "boat")) == (ships, ships)
+    assert both(Filter("document", "in", ("ships", "none"))) == (ships, ships)
+    assert both(Filter("path", "prefix", "/c/ca")) == (cats, cats)
+    assert both(Filter("year", "=", "2024")) == (set(), set())
+    assert both(Filter("year", ">=", 2020), Filter("kind", "!=", "pet")) == (ships, ships)
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        Filter("Year", "=", 1),
+        Filter("a' OR 1=1 --", "=", 1),
+        Filter("year", "in", 1),
+        Filter("year", "=", (1,)),
+        Filter("year", "prefix", 20),
+    ],
+)
+def test_malformed_filters(engine: tuple[Writer, Reader], malformed: Filter) -> None:
+    _, reader = engine
+    with pytest.raises(UsageError):
+        reader.vector_search(axis(1), k=1, filters=[malformed])
+
+
+def test_k_below_one(engine: tuple[Writer, Reader]) -> None:
+    with pytest.raises(UsageError, match="k = 0"):
+        engine[1].keyword_search("cats", k=0)
+
+
+def test_what_is_stored_comes_back(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS, SHIPS)
+    assert reader.document("cats") == CATS.document
+    assert reader.document("none") is None
+    assert reader.chunks(["ships#0", "gone", "cats#1"]) == [SHIPS.chunks[0], CATS.chunks[1]]
+    listed = list(reader.documents())
+    assert [(one.id, one.chunks) for one in listed] == [("cats", 2), ("ships", 1)]
+    assert reader.source("/c/cats") == source(CATS)
+    assert [one.path for one in reader.sources("/c/s")] == ["/c/ships"]
+
+
+def test_replacing_leaves_nothing_of_the_old(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS, SHIPS)
+    changed = entry("cats", ["Lions roar."], [[0, 0, 1]])
+    put(writer, changed)
+    assert [m.chunk_id for m in reader.keyword_search("dogs sleep", k=5)] == []
+    assert [m.chunk_id for m in reader.keyword_search("roar", k=5)] == ["cats#0"]
+    assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["ships#0", "cats#0"]
+    assert reader.chunks(["cats#0", "cats#1"]) == [changed.chunks[0]]
+
+
+def test_a_document_lives_while_a_place_holds_it(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    writer.put([CATS], [source(CATS), source(CATS, "/copy")])
+    assert writer.forget(["/c/cats"]) == 0
+    assert reader.document("cats") is not None
+    assert writer.forget(["/copy", "/unknown"]) == 1
+    assert reader.document("cats") is None
+    assert reader.vector_search(axis(1), k=5) == []
+
+
+def test_a_place_that_turns_to_another_document(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS)
+    writer.put([SHIPS], [source(SHIPS, "/c/cats")])
+    assert [one.id for one in reader.documents()] == ["ships"]
+    failed = Source(path="/c/cats", digest="x", outcome="failed", reason="torn")
+    writer.put([], [failed])
+    assert reader.source("/c/cats") == failed
+    assert list(reader.documents()) == []
+
+
+def test_status_ignores_order(tmp_path: Path) -> None:
+    states = []
+    for name, order in (("one", [CATS, SHIPS]), ("two", [SHIPS, CATS])):
+        with open_writer(tmp_path / name, IDENTITY) as writer:
+            for one in order:
+                put(writer, one)
+            states.append(writer.status())
+    assert states[0].content == states[1].content
+    assert (states[0].documents, states[0].chunks, states[0].sources) == (2, 3, 2)
+    assert states[0].identity == IDENTITY
+
+
+def test_status_sees_every_change(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    seen = {reader.status().content}
+    for one in (CATS, SHIPS, entry("ships", ["Ships sail the sea."], [[0.6, 0.8]], year=2024)):
+        put(writer, one)
+        seen.add(reader.status().content)
+    assert len(seen) == 4
+
+
+def test_another_dimension_is_refused(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS)
+    with pytest.raises(IndexMismatch):
+        reader.vector_search(np.ones(3, dtype=np.float32), k=1)
+    wide = Entry(
+        document=SHIPS.document,
+        chunks=SHIPS.chunks,
+        vectors=np.ones((1, 5), dtype=np.float32),
+        digest="w",
+    )
+    with pytest.raises(IndexMismatch):
+        put(writer, wide)
+
+
+def test_reopened_it_is_the_same(tmp_path: Path) -> None:
+    with open_writer(tmp_path, IDENTITY) as writer:
+        put(writer, CATS, SHIPS)
+        before = writer.status()
+        found = writer.keyword_search("cats sail", k=3)
+    with open_reader(tmp_path, IDENTITY) as reader:
+        assert reader.status().content == before.content
+        assert reader.keyword_search("cats sail", k=3) == found
+    with open_writer(tmp_path, IDENTITY) as writer:
+        writer.optimize()
+        assert writer.status().content == before.content
+        assert writer.keyword_search("cats sail", k=3) == found
+
+
+def test_no_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexMissing, match="fathom ingest"):
+        open_reader(tmp_path / "none")
+    with pytest.raises(IndexMissing):
+        open_writer(tmp_path / "none", None)
+
+
+def test_another_identity(tmp_path: Path) -> None:
+    open_writer(tmp_path, IDENTITY).close()
+    other = IDENTITY | {"embedder.model": "other"}
+    with pytest.raises(IndexMismatch, match=r"embedder\.model 'axes' \(now 'other'\).*--rebuild"):
+        open_reader(tmp_path, other)
+    with pytest.raises(IndexMismatch):
+        open_writer(tmp_path, other)
+    with open_writer(tmp_path, other, fresh=True) as writer:
+        assert writer.status().identity == other
+
+
+def test_one_writer(tmp_path: Path) -> None:
+    with open_writer(tmp_path, IDENTITY), pytest.raises(IndexLocked, match="process"):
+        open_writer(tmp_path, IDENTITY)
+    open_writer(tmp_path, IDENTITY).close()

@@ -1,0 +1,154 @@
+"""Damage, concurrency and forgetting in the embedded index."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import IndexCorrupt, IndexMismatch
+from fathom.index.base import Entry, Source
+from fathom.index.embedded import open_reader, open_writer, verify
+
+Make = Callable[..., tuple[Entry, Source]]
+
+
+@pytest.fixture
+def index(tmp_path: Path, make: Make) -> Path:
+    with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=3) as writer:
+        for name in ("one", "two", "three", "four"):
+            entry, source = make(name, f"the words of {name}", f"more about {name}")
+            writer.put([entry], [source])
+        writer.optimize()
+    return tmp_path
+
+
+def answers(index: Path, make: Make) -> list[str]:
+    vector = make("two", "the words of two", "more about two")[0].vectors[1]
+    with open_reader(index) as reader:
+        near = reader.vector_search(vector, k=3)
+        worded = reader.keyword_search("words of two", k=3)
+    return [match.chunk_id for match in near + worded]
+
+
+def test_missing_keyword_index_is_made_anew(index: Path, make: Make) -> None:
+    before = answers(index, make)
+    shutil.rmtree(index / "tantivy")
+    assert answers(index, make) == before
+    assert verify(index) == []
+
+
+def test_keyword_index_of_another_state_is_made_anew(index: Path, make: Make) -> None:
+    shutil.copytree(index / "tantivy", index / "stale")
+    with open_writer(index, None) as writer:
+        entry, source = make("five", "the words of five")
+        writer.put([entry], [source])
+    before = answers(index, make)
+    shutil.rmtree(index / "tantivy")
+    (index / "stale").rename(index / "tantivy")
+    assert any("another state" in finding for finding in verify(index))
+    assert answers(index, make) == before
+    assert verify(index) == []
+
+
+def test_graph_that_is_missing_or_cut_changes_no_answer(index: Path, make: Make) -> None:
+    before = answers(index, make)
+    graph = next(index.glob("vectors-*.usearch"))
+    whole = graph.read_bytes()
+    graph.write_bytes(whole[: len(whole) // 2])
+    assert answers(index, make) == before
+    assert [graph.name in finding for finding in verify(index)] == [True]
+    graph.unlink()
+    assert answers(index, make) == before
+    with open_writer(index, None) as writer:
+        writer.optimize()
+    assert verify(index) == []
+
+
+def test_flipped_bytes_in_derived_files_are_found_and_mended(index: Path, make: Make) -> None:
+    before = answers(index, make)
+    store = max((index / "tantivy").glob("*.idx"), key=lambda path: path.stat().st_size)
+    data = bytearray(store.read_bytes())
+    data[0] ^= 0xFF
+    store.write_bytes(data)
+    assert [store.name in finding for finding in verify(index)] == [True]
+    assert verify(index, fix=True) == []
+    assert answers(index, make) == before
+
+
+def test_flipped_bytes_in_a_text_are_found(index: Path, make: Make) -> None:
+    file = index / "fathom.db"
+    file.write_bytes(file.read_bytes().replace(b"the words of two", b"the words of tvo"))
+    assert any("differs from what was stored" in finding for finding in verify(index))
+
+
+def test_a_file_that_is_no_database(index: Path, make: Make) -> None:
+    (index / "fathom.db").write_bytes(b"not a database, not at all" * 100)
+    with pytest.raises(IndexCorrupt, match=r"fathom\.db is damaged.*--rebuild"):
+        open_reader(index)
+    with pytest.raises(IndexCorrupt):
+        open_writer(index, None)
+    with open_writer(index, {"a": "2"}, fresh=True) as writer:
+        assert writer.status().documents == 0
+
+
+def test_a_layout_of_the_future(index: Path, make: Make) -> None:
+    connection = sqlite3.connect(index / "fathom.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(IndexMismatch, match="layout 99"):
+        open_reader(index)
+
+
+def test_forgotten_text_is_in_no_file(tmp_path: Path, make: Make) -> None:
+    secret = "xylographicsecret"
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        kept = make("kept", "an ordinary text")
+        for entry, source in (kept, make("gone", f"the {secret} of the house " * 40)):
+            writer.put([entry], [source])
+        assert any(secret.encode() in path.read_bytes() for path in files(tmp_path))
+        assert writer.forget(["/corpus/gone"]) == 1
+        writer.optimize()
+    for path in files(tmp_path):
+        assert secret[:8].encode() not in path.read_bytes(), path
+    with open_reader(tmp_path) as reader:
+        assert reader.keyword_search("ordinary", k=1)[0].chunk_id == "kept#0"
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+REWRITE = """
+import sys
+from pathlib import Path
+from fathom.index.embedded import open_writer
+from tests.index.conftest import made
+with open_writer(Path(sys.argv[1]), None) as writer:
+    for turn in range(60):
+        entry, source = made("two", *[f"the words of two {turn}"] * (1 + turn % 3))
+        writer.put([entry], [source])
+"""
+
+
+def test_readers_see_each_document_wholly_while_it_is_replaced(index: Path, make: Make) -> None:
+    anything = make("x", "any")[0].vectors[0]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, "-c", REWRITE, str(index)], env=environment)
+    seen = set()
+    with open_reader(index) as reader:
+        while process.poll() is None:
+            document = reader.document("two")
+            assert document is not None
+            seen.add(document.text)
+            parts = document.text.split("\n")
+            assert len(set(parts)) == 1 or parts == ["the words of two", "more about two"]
+            assert "two#0" in {m.chunk_id for m in reader.keyword_search("two", k=9)}
+            assert "two#0" in {m.chunk_id for m in reader.vector_search(anything, k=99)}
+    assert process.returncode == 0
+    assert len(seen) > 1
+    assert verify(index) == []

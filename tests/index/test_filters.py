@@ -1,0 +1,120 @@
+"""Filters against a plain reading of their meaning."""
+
+import operator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fathom.errors import UsageError
+from fathom.index.base import Entry, Source
+from fathom.index.embedded import open_reader, open_writer
+from fathom.index.filters import compile_filters
+from fathom.index.reader import EmbeddedReader
+from fathom.types import Filter, Scalar
+
+Make = Callable[..., tuple[Entry, Source]]
+Stored = tuple[EmbeddedReader, dict[str, dict[str, Scalar]], NDArray[np.float32]]
+SAME = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+scalars = st.one_of(
+    st.booleans(),
+    st.integers(-2, 3),
+    st.sampled_from([0.5, 2.0, -1.5, 1e300]),
+    st.sampled_from(["", "a", "ab", "B", "é", "1", "%", "a'b"]),
+)
+metadata = st.dictionaries(st.sampled_from(["year", "kind"]), scalars, max_size=2)
+filters = st.one_of(
+    st.builds(Filter, st.sampled_from(["year", "kind"]), st.sampled_from(sorted(SAME)), scalars),
+    st.builds(Filter, st.just("year"), st.just("in"), st.lists(scalars, max_size=3).map(tuple)),
+    st.builds(Filter, st.just("kind"), st.just("prefix"), st.sampled_from(["", "a", "ab", "%"])),
+)
+
+
+def kind(value: Scalar) -> int:
+    return 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
+
+
+def holds(one: Filter, stored: dict[str, Scalar]) -> bool:
+    if one.key not in stored:
+        return False
+    value = stored[one.key]
+    if one.op == "in":
+        assert isinstance(one.value, tuple)
+        return any(kind(value) == kind(each) and value == each for each in one.value)
+    assert not isinstance(one.value, tuple)
+    if kind(value) != kind(one.value):
+        return False
+    if one.op == "prefix":
+        return isinstance(value, str) and value.startswith(str(one.value))
+    return bool(SAME[one.op](value, one.value))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory, make: Make) -> Iterator[Stored]:
+    values: list[Scalar] = [True, False, -2, 0, 1, 2, 0.5, 2.0, "", "a", "ab", "B", "é", "1", "%"]
+    rng = np.random.default_rng(5)
+    all_metadata: dict[str, dict[str, Scalar]] = {}
+    for number in range(60):
+        chosen = {key: values[rng.integers(len(values))] for key in ("year", "kind")}
+        all_metadata[f"d{number:02}"] = {k: v for k, v in chosen.items() if rng.random() < 0.8}
+    place: Path = tmp_path_factory.mktemp("filters")
+    with open_writer(place, {"a": "1"}) as writer:
+        made_all = [
+            make(name, "common words", "common others", metadata=one)
+            for name, one in all_metadata.items()
+        ]
+        writer.put([entry for entry, _ in made_all], [source for _, source in made_all])
+    with open_reader(place) as reader:
+        yield reader, all_metadata, make("x", "any")[0].vectors[0]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(chosen=st.lists(filters, min_size=1, max_size=2))
+def test_both_legs_give_what_a_plain_reading_gives(stored: Stored, chosen: list[Filter]) -> None:
+    reader, all_metadata, vector = stored
+    expected = {
+        f"{name}#{part}"
+        for name, one in all_metadata.items()
+        if all(holds(each, one) for each in chosen)
+        for part in (0, 1)
+    }
+    near = reader.vector_search(vector, k=500, filters=chosen)
+    assert {match.chunk_id for match in near} == expected
+    worded = reader.keyword_search("common", k=500, filters=chosen)
+    assert {match.chunk_id for match in worded} == expected
+
+
+def test_the_best_of_the_allowed_come_first(stored: Stored) -> None:
+    reader, _, vector = stored
+    chosen = [Filter("year", ">=", 1)]
+    every = reader.vector_search(vector, k=500, filters=chosen)
+    assert reader.vector_search(vector, k=3, filters=chosen) == every[:3]
+    words = reader.keyword_search("common others", k=500, filters=chosen)
+    assert reader.keyword_search("common others", k=3, filters=chosen) == words[:3]
+
+
+def test_values_are_bound_never_written_into_the_statement() -> None:
+    condition, values = compile_filters([Filter("title", "=", "'; DROP TABLE documents; --")])
+    assert "DROP" not in condition
+    assert values == ["'; DROP TABLE documents; --"]
+
+
+def test_operators_are_a_closed_set() -> None:
+    with pytest.raises(UsageError, match="operator"):
+        compile_filters([Filter("year", "LIKE", "x")])  # type: ignore[arg-type]
+
+
+def test_numbers_beyond_64_bits() -> None:
+    _, values = compile_filters([Filter("year", "=", 10**30)])
+    assert values[-1] == 1e30
