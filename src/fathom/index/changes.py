@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from fathom.index.base import Entry, Source
-from fathom.index.rows import checksum, pack_blocks, pack_metadata
+from fathom.index.rows import checksum, fingerprint, pack_blocks, pack_metadata
 from fathom.index.schema import transaction
 
 
@@ -93,8 +93,8 @@ class Changes:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
     def _add(self, entry: Entry, revision: int) -> None:
-        number = self._add_document(entry, revision)
         half = entry.vectors.astype(np.float16)
+        number = self._add_document(entry, fingerprint(entry, half), revision)
         for chunk, vector in zip(entry.chunks, half, strict=True):
             cursor = self._connection.execute(
                 'INSERT INTO chunks(id, document_no, ordinal, start, "end", page, headings, added)'
@@ -116,11 +116,11 @@ class Changes:
                 (cursor.lastrowid, stored, checksum(stored)),
             )
 
-    def _add_document(self, entry: Entry, revision: int) -> int:
+    def _add_document(self, entry: Entry, mark: bytes, revision: int) -> int:
         document = entry.document
         cursor = self._connection.execute(
-            "INSERT INTO documents(id, path, title, language, metadata, digest, updated, added)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO documents(id, path, title, language, metadata, digest, fingerprint, "
+            "updated, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 document.id,
                 document.path,
@@ -128,6 +128,7 @@ class Changes:
                 document.language,
                 pack_metadata(document.metadata),
                 entry.digest,
+                mark,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 revision,
             ),

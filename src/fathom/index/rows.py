@@ -1,5 +1,6 @@
 """Nouns to rows and back: blocks, metadata, vectors."""
 
+import hashlib
 import json
 import math
 import sqlite3
@@ -10,6 +11,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.index.base import Entry
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
@@ -64,6 +66,20 @@ def checksum(*parts: bytes) -> int:
     for part in parts:
         value = zlib.crc32(part, value)
     return value
+
+
+def fingerprint(entry: Entry, vectors: HalfMatrix) -> bytes:
+    """sha256 over a document, its chunks' places and their vectors as stored."""
+    document = entry.document
+    parts = [
+        document.id,
+        document.title,
+        document.language,
+        pack_metadata(document.metadata),
+        document.text,
+        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode() + vectors.tobytes()).digest()
 
 
 def to_document(row: sqlite3.Row) -> Document:

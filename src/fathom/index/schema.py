@@ -24,6 +24,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents(
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
   title TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL, digest TEXT NOT NULL,
+  fingerprint BLOB NOT NULL,
   updated TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER);
 CREATE UNIQUE INDEX documents_id ON documents(id) WHERE removed IS NULL;
 CREATE INDEX documents_all ON documents(id);

@@ -30,34 +30,15 @@ def status(directory: Path, store: Store, revision: int) -> Status:
 
 
 def content_hash(store: Store, revision: int) -> str:
-    """sha256 over the sorted hashes of all documents, chunks and places."""
-    hashes = sorted(_hashes(store, revision))
-    return hashlib.sha256(b"".join(hashes)).hexdigest()
-
-
-def _hashes(store: Store, revision: int) -> list[bytes]:
+    """sha256 over all documents with their chunks and vectors, and over all places."""
     select = store.connection.execute
-    documents = select(
-        "SELECT id, title, language, metadata, text FROM documents "
-        "JOIN contents ON document_no = no WHERE added <= ?",
-        (revision,),
-    )
-    found = [_hash("document", *row) for row in documents]
-    chunks = select(
-        'SELECT id, ordinal, start, "end", vector FROM chunks '
-        "JOIN vectors ON chunk_no = no WHERE added <= ?",
-        (revision,),
-    )
-    found += [_hash("chunk", *row) for row in chunks]
-    sources = select(
+    documents = select("SELECT fingerprint FROM documents WHERE added <= ?", (revision,))
+    places = select(
         "SELECT path, digest, outcome, document_id FROM sources WHERE added <= ?", (revision,)
     )
-    return found + [_hash("source", *row) for row in sources]
-
-
-def _hash(*parts: object) -> bytes:
-    plain = [part.hex() if isinstance(part, bytes) else part for part in parts]
-    return hashlib.sha256(json.dumps(plain).encode()).digest()
+    parts = [row[0] for row in documents]
+    parts += [json.dumps(list(row)).encode() for row in places]
+    return hashlib.sha256(b"\n".join(sorted(parts))).hexdigest()
 
 
 def _sizes(directory: Path) -> dict[str, int]:

@@ -1,0 +1,79 @@
+"""BM25 against an independent implementation."""
+
+import bm25s
+import numpy as np
+import pytest
+
+from fathom.index.filters import Allowed
+from fathom.index.keyword import Entered, KeywordLeg
+
+WORDS = [f"w{number}" for number in range(60)]
+
+
+def corpus(count: int, seed: int) -> list[list[str]]:
+    # Up to 40 words: tantivy keeps lengths in one byte, which is exact that far.
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, len(WORDS) + 1)
+    weights /= weights.sum()
+    return [rng.choice(WORDS, size=rng.integers(3, 40), p=weights).tolist() for _ in range(count)]
+
+
+def leg(texts: list[list[str]]) -> KeywordLeg:
+    made = KeywordLeg(None, create=True)
+    # The marker is a document without words: it adds one to the count that idf sees.
+    made.apply((Entered(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
+    return made
+
+
+def test_scores_equal_those_of_bm25s() -> None:
+    texts = corpus(400, 1)
+    reference = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    reference.index(texts, show_progress=False)
+    ours = leg(texts)
+    for query in (["w1", "w7", "w40"], ["w55"], ["w0", "w0", "w3"]):
+        counts = {term: query.count(term) for term in query}
+        found = dict(ours.search(counts, k=400, allowed=None))
+        expected = reference.get_scores(query)
+        assert set(found) == set(np.flatnonzero(expected > 0).tolist())
+        # Lucene leaves out the constant factor k1 + 1; the marker is one document in 401.
+        for number, score in found.items():
+            assert score == pytest.approx(2.2 * expected[number], rel=0.01)
+        best = sorted(found, key=lambda number: -found[number])[:10]
+        threshold = np.sort(expected)[-10]
+        assert all(expected[number] >= threshold * 0.995 for number in best)
+
+
+def test_ties_at_the_cut_are_all_given() -> None:
+    ours = leg([["same"]] * 200 + [["same", "other"]])
+    found = ours.search({"same": 1}, k=5, allowed=None)
+    assert len(found) >= 200
+
+
+def test_few_and_many_allowed_documents_agree() -> None:
+    texts = corpus(3000, 2)
+    ours = leg(texts)
+    for documents in (np.arange(0, 100), np.arange(0, 1400)):
+        chunks = np.arange(0, 2 * len(documents))
+        allowed = Allowed(chunks, documents)
+        everything = ours.search({"w20": 1, "w30": 1}, k=3000, allowed=None)
+        expected = [pair for pair in everything if pair[0] in set(chunks.tolist())]
+        found = ours.search({"w20": 1, "w30": 1}, k=10, allowed=allowed)
+        assert [score for _, score in found[:10]] == pytest.approx(
+            [score for _, score in expected[:10]]
+        )
+
+
+def test_terms_are_never_parsed() -> None:
+    ours = leg([["a:b", "*"], ["plain"]])
+    assert [number for number, _ in ours.search({"a:b": 1}, k=5, allowed=None)] == [0]
+    assert [number for number, _ in ours.search({"*": 1}, k=5, allowed=None)] == [0]
+
+
+def test_applying_and_refilling() -> None:
+    ours = leg([["one"], ["two"]])
+    ours.apply([Entered(7, 3, ["seven"])], [0], "x.2")
+    assert (ours.count(), ours.marker()) == (2, "x.2")
+    assert ours.search({"one": 1}, k=1, allowed=None) == []
+    ours.refill([Entered(9, 4, ["nine"])], "x.3")
+    assert (ours.count(), ours.marker()) == (1, "x.3")
+    assert [number for number, _ in ours.search({"nine": 1}, k=1, allowed=None)] == [9]

@@ -1,0 +1,120 @@
+"""Any sequence of changes against a dictionary and a plain search."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from fathom.index.base import Entry, Source
+from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.types import Chunk, Document, Span
+
+DIMENSION = 4
+names = st.sampled_from(["a", "b", "c", "d"])
+paths = st.sampled_from(["/1", "/2", "/3"])
+words = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, max_size=3)
+
+
+def entry(name: str, parts: list[str]) -> Entry:
+    text = "\n".join(parts)
+    spans, start = [], 0
+    for part in parts:
+        spans.append(Span(start, start + len(part)))
+        start += len(part) + 1
+    chunks = tuple(
+        Chunk(id=f"{name}#{n}", document_id=name, text=span.cut(text), span=span, ordinal=n)
+        for n, span in enumerate(spans)
+    )
+    rng = np.random.default_rng(len(text) + ord(name))
+    vectors = rng.normal(size=(len(parts), DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    document = Document(id=name, text=text, path=f"/{name}", title="", language="en")
+    return Entry(document=document, chunks=chunks, vectors=vectors, digest=text)
+
+
+class IndexMachine(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.place = Path(tempfile.mkdtemp())
+        self.documents: dict[str, Entry] = {}
+        self.held: dict[str, str] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.writer = open_writer(self.place, {"a": "1"}, ann_from_chunks=4)
+        self.reader = open_reader(self.place)
+
+    def leave(self, path: str) -> None:
+        name = self.held.pop(path, "")
+        if name and name not in self.held.values():
+            self.documents.pop(name, None)
+
+    @rule(name=names, path=paths, parts=words)
+    def put(self, name: str, path: str, parts: list[str]) -> None:
+        made = entry(name, parts)
+        source = Source(path=path, digest=made.digest, outcome="ok", document_id=name)
+        self.writer.put([made], [source])
+        self.documents[name] = made
+        if self.held.get(path) != name:
+            self.leave(path)
+        self.held[path] = name
+
+    @rule(path=paths)
+    def forget(self, path: str) -> None:
+        before = len(self.documents)
+        self.leave(path)
+        assert self.writer.forget([path]) == before - len(self.documents)
+
+    @rule()
+    def optimize(self) -> None:
+        self.writer.optimize()
+
+    @rule(damage=st.sampled_from(["none", "tantivy", "graph"]))
+    def reopen(self, damage: str) -> None:
+        self.writer.close()
+        self.reader.close()
+        if damage == "tantivy":
+            shutil.rmtree(self.place / "tantivy")
+        if damage == "graph":
+            for path in self.place.glob("vectors-*"):
+                path.unlink()
+        self.open()
+
+    @invariant()
+    def agrees(self) -> None:
+        chunks = {c.id: c for one in self.documents.values() for c in one.chunks}
+        assert {s.id for s in self.reader.documents()} == set(self.documents)
+        assert self.reader.chunks(sorted(chunks)) == [chunks[one] for one in sorted(chunks)]
+        held = {s.path: s.document_id for s in self.reader.sources()}
+        assert held == self.held
+        for word in ("red", "blue"):
+            found = {m.chunk_id for m in self.reader.keyword_search(word, k=99)}
+            assert found == {one for one, chunk in chunks.items() if word in chunk.text}
+        self.nearest(len(chunks))
+
+    def nearest(self, total: int) -> None:
+        query = np.full(DIMENSION, 0.5, dtype=np.float32)
+        scored: list[tuple[float, str]] = []
+        for one in self.documents.values():
+            half = one.vectors.astype(np.float16).astype(np.float64)
+            scored += [(-float(row @ query), c.id) for row, c in zip(half, one.chunks, strict=True)]
+        found = self.reader.vector_search(query, k=total + 1)
+        expected = sorted((round(score, 9), name) for score, name in scored)
+        assert sorted((round(-m.score, 9), m.chunk_id) for m in found) == expected
+
+    def teardown(self) -> None:
+        self.writer.close()
+        self.reader.close()
+        assert verify(self.place) in ([], self.missing_graph())
+        shutil.rmtree(self.place)
+
+    def missing_graph(self) -> list[str]:
+        return [one for one in verify(self.place) if "usearch" in one]
+
+
+TestIndex = IndexMachine.TestCase
+TestIndex.settings = settings(max_examples=12, stateful_step_count=12, deadline=None)

@@ -1,0 +1,74 @@
+"""Neighbours with a graph, with a tail and without, against a plain product."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.index.base import Entry, Source
+from fathom.index.embedded import open_reader, open_writer
+from fathom.types import Chunk, Document, Filter, Span
+
+COUNT, DIMENSION = 12_600, 24
+
+
+def units(count: int, seed: int) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(0).normal(size=(50, DIMENSION))
+    vectors = centres[rng.integers(50, size=count)] + 0.5 * rng.normal(size=(count, DIMENSION))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, Source]]:
+    made = []
+    for place in range(0, len(vectors), 100):
+        name = f"d{first + place:05}"
+        part = vectors[place : place + 100]
+        chunks = tuple(
+            Chunk(id=f"{name}#{n:03}", document_id=name, text="x", span=Span(0, 1), ordinal=n)
+            for n in range(len(part))
+        )
+        document = Document(
+            id=name, text="x", path=name, title="", metadata={"even": place // 100 % 2 == 0}
+        )
+        source = Source(path=name, digest="d", outcome="ok", document_id=name)
+        made.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
+    return made
+
+
+def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
+    vectors = units(COUNT, 1)
+    with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=5000) as writer:
+        bulk = entries(vectors[:12_000], 0)
+        writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
+        writer.optimize()
+        late = entries(vectors[12_000:], 12_000)
+        writer.put([entry for entry, _ in late], [source for _, source in late])
+        writer.forget(["d00000", "d00100"])
+        writer.optimize()
+    assert len(list(tmp_path.glob("vectors-*.usearch"))) == 1
+    alive = np.arange(200, COUNT)
+    half = vectors.astype(np.float16).astype(np.float64)
+    found_in_all = 0
+    queries = units(50, 2)
+    with open_reader(tmp_path) as reader:
+        for query in queries:
+            exact = half @ query.astype(np.float64)
+            order = alive[np.argsort(-exact[alive], kind="stable")]
+            found = reader.vector_search(query, k=10)
+            numbers = [int(m.chunk_id[1:6]) + int(m.chunk_id[7:]) for m in found]
+            assert all(
+                abs(match.score - exact[number]) < 1e-9
+                for match, number in zip(found, numbers, strict=True)
+            )
+            assert found == sorted(found, key=lambda match: (-match.score, match.chunk_id))
+            found_in_all += len(set(numbers) & set(order[:10].tolist()))
+            even = reader.vector_search(query, k=10, filters=[Filter("even", "=", True)])
+            allowed = order[order // 100 % 2 == 0][:10]
+            assert {int(m.chunk_id[1:6]) + int(m.chunk_id[7:]) for m in even} == set(
+                allowed.tolist()
+            )
+        again = [reader.vector_search(query, k=10) for query in queries]
+        assert again == [reader.vector_search(query, k=10) for query in queries]
+    assert found_in_all >= 0.98 * 10 * len(queries)
