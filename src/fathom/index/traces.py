@@ -1,0 +1,235 @@
+"""Traces beside the index: one SQLite file of their own, capped in size.
+
+A file of its own, because a question is asked, and its trace stored, also while another process
+writes to the index.
+"""
+
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from fathom.chain import TraceTampered, decode
+from fathom.errors import RunError, UsageError
+from fathom.trace import Trace
+
+FILE = "traces.db"
+MAX_BYTES = 256 << 20
+MAX_TRACE_BYTES = 64 << 20
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS traces("
+    "no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, started_at TEXT NOT NULL, "
+    "question TEXT NOT NULL, strategy TEXT NOT NULL, status TEXT NOT NULL, "
+    "size INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS mentions("
+    "document TEXT NOT NULL, trace_no INTEGER NOT NULL, PRIMARY KEY(document, trace_no)"
+    ") WITHOUT ROWID",
+    "CREATE TRIGGER IF NOT EXISTS gone AFTER DELETE ON traces "
+    "BEGIN DELETE FROM mentions WHERE trace_no = OLD.no; END",
+    "CREATE INDEX IF NOT EXISTS mentions_trace ON mentions(trace_no)",
+)
+
+
+class TraceMissing(UsageError):  # noqa: N818 - says what happened
+    """No trace, or more than one, has this id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSummary:
+    """A trace as listed; `size` is in bytes as stored."""
+
+    id: str
+    started_at: str
+    question: str
+    strategy: str
+    status: str
+    size: int
+
+
+class TraceStore:
+    """The traces of one index; safe from threads, and from several processes at once."""
+
+    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        """Open the file, or make it, readable by its owner only.
+
+        Args:
+            path: The SQLite file; its folder must exist.
+            max_bytes: Beyond it the oldest traces go. What is stored is compressed.
+
+        Raises:
+            RunError: If the file cannot be opened or is no database.
+        """
+        self.path = path
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        with self._named():
+            # SQLite gives the log the permissions of the file, so it must be there first.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA busy_timeout = 10000")
+            self._connection.execute("PRAGMA secure_delete = ON")
+            with self._transaction():
+                for table in _TABLES:
+                    self._connection.execute(table)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def put(self, trace: Trace, *, documents: Iterable[str] = ()) -> None:
+        """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
+
+        Args:
+            trace: A sealed trace; one that is there already is not stored again.
+            documents: Ids of the documents whose text it holds, for `forget`.
+        """
+        data = zlib.compress(trace.data, 6)
+        answer = trace.answer if isinstance(trace.answer, dict) else {}
+        origin = trace.origin
+        row = (
+            trace.id,
+            trace.started_at,
+            origin.question[:1_000],
+            origin.strategy,
+            str(answer.get("status", "")),
+            len(data),
+            data,
+        )
+        with self._transaction():
+            cursor = self._connection.execute(
+                "INSERT OR IGNORE INTO traces(id, started_at, question, strategy, status, size, "
+                "data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            if cursor.rowcount:
+                number = cursor.lastrowid
+                self._connection.executemany(
+                    "INSERT OR IGNORE INTO mentions VALUES (?, ?)",
+                    [(document, number) for document in documents],
+                )
+                self._evict()
+
+    def get(self, trace_id: str) -> Trace:
+        """The trace with this id, or the only one whose id starts so; verified.
+
+        Raises:
+            TraceMissing: If there is none or more than one.
+            TraceTampered: If it is not what was stored.
+        """
+        found = self._find(trace_id)
+        with self._transaction(write=False):
+            row = self._connection.execute(
+                "SELECT data FROM traces WHERE id = ?", (found,)
+            ).fetchone()
+        if row is None:
+            raise TraceMissing(f"trace {trace_id!r} was dropped or deleted just now")
+        return decode(_unpacked(found, row[0]), found)
+
+    def list(self, limit: int = 50) -> "tuple[TraceSummary, ...]":
+        """The newest traces, newest first."""
+        with self._transaction(write=False):
+            rows = self._connection.execute(
+                "SELECT id, started_at, question, strategy, status, size FROM traces "
+                "ORDER BY no DESC LIMIT ?",
+                (limit,),
+            ).fetchall()
+        names = ("id", "started_at", "question", "strategy", "status", "size")
+        return tuple(TraceSummary(**dict(zip(names, row, strict=True))) for row in rows)
+
+    def delete(self, trace_id: str) -> str:
+        """Remove a trace for good; returns its whole id.
+
+        Raises:
+            TraceMissing: If there is none or more than one of this id or beginning.
+        """
+        found = self._find(trace_id)
+        with self._transaction():
+            self._connection.execute("DELETE FROM traces WHERE id = ?", (found,))
+        self._empty_log()
+        return found
+
+    def forget(self, documents: Iterable[str]) -> int:
+        """Remove for good all traces that hold text of these documents; returns how many."""
+        gone = 0
+        with self._transaction():
+            for document in documents:
+                gone += self._connection.execute(
+                    "DELETE FROM traces WHERE no IN "
+                    "(SELECT trace_no FROM mentions WHERE document = ?)",
+                    (document,),
+                ).rowcount
+        self._empty_log()
+        return gone
+
+    def close(self) -> None:
+        """Let go of the file; calling it twice is fine."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _find(self, beginning: str) -> str:
+        with self._transaction(write=False):
+            rows = self._connection.execute(
+                "SELECT id FROM traces WHERE substr(id, 1, ?) = ? LIMIT 2",
+                (len(beginning), beginning),
+            ).fetchall()
+        if len(rows) == 1 and beginning:
+            return str(rows[0][0])
+        what = "more than one trace begins" if beginning and rows else "no trace begins"
+        raise TraceMissing(f"{what} with {beginning[:64]!r}; `fathom trace` lists them")
+
+    def _evict(self) -> None:
+        self._connection.execute(
+            "DELETE FROM traces WHERE no IN (SELECT no FROM ("
+            "SELECT no, sum(size) OVER (ORDER BY no DESC) AS total FROM traces) "
+            "WHERE total > ?) AND no < (SELECT max(no) FROM traces)",
+            (self.max_bytes,),
+        )
+
+    def _empty_log(self) -> None:
+        # What is deleted would stay readable in the log until somebody writes over it.
+        with self._lock, self._named():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _transaction(self, *, write: bool = True) -> Iterator[None]:
+        with self._lock, self._named():
+            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunError(f"{self.path}: {error.strerror}; traces cannot be kept there") from error
+        except sqlite3.Error as error:
+            raise RunError(
+                f"{self.path}: {error}; check free space and permissions, or delete the file: "
+                "it holds nothing but traces"
+            ) from error
+
+
+def _unpacked(trace_id: str, data: bytes) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        lines = unpacker.decompress(data, MAX_TRACE_BYTES)
+    except zlib.error as error:
+        raise TraceTampered(f"trace {trace_id}: what is stored is damaged") from error
+    if not unpacker.eof:
+        raise TraceTampered(f"trace {trace_id}: what is stored is cut or far too large")
+    return lines

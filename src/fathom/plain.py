@@ -1,0 +1,123 @@
+"""Any value as plain JSON: no secrets, nothing unprintable, capped where asked."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from math import isfinite
+from typing import Any
+
+Json = Any
+"""What `json.loads` can give."""
+
+REDACTED = "[redacted]"
+MAX_DEPTH = 32
+
+
+def canonical(value: Json) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8 as it is.
+
+    Raises:
+        ValueError: If the value holds NaN or an infinity.
+    """
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+
+
+def digest(text: str) -> str:
+    """The sha256 of a text, as 64 hexadecimal digits."""
+    return sha256(text.encode()).hexdigest()
+
+
+class Cleaner:
+    """Turns values into plain JSON that may be stored and shown.
+
+    Dataclasses, pydantic models, mappings and arrays become objects and lists; numbers that JSON
+    does not know, bytes and foreign objects become a word in their place. Known secrets are
+    replaced before anything is cut, so that no part of one can stay.
+    """
+
+    def __init__(
+        self, secrets: Iterable[str] = (), *, chars: int | None = None, items: int | None = None
+    ) -> None:
+        """Choose what is hidden and how much is kept.
+
+        Args:
+            secrets: Texts that must not appear, also not escaped as JSON; blank ones are ignored.
+            chars: Longer strings are cut to so many characters, with a mark saying how many went.
+            items: Longer lists and objects are cut likewise.
+        """
+        self._chars = chars
+        self._items = items
+        given = {secret for secret in secrets if secret.strip()}
+        escaped = {json.dumps(secret)[1:-1] for secret in given}
+        self.secrets = tuple(sorted(given | escaped, key=len, reverse=True))
+
+    def __call__(self, value: object) -> Json:
+        """The value as plain JSON."""
+        return self._clean(value, 0)
+
+    def text(self, value: str) -> str:
+        """A string without secrets and lone surrogates, cut if it is too long."""
+        for secret in self.secrets:
+            if secret in value:
+                value = value.replace(secret, REDACTED)
+        if not value.isascii():
+            value = value.encode("utf-8", "replace").decode("utf-8")
+        if self._chars is not None and len(value) > self._chars:
+            return f"{value[: self._chars]}…[{len(value) - self._chars} characters more]"
+        return value
+
+    def _clean(self, value: object, depth: int) -> Json:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return self.text(str(value))
+        if isinstance(value, int | float):
+            return _number(value)
+        if depth == MAX_DEPTH:
+            return "(too deep)"
+        return self._compound(value, depth + 1)
+
+    def _compound(self, value: object, depth: int) -> Json:
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._object({f.name: getattr(value, f.name) for f in fields(value)}, depth)
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            return self._list(value, depth)
+        if isinstance(value, set | frozenset):
+            return self._list(sorted(value, key=repr), depth)
+        if isinstance(value, bytes | bytearray):
+            return f"({len(value)} bytes)"
+        return self._foreign(value, depth)
+
+    def _foreign(self, value: object, depth: int) -> Json:
+        # Arrays and numbers of numpy, models of pydantic: known by how they are asked.
+        for name in ("tolist", "model_dump"):
+            convert = getattr(value, name, None)
+            if callable(convert) and not isinstance(value, type):
+                return self._clean(convert(), depth)
+        return f"({type(value).__name__})"
+
+    def _object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
+        kept = list(value.items())[: self._items]
+        plain = {self.text(str(key)): self._clean(item, depth) for key, item in kept}
+        if len(kept) < len(value):
+            plain["…"] = f"[{len(value) - len(kept)} more]"
+        return plain
+
+    def _list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Json]:
+        kept = value[: self._items]
+        plain = [self._clean(item, depth) for item in kept]
+        if len(kept) < len(value):
+            plain.append(f"…[{len(value) - len(kept)} more]")
+        return plain
+
+
+def _number(value: float) -> Json:
+    if isinstance(value, int):
+        # Python refuses to print integers of thousands of digits.
+        return int(value) if value.bit_length() <= 1024 else "(a huge number)"
+    return float(value) if isfinite(value) else str(float(value))
