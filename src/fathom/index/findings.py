@@ -1,12 +1,11 @@
 """Looking for damage, part by part; every finding is one line in words."""
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from fathom.index.graph import Graph, GraphRecord
-from fathom.index.keyword import KeywordLeg
+from fathom.index.keyword import KeywordLeg, damaged_files
 from fathom.index.rows import checksum
 from fathom.index.schema import FILE
 from fathom.index.store import Store
@@ -63,27 +62,13 @@ def _broken_ties(store: Store) -> Iterator[str]:
 
 def keyword_findings(folder: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
     """What is wrong with the keyword index, which can be made anew."""
-    for path in sorted(folder.glob("*")):
-        if not path.name.startswith(".") and not _footer_holds(path):
-            yield f"{path} is damaged; {MEND}"
+    for path in damaged_files(folder):
+        yield f"{path} is damaged; {MEND}"
     if keyword.marker() != store.marker(store.chunks_at()):
         yield f"{folder} holds another state than {FILE}; {MEND}"
     held, expected = keyword.count(), len(store.chunk_numbers(store.published()))
     if held != expected:
         yield f"{folder} holds {held} chunks, {FILE} {expected}; {MEND}"
-
-
-def _footer_holds(path: Path) -> bool:
-    """Whether a tantivy file agrees with the checksum at its end; its lists of files have none."""
-    if path.suffix == ".json":
-        return True
-    data = path.read_bytes()
-    length = int.from_bytes(data[-8:-4], "little")
-    try:
-        footer = json.loads(data[-8 - length : -8])
-        return bool(footer["crc"] == checksum(data[: -8 - length]))
-    except (ValueError, KeyError, TypeError):
-        return False
 
 
 def graph_findings(directory: Path, store: Store) -> Iterator[str]:

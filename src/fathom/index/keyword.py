@@ -1,5 +1,6 @@
 """The keyword leg: BM25 over tantivy, derived from SQLite and of one revision with it."""
 
+import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import tantivy
 
 from fathom.errors import RunError
 from fathom.index.filters import Allowed
+from fathom.index.rows import checksum
 
 FOLDER = "tantivy"
 WRITER_HEAP_BYTES = 64_000_000
@@ -169,9 +171,36 @@ def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Inde
     try:
         if create and not tantivy.Index.exists(str(_made(folder))):
             return tantivy.Index(schema, str(folder))
+        damaged = damaged_files(folder)
+        if damaged:
+            raise RunError(f"{damaged[0]} is damaged")
         return tantivy.Index.open(str(folder))
     except (ValueError, OSError) as error:
         raise RunError(f"{folder} cannot be read: {error}") from error
+
+
+def damaged_files(folder: Path) -> list[Path]:
+    """Files of the last commit that do not agree with the checksum at their end."""
+    try:
+        segments = json.loads((folder / "meta.json").read_bytes())["segments"]
+    except (OSError, ValueError, KeyError):
+        return [folder / "meta.json"]
+    names = [segment["segment_id"].replace("-", "") for segment in segments]
+    files = sorted(path for name in names for path in folder.glob(f"{name}.*"))
+    return [path for path in files if path.suffix != ".del" and not _footer_holds(path)]
+
+
+def _footer_holds(path: Path) -> bool:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return True  # a writer has merged it away meanwhile
+    length = int.from_bytes(data[-8:-4], "little")
+    try:
+        footer = json.loads(data[-8 - length : -8])
+        return bool(footer["crc"] == checksum(data[: -8 - length]))
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _made(folder: Path) -> Path:

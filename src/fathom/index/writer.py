@@ -16,6 +16,10 @@ from fathom.index.reader import EmbeddedReader
 from fathom.index.store import Store
 from fathom.index.valid import check_entries
 
+# Below 20,000 chunks filling anew takes seconds, so every dead chunk is worth it.
+MOST_DEAD = 0.02
+FEW_DEAD = 400
+
 OnStep = Callable[[str], None]
 
 
@@ -69,26 +73,33 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish()
 
     def forget(self, paths: Sequence[str]) -> int:
-        """See `Writer.forget`."""
+        """See `Writer.forget`.
+
+        The words of what was forgotten leave the keyword leg too, which is filled anew: some
+        seconds for each ten thousand chunks.
+        """
         with self._writing():
             self._finish()
             self._unfinished = True
             gone = self._changes.forget(paths)
             self._on_step("stored")
             self._finish()
+            if gone:
+                self._purge()
             return gone
 
     def optimize(self) -> None:
         """See `Writer.optimize`.
 
-        Builds the graph of neighbours when many chunks are outside it. Rids the keyword leg of
-        the words of removed chunks, which until then count in its statistics, and folds the
-        log into the database file: nothing of a removed text is left in either. The vectors of
+        Builds the graph of neighbours when many chunks are outside it, fills the keyword leg
+        anew when many of its chunks were replaced (until then their words are never found but
+        count in its statistics), and folds the log into the database file. The vectors of
         removed chunks stay in the graph's file, never found, until that is built anew.
         """
         with self._writing():
             self._finish()
-            if int(self._store.meta("dead") or 0):
+            dead = int(self._store.meta("dead"))
+            if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
                 self._purge()
             self._build_graph()
             self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
