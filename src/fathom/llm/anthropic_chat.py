@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 
 import anthropic
-from httpx2 import create_ssl_context
+from httpx2 import Timeout, create_ssl_context
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
@@ -30,7 +30,10 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     """A model for one call; its connection ends with the block. The schema is in the prompt."""
     steady = {"temperature": 0.0} if request.habits.steady else {}
     async with anthropic.DefaultAsyncHttpxClient(
-        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+        event_hooks=request.hooks,
+        verify=request.tls,
+        timeout=Timeout(None, connect=request.connect_s),
+        follow_redirects=False,
     ) as client:
         model = BoundedChatAnthropic(
             model=request.model,
@@ -38,7 +41,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
             base_url=request.base_url,
             max_tokens=request.max_tokens,
             max_retries=0,
-            timeout=None,
+            timeout=-1.0,  # that of the HTTP client
             stream_usage=True,
             cache=False,
             **steady,

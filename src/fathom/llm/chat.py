@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import ssl
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ from fathom.llm.request import Habits, Request
 from fathom.llm.tokens import prompt_tokens
 from fathom.llm.wire import Unbounded, bounded
 from fathom.usage import Usage
+
+
+# An SDK leaves a chain of three generators; the loop needs two turns for each.
+_TURNS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ class LangChainChat:
         on_text: OnText | None = None,
     ) -> Completion:
         """See `ChatModel.complete`."""
-        request = self._request(schema, max_tokens)
+        request = self._request(schema, max_tokens, deadline - time.monotonic())
         prompt = prompt_tokens(messages, dumps(schema) if schema else "")
         sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
         reply = Reply(max_tokens)
@@ -96,8 +101,7 @@ class LangChainChat:
         except TimeoutError:
             if not reply.full:
                 raise self._late(total.expired(), _count(sent, reply)) from None
-        # SDKs leave generators behind, which the loop closes in its next turn.
-        await asyncio.sleep(0)
+        await _settled()
         _tell(on_text, reply.end())
         return self._completion(reply, _count(sent, reply))
 
@@ -162,7 +166,7 @@ class LangChainChat:
             return ModelFault(reason, usage, retriable=False)
         return ModelFault(f"{self.name} fell silent", usage)
 
-    def _request(self, schema: Schema | None, max_tokens: int) -> Request:
+    def _request(self, schema: Schema | None, max_tokens: int, left_s: float) -> Request:
         limits = self._limits
         return Request(
             model=self.endpoint.model,
@@ -172,6 +176,7 @@ class LangChainChat:
             schema=schema,
             habits=self._habits,
             hooks=bounded(limits.base_bytes + limits.bytes_per_token * max_tokens),
+            connect_s=max(0.01, 0.9 * min(left_s, limits.first_s)),
             tls=self._loaded()[1],
         )
 
@@ -187,6 +192,12 @@ def _untraced() -> AbstractContextManager[None]:
     from langsmith import tracing_context
 
     return tracing_context(enabled=False)
+
+
+async def _settled() -> None:
+    """Some turns of the loop, in which it closes the generators that SDKs leave behind."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 def _tell(on_text: OnText | None, text: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import groq
-from httpx import create_ssl_context
+from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_groq import ChatGroq
 
@@ -24,7 +24,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
         extra["response_format"] = request.response_format
     steady = {"temperature": 0.0} if request.habits.steady else {}
     async with groq.DefaultAsyncHttpxClient(
-        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+        event_hooks=request.hooks, verify=request.tls, follow_redirects=False
     ) as client:
         yield ChatGroq(
             model=request.model,
@@ -32,7 +32,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
             base_url=request.base_url,
             max_tokens=request.max_tokens,
             max_retries=0,
-            timeout=None,
+            timeout=Timeout(None, connect=request.connect_s),
             cache=False,
             model_kwargs=extra,
             http_async_client=client,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from httpx import create_ssl_context
+from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_ollama import ChatOllama
 
@@ -22,7 +22,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     client: dict[str, Any] = {
         "event_hooks": request.hooks,
         "verify": request.tls,
-        "timeout": None,
+        "timeout": Timeout(None, connect=request.connect_s),
         "follow_redirects": False,
     }
     if request.key is not None:

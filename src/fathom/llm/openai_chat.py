@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
-from httpx2 import create_ssl_context
+from httpx2 import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
@@ -42,7 +42,7 @@ class ReasoningChatOpenAI(ChatOpenAI):
 async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     """A model for one call; its connection ends with the block."""
     async with openai.DefaultAsyncHttpxClient(
-        event_hooks=request.hooks, verify=request.tls, timeout=None, follow_redirects=False
+        event_hooks=request.hooks, verify=request.tls, follow_redirects=False
     ) as client:
         yield ReasoningChatOpenAI(
             model=request.model,
@@ -51,7 +51,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
             temperature=0.0 if request.habits.steady else None,
             seed=SEED if request.habits.seed else None,
             max_retries=0,
-            timeout=None,
+            timeout=Timeout(None, connect=request.connect_s),
             stream_usage=request.habits.usage,
             stream_chunk_timeout=None,
             use_responses_api=False,

@@ -104,6 +104,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             return
         try:
             value, end = decoder.raw_decode(text, at)
+            json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be shown
         except (ValueError, RecursionError):
             end = at + 1
         else:

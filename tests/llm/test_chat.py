@@ -1,0 +1,402 @@
+"""The real client against a server that misbehaves in every way we know of."""
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
+from fathom.llm.chat import Limits
+from fathom.llm.faults import CallFailed, ModelFault
+from fathom.reservation import Reported
+from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.scripted_server import (
+    Act,
+    ScriptedServer,
+    drips,
+    floods,
+    never_ends,
+    raw,
+    refused_url,
+    resets,
+    says,
+    stalls,
+    status,
+    waits,
+)
+
+LIMITS = Limits(first_s=2.0, silence_s=2.0)
+
+
+@dataclass
+class Seen:
+    """What came of one call: the outcome, what was shown, what the server noticed."""
+
+    outcome: object
+    shown: str
+    server: ScriptedServer
+    seconds: float
+
+
+def call(
+    run: Run, *acts: Act, within_s: float = 5.0, limits: Limits = LIMITS, max_tokens: int = 50
+) -> Seen:
+    async def go() -> Seen:
+        shown: list[str] = []
+        async with ScriptedServer(*acts) as server:
+            chat = chat_at(server.base_url, limits=limits)
+            begun = time.monotonic()
+            outcome: object
+            try:
+                outcome = await chat.complete(
+                    HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
+                )
+            except CallFailed as failed:
+                outcome = failed
+            took = time.monotonic() - begun
+            await asyncio.wait_for(server.idle(), 2)  # the server sees every connection closed
+            return Seen(outcome, "".join(shown), server, took)
+
+    seen: Seen = run(go())
+    return seen
+
+
+def test_a_streamed_answer_with_usage(run: Run) -> None:
+    seen = call(run, says("Par", "is"))
+
+    assert seen.outcome.text == seen.shown == "Paris"  # type: ignore[attr-defined]
+    assert seen.outcome.finish == "stop"  # type: ignore[attr-defined]
+    assert seen.outcome.reported == Reported(prompt=12, completion=3)  # type: ignore[attr-defined]
+    assert seen.outcome.usage.llm_calls == 1  # type: ignore[attr-defined]
+    assert seen.outcome.usage.completion_tokens == 2  # type: ignore[attr-defined]  # 0.8 + 0.33
+    assert seen.outcome.usage.cost_usd is None  # type: ignore[attr-defined]
+
+
+def test_what_is_asked_for(run: Run) -> None:
+    asked = call(run, says("x")).server.asked[0]
+
+    assert asked.path == "/v1/chat/completions"
+    assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
+    wanted = {"model": "m", "temperature": 0.0, "seed": 0, "max_tokens": 50, "stream": True}
+    assert wanted.items() <= asked.body.items()
+    assert asked.body["stream_options"] == {"include_usage": True}
+    assert asked.headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    ("acts", "answer", "at_least"),
+    [
+        (says("<think>It is known that</think>Paris"), "Paris", 7),
+        (says("Paris", reasoning="It is known that it is"), "Paris", 6),
+        (says("", reasoning="thought only"), "", 2),
+    ],
+)
+def test_reasoning_is_left_out_and_counted(run: Run, acts: Act, answer: str, at_least: int) -> None:
+    seen = call(run, acts)
+
+    assert seen.outcome.text == seen.shown == answer  # type: ignore[attr-defined]
+    assert seen.outcome.usage.completion_tokens >= at_least  # type: ignore[attr-defined]
+    assert seen.outcome.reasoning_tokens > 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("usage", "reported"),
+    [
+        (None, Reported()),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, Reported(prompt=0, completion=0)),
+        ({"prompt_tokens": -9, "completion_tokens": -9}, Reported(prompt=-9, completion=-9)),
+        ({"prompt_tokens": 10**12, "completion_tokens": 1}, Reported(prompt=10**12, completion=1)),
+        ({"prompt_tokens": "many", "completion_tokens": 1.5}, Reported()),
+        ({}, Reported()),
+    ],
+)
+def test_a_lie_about_usage_changes_no_count(
+    run: Run, usage: dict[str, object] | None, reported: Reported
+) -> None:
+    honest, lying = call(run, says("Paris")), call(run, says("Paris", usage=usage))
+
+    assert lying.outcome.usage == honest.outcome.usage  # type: ignore[attr-defined]
+    assert lying.outcome.reported == reported  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_usage_that_is_no_number(run: Run) -> None:
+    event = '{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":'
+    seen = call(run, raw(f'data: {event}{{"prompt_tokens":NaN,"completion_tokens":1e999}}}}\n\n'))
+
+    assert seen.outcome.text == "x"  # type: ignore[attr-defined]
+    assert seen.outcome.reported == Reported()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("act", "retry_after_s", "words"),
+    [
+        (status(429, headers={"Retry-After": "7"}), 7.0, "answered 429: scripted"),
+        (status(429, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}), 0.0, "429"),
+        (status(429, headers={"Retry-After": "-3"}), 0.0, "429"),
+        (status(429, headers={"Retry-After": "nan"}), None, "429"),
+        (status(429, headers={"Retry-After": "soon"}), None, "429"),
+        (status(429), None, "429"),
+        (status(500), None, "answered 500"),
+        (raw("<html>Bad gateway</html>", code=502), None, "answered 502"),
+        (status(503, "a\nb  c"), None, "answered 503: a b c"),
+        (resets(), None, "connection broke"),
+        (raw('data: {"error": {"message": "overloaded"}}\n\n'), None, "error inside its reply"),
+    ],
+)
+def test_faults_that_may_pass(run: Run, act: Act, retry_after_s: float | None, words: str) -> None:
+    seen = call(run, act)
+
+    assert isinstance(seen.outcome, ModelFault)
+    assert seen.outcome.retriable
+    assert seen.outcome.retry_after_s == retry_after_s
+    assert words in str(seen.outcome)
+    assert seen.server.calls == 1  # the SDK itself does not try again
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (status(400, "context too long"), "declined with 400: context too long"),
+        (status(401), "check the key in CANARY"),
+        (status(403), "check what the key in CANARY may do"),
+        (status(404), "check the model's name and the base_url"),
+        (status(302, headers={"Location": "http://127.0.0.1:1/"}), "declined with 302"),
+        (says(refusal="I cannot help with that"), "declined to answer"),
+        (says("bad", finish="content_filter"), "declined to answer"),
+    ],
+)
+def test_refusals(run: Run, act: Act, words: str) -> None:
+    seen = call(run, act)
+
+    assert isinstance(seen.outcome, ModelRefused)
+    assert words in str(seen.outcome)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        'data: {"choices":[{"ind',
+        "data: [1, 2]\n\n",
+        "data: null\n\n",
+        'data: {"choices": null}\n\n',
+        'data: {"choices": [{"delta": 7}]}\n\n',
+        "<html>Welcome to the hotel's network</html>",
+        '{"choices":[{"message":{"content":"not streamed"}}]}',
+    ],
+)
+def test_what_is_no_reply(run: Run, body: str) -> None:
+    seen = call(run, raw(body))
+
+    assert isinstance(seen.outcome, MalformedReply)
+    assert seen.shown == ""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        resets("Par"),
+        says("Par", finish=None),
+        says("Par", finish=None, done=False),
+    ],
+)
+def test_a_reply_that_breaks_off_is_no_answer(run: Run, act: Act) -> None:
+    seen = call(run, act)
+
+    assert isinstance(seen.outcome, ModelUnavailable)
+    assert seen.outcome.usage.completion_tokens > 0  # type: ignore[attr-defined]
+
+
+def test_a_reply_without_done_but_with_a_finish_is_whole(run: Run) -> None:
+    assert call(run, says("Paris", done=False)).outcome.text == "Paris"  # type: ignore[attr-defined]
+
+
+def test_halves_of_characters_are_joined_or_replaced(run: Run) -> None:
+    answer = call(run, says("a\ud83d", "\ude00b \ud83d")).outcome.text  # type: ignore[attr-defined]
+
+    assert answer == "a😀b \ufffd"
+
+
+def test_nobody_listens(run: Run) -> None:
+    async def go() -> None:
+        with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
+            await chat_at(refused_url()).complete(HELLO, max_tokens=5, deadline=soon())
+        assert caught.value.usage.tokens == 0  # type: ignore[attr-defined]
+
+    run(go())
+
+
+def test_no_such_host(run: Run) -> None:
+    async def go() -> None:
+        with pytest.raises(ModelUnavailable, match="cannot be reached"):
+            chat = chat_at("http://no-such-host.invalid/v1")
+            await chat.complete(HELLO, max_tokens=5, deadline=soon())
+
+    run(go())
+
+
+def test_a_server_without_tls(run: Run) -> None:
+    async def go() -> None:
+        async with ScriptedServer(says("x")) as server:
+            chat = chat_at(server.base_url.replace("http:", "https:"))
+            with pytest.raises(ModelUnavailable):
+                await chat.complete(HELLO, max_tokens=5, deadline=soon(0.3))
+
+    run(go())
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        waits(30, says("late")),
+        drips("Paris", every_s=0.05),
+        stalls("Par"),
+        never_ends("", every_s=0.01),
+    ],
+)
+def test_the_deadline_holds(run: Run, act: Act) -> None:
+    seen = call(run, act, within_s=0.2)
+
+    assert isinstance(seen.outcome, ModelFault)
+    assert "deadline" in str(seen.outcome)
+    assert not seen.outcome.retriable
+    assert seen.seconds < 1.2
+    assert seen.outcome.usage.prompt_tokens > 0  # it may be billed
+
+
+@pytest.mark.parametrize("act", [waits(30, says("late")), stalls("Par")])
+def test_silence_ends_before_the_deadline_and_may_be_tried_again(run: Run, act: Act) -> None:
+    seen = call(run, act, within_s=30, limits=Limits(first_s=0.15, silence_s=0.1))
+
+    assert isinstance(seen.outcome, ModelFault)
+    assert seen.outcome.retriable
+    assert "fell silent" in str(seen.outcome)
+
+
+@pytest.mark.parametrize(
+    ("act", "answer"),
+    [
+        (never_ends(), "and and"),
+        (never_ends(reasoning=True), ""),
+        (says("and " * 1000), "and and"),
+    ],
+)
+def test_a_reply_is_cut_at_its_tokens(run: Run, act: Act, answer: str) -> None:
+    seen = call(run, act, max_tokens=20)
+
+    assert seen.outcome.finish == "length"  # type: ignore[attr-defined]
+    assert seen.outcome.usage.completion_tokens == 20  # type: ignore[attr-defined]
+    assert seen.outcome.text.startswith(answer)  # type: ignore[attr-defined]
+    assert len(seen.outcome.text) <= 20 / 0.8 * len("and ")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("act", [floods(), floods(code=500), never_ends("")])
+def test_a_reply_is_cut_at_its_bytes(run: Run, act: Act) -> None:
+    limits = Limits(first_s=20, silence_s=20, base_bytes=200_000, bytes_per_token=1)
+    seen = call(run, act, within_s=20, limits=limits)
+
+    assert isinstance(seen.outcome, ModelFault)
+    assert not seen.outcome.retriable
+    assert "more bytes than its tokens can need" in str(seen.outcome)
+    # What the kernel's buffers took beside; far from the gigabyte that was on offer.
+    assert seen.server.sent[0] < 20_000_000
+
+
+def test_a_compressed_reply_is_not_unpacked(run: Run) -> None:
+    seen = call(run, raw("x", headers={"Content-Encoding": "gzip"}))
+
+    assert "compressed" in str(seen.outcome)
+
+
+def test_cancelling_closes_the_connection(run: Run) -> None:
+    async def go() -> None:
+        async with ScriptedServer(stalls("Par")) as server:
+            chat = chat_at(server.base_url, limits=LIMITS)
+            heard = asyncio.Event()
+            call = asyncio.create_task(
+                chat.complete(HELLO, max_tokens=5, deadline=soon(30), on_text=lambda _: heard.set())
+            )
+            await asyncio.wait_for(heard.wait(), 5)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await asyncio.wait_for(server.idle(), 2)
+
+    run(go())
+
+
+def test_a_listener_that_fails_ends_the_call_with_its_own_error(run: Run) -> None:
+    def broken(text: str) -> None:
+        raise BrokenPipeError(text)
+
+    async def go() -> None:
+        async with ScriptedServer(stalls("Par")) as server:
+            chat = chat_at(server.base_url, limits=LIMITS)
+            with pytest.raises(BrokenPipeError, match="Par"):
+                await chat.complete(HELLO, max_tokens=5, deadline=soon(), on_text=broken)
+            await asyncio.wait_for(server.idle(), 2)
+
+    run(go())
+
+
+def test_many_calls_at_once_stay_apart(run: Run) -> None:
+    async def go() -> None:
+        acts = [waits(0.01 * (n % 3), says(f"answer {n}")) for n in range(12)]
+        async with ScriptedServer(*acts) as server:
+            chat = chat_at(server.base_url)
+            calls = [chat.complete(HELLO, max_tokens=9, deadline=soon()) for _ in range(12)]
+            answers = {done.text for done in await asyncio.gather(*calls)}
+        assert answers == {f"answer {n}" for n in range(12)}
+
+    run(go())
+
+
+def test_no_tracer_is_fed_whatever_the_environment_says(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        async with ScriptedServer(says("x")) as server, ScriptedServer() as spy:
+            monkeypatch.setenv("LANGSMITH_TRACING", "true")
+            monkeypatch.setenv("LANGSMITH_API_KEY", "k")
+            monkeypatch.setenv("LANGSMITH_ENDPOINT", spy.base_url)
+            await chat_at(server.base_url).complete(HELLO, max_tokens=5, deadline=soon())
+            assert not [t for t in threading.enumerate() if "tracing" in t.name]
+            assert spy.calls == 0
+
+    run(go())
+
+
+def test_a_schema_is_asked_for_and_given_up_where_it_is_not_known(run: Run) -> None:
+    schema = {"type": "object"}
+    acts = [
+        status(400, "response_format.type json_schema is not supported"),
+        status(422, "response_format: unknown field"),
+        status(400, "stream_options is not allowed"),
+        status(400, "Unsupported value: 'temperature'"),
+        status(400, "unknown field: seed"),
+        says("{}"),
+    ]
+
+    async def go() -> ScriptedServer:
+        async with ScriptedServer(*acts) as server:
+            chat = chat_at(server.base_url)
+            for _ in acts[:-1]:
+                with pytest.raises(ModelFault) as caught:
+                    await chat.complete(HELLO, schema=schema, max_tokens=5, deadline=soon())
+                assert caught.value.at_once
+            await chat.complete(HELLO, schema=schema, max_tokens=5, deadline=soon())
+            return server
+
+    first, second, third, fourth, fifth, last = run(go()).asked
+    assert first.body["response_format"]["json_schema"]["schema"] == schema
+    assert second.body["response_format"] == {"type": "json_object"}
+    assert "response_format" not in third.body
+    assert "stream_options" in third.body
+    assert "stream_options" not in fourth.body
+    assert "temperature" in fourth.body
+    assert "temperature" not in fifth.body
+    assert {"seed", "temperature", "stream_options", "response_format"}.isdisjoint(last.body)

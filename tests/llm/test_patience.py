@@ -1,0 +1,174 @@
+import asyncio
+
+import pytest
+
+from fathom.errors import ModelUnavailable
+from fathom.ledger import BudgetRefused
+from fathom.llm.breaker import Breaker
+from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
+from fathom.llm.patience import Patience, Patient
+from fathom.usage import Usage
+from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.scripted_server import ScriptedServer, resets, says, status
+
+ONE = Usage(llm_calls=1, prompt_tokens=10)
+PATIENCE = Patience(tries=4, first_wait_s=0.5, longest_wait_s=1.5)
+
+
+class Clock:
+    """Time passes only by sleeping."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def fault(**more: object) -> ModelFault:
+    return ModelFault("openai:m answered 503: scripted", ONE, **more)  # type: ignore[arg-type]
+
+
+def patient(model: Scripted, clock: Clock, breaker: Breaker | None = None) -> Patient:
+    return Patient(model, patience=PATIENCE, breaker=breaker, clock=clock, sleep=clock.sleep)
+
+
+def outcome(run: Run, model: Scripted, clock: Clock, *, deadline: float = 60.0) -> object:
+    async def go() -> object:
+        try:
+            return await patient(model, clock).complete(HELLO, max_tokens=5, deadline=deadline)
+        except CallFailed as failed:
+            return failed
+
+    return run(go())
+
+
+def test_waits_double_up_to_the_longest_and_every_try_is_paid(run: Run) -> None:
+    clock, model = Clock(), Scripted(fault(), fault(), fault(), said("x", usage=ONE))
+    done = outcome(run, model, clock)
+
+    assert done.text == "x"  # type: ignore[attr-defined]
+    assert clock.slept == [0.5, 1.0, 1.5]
+    assert done.usage == ONE + ONE + ONE + ONE  # type: ignore[attr-defined]
+    assert {deadline for _, deadline in model.asked} == {60.0}
+
+
+def test_gives_up_after_its_tries_with_what_all_have_cost(run: Run) -> None:
+    model = Scripted(*(fault() for _ in range(4)), said("never asked for"))
+    failed = outcome(run, model, Clock())
+
+    assert isinstance(failed, ModelFault)
+    assert failed.usage.prompt_tokens == 40
+    assert len(model.outcomes) == 1
+
+
+def test_a_server_may_ask_for_a_longer_wait_but_not_for_a_shorter_one(run: Run) -> None:
+    clock = Clock()
+    model = Scripted(fault(retry_after_s=20.0), fault(retry_after_s=0.0), said("x"))
+    outcome(run, model, clock)
+
+    assert clock.slept == [20.0, 1.0]
+
+
+@pytest.mark.parametrize("retry_after_s", [60.0, 1e12])
+def test_a_wait_past_the_deadline_is_not_begun(run: Run, retry_after_s: float) -> None:
+    clock = Clock()
+    failed = outcome(run, Scripted(fault(retry_after_s=retry_after_s)), clock)
+
+    assert isinstance(failed, ModelFault)
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "failed", [ModelDeclined("no", ONE), ReplyGarbled("what?", ONE), fault(retriable=False)]
+)
+def test_what_will_not_pass_is_not_tried_again(run: Run, failed: CallFailed) -> None:
+    clock = Clock()
+
+    assert outcome(run, Scripted(failed, said("x")), clock) is failed
+    assert clock.slept == []
+
+
+def test_another_request_needs_no_wait(run: Run) -> None:
+    clock = Clock()
+    outcome(run, Scripted(fault(at_once=True), said("x")), clock)
+
+    assert clock.slept == [0.0]
+
+
+def test_a_refused_budget_ends_the_tries_with_the_fault_before(run: Run) -> None:
+    refused = BudgetRefused("calls", needed=1, left=0)
+    failed = outcome(run, Scripted(fault(), refused), Clock())
+
+    assert isinstance(failed, ModelFault)
+    assert failed.usage == ONE
+
+    with pytest.raises(BudgetRefused):
+        outcome(run, Scripted(refused), Clock())
+
+
+def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> None:
+    clock = Clock()
+    breaker = Breaker(failures=3, rest_s=30, clock=clock)
+    model = Scripted(fault(), fault(), fault(), said("back"))
+
+    async def go() -> None:
+        one, other = patient(model, clock, breaker), patient(model, clock, breaker)
+        with pytest.raises(ModelUnavailable, match="left alone for 28 s"):
+            await one.complete(HELLO, max_tokens=5, deadline=100)  # opens at 1.5 s
+        with pytest.raises(ModelUnavailable, match="left alone"):
+            await other.complete(HELLO, max_tokens=5, deadline=100)
+        assert len(model.asked) == 3
+        clock.now += 30
+        done = await other.complete(HELLO, max_tokens=5, deadline=100)
+        assert done.text == "back"
+
+    run(go())
+
+
+def test_cancelling_while_it_waits_is_heard(run: Run) -> None:
+    async def go() -> None:
+        model = Scripted(fault(retry_after_s=30.0), said("x"))
+        call = asyncio.create_task(Patient(model).complete(HELLO, max_tokens=5, deadline=soon(60)))
+        while not model.asked:
+            await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    run(go())
+
+
+def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
+    acts = (status(429, headers={"Retry-After": "0"}), status(503), resets(), says("Paris"))
+
+    async def go() -> None:
+        async with ScriptedServer(*acts) as server:
+            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            shown: list[str] = []
+            done = await model.complete(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            assert (done.text, shown) == ("Paris", ["Paris"])
+            assert (done.usage.llm_calls, server.calls) == (4, 4)
+
+    run(go())
+
+
+def test_shown_words_are_not_shown_again(run: Run) -> None:
+    async def go() -> None:
+        async with ScriptedServer(resets("Par"), says("Paris")) as server:
+            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            shown: list[str] = []
+            with pytest.raises(ModelUnavailable):
+                await model.complete(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            assert shown == ["Par"]
+        async with ScriptedServer(resets("Par"), says("Paris")) as server:
+            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            done = await model.complete(HELLO, max_tokens=9, deadline=soon())
+            assert done.text == "Paris"
+
+    run(go())

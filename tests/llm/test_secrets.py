@@ -1,0 +1,76 @@
+"""A key shows up in no error, no repr, no log and no event, whatever the server does with it."""
+
+import json
+import logging
+import traceback
+
+import pytest
+
+from fathom.ledger import Ledger
+from fathom.llm.faults import CallFailed
+from fathom.llm.metered import Metered
+from fathom.llm.patience import Patience, Patient
+from fathom.llm.recorded import Recorded
+from fathom.usage import FREE, Budget
+from tests.llm.making import CANARY, HELLO, Run, chat_at, soon
+from tests.scripted_server import (
+    Act,
+    ScriptedServer,
+    echoes_the_key,
+    floods,
+    raw,
+    refused_url,
+    resets,
+    says,
+    stalls,
+    status,
+)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        says("Paris"),
+        says(f"Your key is {CANARY}"),
+        echoes_the_key(401),
+        echoes_the_key(400),
+        echoes_the_key(429),
+        echoes_the_key(500),
+        status(403, CANARY * 100),
+        raw(f"<html>{CANARY}</html>", code=502),
+        raw(f'data: {{"error": {{"message": "{CANARY}"}}}}\n\n'),
+        raw(f"data: {CANARY}\n\n"),
+        resets(),
+        stalls(),
+        floods(),
+        None,
+    ],
+)
+def test_the_canary_is_seen_nowhere(
+    run: Run, act: Act | None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen: list[str] = []
+
+    async def ask(base_url: str) -> None:
+        chat = chat_at(base_url)
+        metered = Metered(chat, Ledger(Budget()), FREE)
+        patient = Patient(metered, patience=Patience(tries=2, first_wait_s=0.001))
+        model = Recorded(patient, lambda key, event: seen.append(key + json.dumps(event)))
+        seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
+        try:
+            seen.append(repr(await model.complete(HELLO, max_tokens=50, deadline=soon(0.3))))
+        except CallFailed as failed:
+            seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
+
+    async def go() -> None:
+        async with ScriptedServer(*([act] * 2 if act else [])) as server:
+            await ask(server.base_url if act else refused_url())
+            if act:
+                assert server.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+
+    run(go())
+    records = [logging.Formatter().format(record) for record in caplog.records]
+    printed = capfd.readouterr()
+    assert len(seen) >= 4
+    assert CANARY not in "\n".join([*seen, *records, printed.out, printed.err])

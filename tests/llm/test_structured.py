@@ -1,0 +1,142 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from fathom.errors import MalformedReply, ModelUnavailable
+from fathom.ledger import BudgetRefused
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience, Patient
+from fathom.llm.structured import ask_for, read
+from fathom.usage import Usage
+from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.scripted_server import ScriptedServer, says, status
+
+
+class Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    answer: str
+    support: float
+    citations: list[int] = []
+
+
+GOOD = '{"answer": "Paris", "support": 0.9, "citations": [1]}'
+PARIS = Verdict(answer="Paris", support=0.9, citations=[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"Sure! Here it is:\n```json\n{GOOD}\n```\nAnything else?",
+        f"In set notation {{x}} that is {GOOD}",
+        f'{{"other": 1}} and then {GOOD}',
+        f"[{GOOD}]",
+    ],
+)
+def test_the_first_object_that_fits(text: str) -> None:
+    assert read(Verdict, text) == PARIS
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "no JSON object"),
+        ("I do not know.", "no JSON object"),
+        ("Je ne sais pas { }", "Field required"),
+        ('{"answer": "Paris", "support', "no JSON object"),
+        ('{"answer": "Paris", "support": NaN}', "no JSON object"),
+        ('{"answer": "Paris", "support": 1e999}', "no JSON object"),
+        ('{"answer": "Paris", "support": 1, "support": 0}', "no JSON object"),
+        ('{"answer": "Paris", "support": "high"}', "valid number"),
+        ('{"answer": "Paris", "support": 1, "tool_calls": []}', "Extra inputs"),
+        ('{"answer": "\\ud83d", "support": 1}', "no JSON object"),
+        ('{"answer": "x", "support": ' + "9" * 5000 + "}", "no JSON object"),
+        ('{"a":' * 100_000, "no JSON object"),
+        ("{" * 100_000, "no JSON object"),
+    ],
+)
+def test_what_does_not_fit(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        read(Verdict, text)
+
+
+@given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.text(alphabet='ab {}"\n'))
+def test_any_sound_object_is_read_from_its_json(answer: str, support: float, prose: str) -> None:
+    prose = prose.replace("{", "(")
+    text = f"{prose}{json.dumps({'answer': answer, 'support': support})}{prose}"
+
+    assert read(Verdict, text) == Verdict(answer=answer, support=support)
+
+
+@given(st.text(alphabet='{}[]":,1eN\\ua"'))
+def test_nonsense_is_a_value_error_and_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read(Verdict, text)
+
+
+def test_one_repair_says_what_was_wrong(run: Run) -> None:
+    async def go() -> None:
+        async with ScriptedServer(says('{"answer": 7}'), says(GOOD)) as server:
+            reply = await ask_for(
+                Verdict, chat_at(server.base_url), HELLO, max_tokens=50, deadline=soon()
+            )
+            assert (reply.value, reply.repaired, reply.usage.llm_calls) == (PARIS, True, 2)
+            *_, instruction = server.asked[0].messages
+            assert '"support"' in instruction["content"]
+            first, complaint = server.asked[1].messages[-2:]
+            assert first == {"role": "assistant", "content": '{"answer": 7}'}
+            assert "support: Field required" in complaint["content"]
+
+    run(go())
+
+
+@pytest.mark.parametrize("text", ["", "I would rather not.", '{"answer": "Pa'])
+def test_no_second_repair(run: Run, text: str) -> None:
+    async def go() -> None:
+        async with ScriptedServer(says(text), says(text), says(GOOD)) as server:
+            with pytest.raises(MalformedReply, match="no usable Verdict") as caught:
+                await ask_for(
+                    Verdict, chat_at(server.base_url), HELLO, max_tokens=50, deadline=soon()
+                )
+            assert server.calls == 2
+            assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
+
+    run(go())
+
+
+def test_a_server_without_json_mode_still_answers(run: Run) -> None:
+    acts = (
+        status(400, "json_schema is not supported"),
+        status(400, "response_format is unknown"),
+        says(f"<think>hm</think>Here: {GOOD}"),
+    )
+
+    async def go() -> None:
+        async with ScriptedServer(*acts) as server:
+            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=30))
+            reply = await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
+            assert (reply.value, reply.repaired) == (PARIS, False)
+
+    run(go())
+
+
+def test_no_budget_for_the_repair(run: Run) -> None:
+    one = Usage(llm_calls=1)
+    model = Scripted(said("?", usage=one), BudgetRefused("calls", needed=1, left=0))
+
+    with pytest.raises(MalformedReply) as caught:
+        run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))
+    assert caught.value.usage == one  # type: ignore[attr-defined]
+
+
+def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
+    one = Usage(llm_calls=1)
+    model = Scripted(said("?", usage=one), ModelFault("gone", one))
+
+    with pytest.raises(ModelUnavailable) as caught:
+        run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))
+    assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
