@@ -116,7 +116,12 @@ class _OpenVino:
         import openvino
 
         core = openvino.Core()
-        options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+        options = {
+            "INFERENCE_NUM_THREADS": threads,
+            "PERFORMANCE_HINT": "LATENCY",
+            # Pinned, two processes of one thread each would share the first core.
+            "ENABLE_CPU_PINNING": False,
+        }
         self._model: Any = core.compile_model(core.read_model(model), "CPU", options)
         kind = self._model.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         self.precision = {"f32": "fp32", "f16": "fp16"}.get(kind, kind)
