@@ -1,0 +1,118 @@
+"""From start and end scores of tokens to spans of characters."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from fathom.models.pair import Placed
+from fathom.types import Span
+
+LONGEST = 30  # tokens; a longer answer is a sentence, not a span
+OVERLAP = 2 * (LONGEST + 2)  # tokens two neighbouring windows share
+_CANDIDATES = 64
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A stretch of a chunk's tokens.
+
+    Attributes:
+        first: Its first token.
+        last: The token after its last one.
+        owned: The starts of spans that count as this window's: each start is one window's alone.
+    """
+
+    first: int
+    last: int
+    owned: tuple[int, int]
+
+
+def windows(length: int, room: int) -> list[Window]:
+    """Windows of at most `room` tokens over `length` tokens, each `OVERLAP` into its neighbour.
+
+    A start belongs to the window that sees most around it, so that no span counts twice.
+    """
+    step = max(1, room - OVERLAP)
+    count = 1 + max(0, -((room - length) // step))
+    firsts = [number * step for number in range(count)]
+    owned = [0, *(first + OVERLAP // 2 for first in firsts[1:]), length]
+    return [
+        Window(first=first, last=min(length, first + room), owned=(owned[place], owned[place + 1]))
+        for place, first in enumerate(firsts)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanScores:
+    """The scores of all spans that start in one window, against the null span's.
+
+    Attributes:
+        chunk: The window's tokens.
+        margins: (tokens, LONGEST) logit of the span from token i over 1 + j tokens minus the logit
+            of "no answer here"; -inf where there is no such span.
+    """
+
+    chunk: Placed
+    margins: Scores
+
+    @classmethod
+    def of(cls, chunk: Placed, starts: Scores, ends: Scores, owned: slice) -> "SpanScores":
+        """From the scores of `[CLS]` (the null span) and of the chunk's tokens after it."""
+        null = starts[0] + ends[0]
+        padded = np.concatenate([ends[1:], np.full(LONGEST - 1, -np.inf, dtype=np.float32)])
+        margins = starts[1:, None] + sliding_window_view(padded, LONGEST) - null
+        outside = np.ones(len(margins), dtype=bool)
+        outside[owned] = False
+        margins[outside] = -np.inf
+        return cls(chunk=chunk, margins=margins)
+
+    def span(self, start: int, width: int) -> Span:
+        """The characters of the span from token `start` over `1 + width` tokens."""
+        return Span(self.chunk.starts[start], self.chunk.ends[start + width])
+
+    def best(self) -> Iterator[tuple[float, Span]]:
+        """The spans of highest margin, best first; equal ones in reading order."""
+        flat = self.margins.ravel()
+        order = np.argsort(-flat, kind="stable")[:_CANDIDATES]
+        for place in order:
+            if np.isfinite(flat[place]):
+                start, width = divmod(int(place), LONGEST)
+                yield float(flat[place]), self.span(start, width)
+
+    def of_tokens(self, ids: Sequence[int]) -> list[float]:
+        """Margins of the spans that consist of exactly the tokens `ids`."""
+        if not 0 < len(ids) <= LONGEST:
+            return []
+        own, wanted = np.asarray(self.chunk.ids), np.asarray(ids)
+        if len(own) < len(wanted):
+            return []
+        places = np.flatnonzero((sliding_window_view(own, len(wanted)) == wanted).all(axis=1))
+        found = self.margins[places, len(wanted) - 1]
+        return [float(margin) for margin in found if np.isfinite(margin)]
+
+
+def total(parts: Sequence[SpanScores]) -> float:
+    """Logarithm of the summed odds of all spans; -inf without any."""
+    margins = np.concatenate([part.margins.ravel() for part in parts]).astype(np.float64)
+    top = margins.max(initial=-np.inf)
+    return float(top + np.log(np.exp(margins - top).sum())) if np.isfinite(top) else -np.inf
+
+
+def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
+    """The `count` best spans that do not overlap, with their margins."""
+    found = sorted(
+        (item for part in parts for item in part.best()),
+        key=lambda item: (-item[0], item[1].start, item[1].end),
+    )
+    kept: list[tuple[float, Span]] = []
+    for margin, span in found:
+        if len(kept) == count:
+            break
+        if all(span.end <= other.start or other.end <= span.start for _, other in kept):
+            kept.append((margin, span))
+    return kept

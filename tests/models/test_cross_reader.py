@@ -1,0 +1,235 @@
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.errors import ModelError
+from fathom.models.cross_reader import (
+    NOTHING,
+    Calibration,
+    CrossReader,
+    Reading,
+    load_cross_reader,
+)
+from fathom.models.pair import PairTokens
+from fathom.models.runtime import Ids, Output
+from fathom.models.tokens import WordPiece
+from fathom.types import Chunk, Span
+
+RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
+WORDS = WordPiece.read(RESOURCES / "vocab.txt")
+PARIS = WORDS.encode("paris", 3)[1]
+FRANCE = WORDS.encode("france", 3)[1]
+
+
+class CapitalRuntime:
+    """Says that "Paris" is the answer (margin 4), and that chunks with "France" are relevant.
+
+    With no "Paris" in the chunk the null span wins; "not" contradicts.
+    """
+
+    name = "capital"
+    precision = "fp32"
+    inputs = frozenset({"input_ids", "token_type_ids"})
+
+    def __init__(self, fault: float = 0.0) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self._fault = fault
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        assert set(inputs) == self.inputs
+        ids, chunk = inputs["input_ids"], inputs["token_type_ids"]
+        self.shapes.append(ids.shape)
+        found = (ids == PARIS) & (chunk == 1)
+        about = ((ids == FRANCE) & (chunk == 1)).any(axis=1)
+        answers = found.any(axis=1)
+        denied = (ids == WORDS.encode("not", 3)[1]).any(axis=1)
+        scores = np.zeros((len(ids), 8))
+        scores[:, 0] = np.where(about, 2.0, -2.0)
+        scores[:, 1] = np.where(answers, 1.0, -1.0)
+        scores[:, 2] = 1.0
+        scores[:, 5:8] = np.where(denied[:, None], [0, 2, 0], [2, 0, 0])
+        spans = np.where(found, 2.0, -2.0)
+        spans[:, 0] = 0.0
+        return np.hstack([scores, spans, spans]).astype(np.float32) + np.float32(self._fault)
+
+
+def reader(runtime: CapitalRuntime | None = None) -> CrossReader:
+    return CrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Calibration())
+
+
+def chunk(text: str, title: str = "") -> Chunk:
+    return Chunk(
+        id="d#0", document_id="d", text=text, span=Span(0, len(text)), ordinal=0, title=title
+    )
+
+
+def read(text: str, question: str = "What is the capital?", title: str = "") -> Reading:
+    return reader().asking(question).read([chunk(text, title)])[0]
+
+
+def sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+def test_the_best_span_is_given_in_characters_of_the_chunk() -> None:
+    text = "The capital of France is  (Paris), since 987."
+
+    found = read(text)
+
+    assert found.spans[0].span.cut(text) == "Paris"
+    assert found.no_answer == -4.0
+    assert found.relevance == pytest.approx(sigmoid(2), abs=1e-6)
+    assert found.answerable == pytest.approx(sigmoid(1), abs=1e-6)
+    assert found.yes == pytest.approx(sigmoid(1), abs=1e-6)
+
+
+def test_a_spans_score_is_its_share_of_all_spans_times_answerable() -> None:
+    # Two tokens: "Paris" alone has margin 4, both together 0, "again" alone -4.
+    found = read("Paris again")
+
+    share = math.exp(4) / (math.exp(4) + 1 + math.exp(-4))
+    assert found.spans[0].score == pytest.approx(sigmoid(1) * share, abs=1e-5)
+
+
+def test_a_claim_is_supported_contradicted_or_unrelated() -> None:
+    plain, denied = read("It is Paris.", "It is Paris."), read("It is not Paris.", "It is Paris.")
+
+    # exp(2) against twice exp(0).
+    assert plain.supported == denied.contradicted == pytest.approx(0.786986, abs=1e-5)
+    assert plain.contradicted == denied.supported == pytest.approx(0.106507, abs=1e-5)
+    assert plain.unrelated == denied.unrelated == pytest.approx(0.106507, abs=1e-5)
+
+
+def test_calibration_bends_the_probabilities() -> None:
+    law = Calibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
+
+    (found,) = (
+        CrossReader(CapitalRuntime(), PairTokens(WORDS), law)
+        .asking("Where?")
+        .read([chunk("France: Paris")])
+    )
+
+    assert found.relevance == pytest.approx(sigmoid(0.5 * 2 + 1), abs=1e-6)
+    assert found.answerable == pytest.approx(sigmoid(2 * 1 + 0.25 * 4 - 1), abs=1e-6)
+    assert found.supported == pytest.approx(math.e / (math.e + 2), abs=1e-6)
+
+
+def test_a_long_chunk_is_read_in_windows() -> None:
+    text = "filler " * 1000 + "France has Paris" + " filler" * 1000
+
+    found = read(text)
+
+    assert found.spans[0].span.cut(text) == "Paris"
+    assert found.spans[0].span.start == 7000 + len("France has ")
+    assert found.relevance > 0.5
+    assert found.answerable > 0.5
+
+
+def test_what_is_unlikely_anywhere_is_unlikely_in_a_long_chunk() -> None:
+    found = read("filler " * 1000)
+
+    assert found.no_answer == 4.0
+    assert found.answerable < 0.5
+
+
+def test_several_answers_do_not_overlap() -> None:
+    text = "Paris and again Paris"
+    spans = read(text).spans
+
+    assert [span.span for span in spans[:2]] == [Span(0, 5), Span(16, 21)]
+    assert len(spans) <= 5
+    assert [span.score for span in spans] == sorted((span.score for span in spans), reverse=True)
+
+
+def test_support_of_a_given_answer() -> None:
+    asked = reader().asking("What is the capital?")
+    place = chunk("The capital of France is Paris.")
+    best = asked.read([place])[0].spans[0].score
+
+    assert asked.score(place, "PARIS") == best
+    assert 0 < asked.score(place, "France") < 0.01
+    assert asked.score(place, "Lyon") == 0
+    assert asked.score(place, "") == 0
+    assert asked.score(chunk(""), "Paris") == 0
+
+
+def test_a_pair_is_read_once_for_a_question() -> None:
+    runtime = CapitalRuntime()
+    asked = reader(runtime).asking("What is the capital?")
+    one, two = chunk("Paris"), chunk("London town")
+
+    first = asked.read([one, two, one])
+    again = asked.read([two, one])
+    asked.score(one, "Paris")
+
+    assert sum(rows for rows, _ in runtime.shapes) == 2
+    assert again == [first[1], first[0]]
+    assert first[2] == first[0]
+
+
+def test_only_rows_of_equal_length_share_a_batch() -> None:
+    runtime = CapitalRuntime()
+
+    reader(runtime).asking("Who?").read([chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")])
+
+    assert [rows for rows, _ in runtime.shapes] == [1, 1, 2]
+
+
+def test_a_title_is_read_but_is_no_answer() -> None:
+    found = read("It is large.", title="Paris, France")
+
+    assert found.relevance > 0.5
+    assert all(0 <= span.span.start < span.span.end <= 12 for span in found.spans)
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "\u200b\u200d", "\ufffd"])
+def test_a_chunk_without_tokens_says_nothing(text: str) -> None:
+    assert read(text) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "question", ["", "why " * 10_000, "?!…", "👩‍👩‍👧", "أين تقع باريس؟", "\ud800"]
+)
+@pytest.mark.parametrize(
+    "text", ["...!?", "👩‍👩‍👧 🇩🇪", "باريس هي عاصمة فرنسا", "\ud800 x", "a" * 5000]
+)
+def test_odd_texts_are_read(question: str, text: str) -> None:
+    found = read(text, question, title=text)
+
+    assert all(0 <= span.span.start < span.span.end <= len(text) for span in found.spans)
+    assert 0 <= found.answerable <= 1
+
+
+@given(st.text(max_size=80), st.text(max_size=200))
+def test_spans_lie_in_the_chunk_and_scores_are_probabilities(question: str, text: str) -> None:
+    found = read(text, question)
+
+    values = [found.relevance, found.answerable, found.yes, found.supported, found.contradicted]
+    assert all(0 <= value <= 1 for value in values)
+    assert all(0 <= span.span.start < span.span.end <= len(text) for span in found.spans)
+    assert sum(span.score for span in found.spans) <= found.answerable + 1e-5
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ModelError, match="not finite"):
+        reader(CapitalRuntime(fault=math.nan)).asking("Who?").read([chunk("Paris")])
+
+
+def test_another_file_than_the_shipped_one_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(b"something else")
+
+    with pytest.raises(ModelError, match="is not the shipped one"):
+        load_cross_reader(model, RESOURCES / "vocab.txt", Calibration(), sha256="0" * 64)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"absent\.onnx"):
+        load_cross_reader(
+            tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Calibration(), sha256="0" * 64
+        )
