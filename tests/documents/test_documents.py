@@ -43,13 +43,12 @@ REFUSED: dict[str, Outcome] = {
     "pdfplumber-password-example.pdf": "encrypted",
     "pypdf-r3-user-password.pdf": "encrypted",
     "sample-files-grayscale-image.pdf": "no_text_layer",
+    "tika-testOCR.docx": "no_text_layer",
     "tika-testPPT_protected_passtika.pptx": "encrypted",
     "tika-testWORD_macros.doc": "unsupported",
 }
 # "clean error or partial text": both are right as long as they are one or the other.
 EITHER = ("clean error", "refuse or cap")
-# The text beside the pictures is real, only theirs is missing.
-TEXT_BESIDE_PICTURES = {"tika-testOCR.docx"}
 
 
 def expectations() -> list[tuple[str, str]]:
@@ -88,7 +87,7 @@ def test_file_gets_the_outcome_its_index_expects(name: str, expected: str, cage:
         assert found == REFUSED[name]
     elif expected.startswith(EITHER):
         assert found in {"ok", "empty", "no_text_layer", "failed", "unsupported"}
-    elif name not in TEXT_BESIDE_PICTURES:
+    else:
         assert not expected.startswith(("refuse", "no text layer"))
         assert found == "ok", words
     assert HOLDS.get(name, "") in words

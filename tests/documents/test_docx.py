@@ -224,6 +224,13 @@ def test_pictures_without_text_need_ocr() -> None:
     assert refused.value.reason == "holds pictures only; run OCR first"
 
 
+def test_a_picture_with_a_caption_needs_ocr() -> None:
+    with pytest.raises(Refused) as refused:
+        parse(packed(p(r("The form, as signed:")), media="yes"))
+    assert refused.value.outcome == "no_text_layer"
+    assert parse(packed(p(r("The form, as signed. " * 4)), media="yes")).text
+
+
 def test_nothing_at_all_is_empty() -> None:
     with pytest.raises(Refused) as refused:
         parse(packed(p("")))

@@ -18,6 +18,9 @@ _WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
 
+# A picture with less text than this is a scan with a caption: what it says is in the picture.
+CAPTION_CHARS = 60
+
 
 def parse(data: bytes) -> Parsed:
     """Parse a DOCX file.
@@ -35,11 +38,14 @@ def parse(data: bytes) -> Parsed:
         walk.blocks(body)
     title, metadata = package.properties()
     try:
-        return builder.build(title, metadata)
+        parsed = builder.build(title, metadata)
     except Refused:
         if package.has_pictures():
             raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
         raise
+    if len(parsed.text) < CAPTION_CHARS and package.has_pictures():
+        raise Refused("no_text_layer", "holds pictures and hardly any text; run OCR first")
+    return parsed
 
 
 class _Walk:
