@@ -247,10 +247,10 @@ class ScriptedServer:
                 await self._answer(await _read(reader), reader, wire)
         finally:
             self.sent.append(wire.sent)
-            self._busy.discard(task)
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._busy.discard(task)
 
     async def _answer(self, asked: Asked, reader: asyncio.StreamReader, wire: Wire) -> None:
         turn = len(self.asked)

@@ -1,7 +1,6 @@
 """Runs coroutines, and sees to it that nothing is left behind."""
 
 import asyncio
-import gc
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ def _provider_is_imported() -> None:
 def _leaves_nothing_behind() -> Iterator[None]:
     threads, sockets = set(threading.enumerate()), _sockets()
     yield
-    gc.collect()
     assert set(threading.enumerate()) <= threads
     assert _sockets() <= sockets
 

@@ -6,11 +6,6 @@ import time
 from dataclasses import dataclass
 
 import pytest
-
-from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
-from fathom.llm.chat import Limits
-from fathom.llm.faults import CallFailed, ModelFault
-from fathom.reservation import Reported
 from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import (
     Act,
@@ -26,6 +21,11 @@ from tests.scripted_server import (
     status,
     waits,
 )
+
+from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
+from fathom.llm.chat import Limits
+from fathom.llm.faults import CallFailed, ModelFault
+from fathom.reservation import Reported
 
 LIMITS = Limits(first_s=2.0, silence_s=2.0)
 
@@ -232,8 +232,8 @@ def test_nobody_listens(run: Run) -> None:
 
 def test_no_such_host(run: Run) -> None:
     async def go() -> None:
+        chat = chat_at("http://no-such-host.invalid/v1")
         with pytest.raises(ModelUnavailable, match="cannot be reached"):
-            chat = chat_at("http://no-such-host.invalid/v1")
             await chat.complete(HELLO, max_tokens=5, deadline=soon())
 
     run(go())

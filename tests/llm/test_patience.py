@@ -1,6 +1,8 @@
 import asyncio
 
 import pytest
+from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.scripted_server import ScriptedServer, resets, says, status
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
@@ -8,8 +10,6 @@ from fathom.llm.breaker import Breaker
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.patience import Patience, Patient
 from fathom.usage import Usage
-from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
-from tests.scripted_server import ScriptedServer, resets, says, status
 
 ONE = Usage(llm_calls=1, prompt_tokens=10)
 PATIENCE = Patience(tries=4, first_wait_s=0.5, longest_wait_s=1.5)

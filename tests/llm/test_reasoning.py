@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,6 @@ def test_a_lonely_closing_tag_ends_reasoning_too() -> None:
 def test_where_the_parts_are_cut_changes_nothing(thought: str, said: str, cuts: list[int]) -> None:
     whole = f"<think>{thought}</think>{said}"
     edges = sorted({0, len(whole), *(min(c, len(whole)) for c in cuts)})
-    parts = [whole[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [whole[a:b] for a, b in pairwise(edges)]
 
     assert read(*parts)[1] == said.strip()

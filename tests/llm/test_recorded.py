@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.llm.making import HELLO, Run, Scripted, said, soon
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
@@ -11,7 +12,6 @@ from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarble
 from fathom.llm.recorded import Recorded, Replayed
 from fathom.reservation import Reported
 from fathom.usage import Usage
-from tests.llm.making import HELLO, Run, Scripted, said, soon
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.25, cost_usd=None)
 WHOLE = said(

@@ -5,13 +5,6 @@ import logging
 import traceback
 
 import pytest
-
-from fathom.ledger import Ledger
-from fathom.llm.faults import CallFailed
-from fathom.llm.metered import Metered
-from fathom.llm.patience import Patience, Patient
-from fathom.llm.recorded import Recorded
-from fathom.usage import FREE, Budget
 from tests.llm.making import CANARY, HELLO, Run, chat_at, soon
 from tests.scripted_server import (
     Act,
@@ -25,6 +18,13 @@ from tests.scripted_server import (
     stalls,
     status,
 )
+
+from fathom.ledger import Ledger
+from fathom.llm.faults import CallFailed
+from fathom.llm.metered import Metered
+from fathom.llm.patience import Patience, Patient
+from fathom.llm.recorded import Recorded
+from fathom.usage import FREE, Budget
 
 
 @pytest.mark.parametrize(

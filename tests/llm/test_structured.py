@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
+from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.scripted_server import ScriptedServer, says, status
 
 from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.ledger import BudgetRefused
@@ -11,8 +13,6 @@ from fathom.llm.faults import ModelFault
 from fathom.llm.patience import Patience, Patient
 from fathom.llm.structured import ask_for, read
 from fathom.usage import Usage
-from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
-from tests.scripted_server import ScriptedServer, says, status
 
 
 class Verdict(BaseModel):

@@ -5,6 +5,7 @@ import importlib
 import ssl
 import time
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from json import dumps
@@ -19,7 +20,6 @@ from fathom.llm.request import Habits, Request
 from fathom.llm.tokens import prompt_tokens
 from fathom.llm.wire import Unbounded, bounded
 from fathom.usage import Usage
-
 
 # An SDK leaves a chain of three generators; the loop needs two turns for each.
 _TURNS = 12
@@ -76,8 +76,20 @@ class LangChainChat:
         return self.endpoint.culprit.name
 
     def prepare(self) -> None:
-        """Import the provider, 1 to 4 seconds once; to be called before a deadline is set."""
-        self._loaded()
+        """Import the provider and build a model once, which takes 1 to 4 seconds.
+
+        To be called before a deadline is set: the first call does the same otherwise, and nothing
+        can interrupt an import.
+        """
+        if self._adapter is None:
+            # In a thread of its own, as there may or may not be a loop in this one.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, self._open_once()).result()
+
+    async def _open_once(self) -> None:
+        adapter, _ = self._loaded()
+        async with adapter.opened(self._request(None, 1, 1.0)):
+            pass
 
     async def complete(
         self,
@@ -176,7 +188,7 @@ class LangChainChat:
             schema=schema,
             habits=self._habits,
             hooks=bounded(limits.base_bytes + limits.bytes_per_token * max_tokens),
-            connect_s=max(0.01, 0.9 * min(left_s, limits.first_s)),
+            connect_s=max(0.01, 0.4 * min(left_s, limits.first_s)),
             tls=self._loaded()[1],
         )
 

@@ -37,8 +37,8 @@ class Request:
         max_tokens: Told to the server.
         schema: A JSON schema for the answer, or `None`.
         hooks: For the HTTP client; see `wire`.
-        connect_s: For connecting, shorter than what is left of the deadline: a client that is
-            cancelled in the middle of a TLS handshake forgets its socket.
+        connect_s: For each of connecting and the TLS handshake, together shorter than what is
+            left of the deadline: a client that is cancelled in the handshake forgets its socket.
         tls: Made once, as it is slow to make.
     """
 
