@@ -1,0 +1,49 @@
+"""One call of the real client to a scripted server, and what was seen of it."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.scripted_server import (
+    Act,
+    ScriptedServer,
+)
+
+from fathom.llm.chat import Limits
+from fathom.llm.faults import CallFailed
+
+LIMITS = Limits(first_s=2.0, silence_s=2.0)
+
+
+@dataclass
+class Seen:
+    """What came of one call: the outcome, what was shown, what the server noticed."""
+
+    outcome: object
+    shown: str
+    server: ScriptedServer
+    seconds: float
+
+
+def call(
+    run: Run, *acts: Act, within_s: float = 5.0, limits: Limits = LIMITS, max_tokens: int = 50
+) -> Seen:
+    async def go() -> Seen:
+        shown: list[str] = []
+        async with ScriptedServer(*acts) as server:
+            chat = chat_at(server.base_url, limits=limits)
+            begun = time.monotonic()
+            outcome: object
+            try:
+                outcome = await chat.complete(
+                    HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
+                )
+            except CallFailed as failed:
+                outcome = failed
+            took = time.monotonic() - begun
+            await asyncio.wait_for(server.idle(), 2)  # the server sees every connection closed
+            return Seen(outcome, "".join(shown), server, took)
+
+    seen: Seen = run(go())
+    return seen
