@@ -1,0 +1,48 @@
+from training.cross_reader.batches import Blocks, estimate
+from training.cross_reader.rows import Row
+
+
+def rows(group: str, count: int, words: int = 20) -> list[Row]:
+    return [
+        Row(
+            source=group, group=group, question=f"{group}{n}?", title="", text="word " * (words + n)
+        )
+        for n in range(count)
+    ]
+
+
+ROWS = [*rows("a", 10), *rows("b", 7, words=60)]
+SHARES = {"a": 4, "b": 2, "absent": 3}
+
+
+def block(number: int, seed: int = 1) -> list[list[Row]]:
+    return list(Blocks(ROWS, SHARES, seed).batches(number, tokens=200, limit=100))
+
+
+def test_a_block_is_the_same_after_a_restart() -> None:
+    blocks = Blocks(ROWS, SHARES, 1)
+    told = [list(blocks.batches(number, tokens=200, limit=100)) for number in range(5)]
+
+    assert told == [block(number) for number in range(5)]
+    assert told != [block(number, seed=2) for number in range(5)]
+
+
+def test_a_block_holds_the_share_of_every_group() -> None:
+    drawn = [row.group for batch in block(3) for row in batch]
+
+    assert sorted(drawn) == ["a"] * 4 + ["b"] * 2
+
+
+def test_a_group_is_used_up_before_a_row_returns() -> None:
+    drawn = [
+        row.question for n in range(5) for batch in block(n) for row in batch if row.group == "a"
+    ]
+
+    assert sorted(drawn[:10]) == sorted(row.question for row in ROWS if row.group == "a")
+    assert sorted(drawn[10:]) == sorted(row.question for row in ROWS if row.group == "a")
+
+
+def test_batches_keep_to_their_tokens() -> None:
+    for batch in block(0):
+        longest = max(min(estimate(row), 100) for row in batch)
+        assert len(batch) == 1 or len(batch) * longest <= 200

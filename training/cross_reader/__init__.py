@@ -1,0 +1,1 @@
+"""How the cross-reader is made: data, model, training, measuring, export."""

@@ -1,0 +1,44 @@
+"""Fit the laws that turn scores into probabilities, on development rows that are not reported."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+_STEPS = 50
+_RIDGE = 1e-2
+
+
+def logistic(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> tuple[float, ...]:
+    """Slopes and offset of the logistic law of `labels`, by Newton's method with a small ridge.
+
+    Both labels weigh the same in sum, so that the law does not carry the share of this sample.
+    """
+    rows = np.column_stack([np.asarray(features, dtype=np.float64), np.ones(len(labels))])
+    true = np.asarray(labels, dtype=np.float64)
+    share = true.mean()
+    weight = np.where(true > 0, 0.5 / share, 0.5 / (1 - share))
+    law = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(rows @ law, -30, 30)))
+        slope = rows.T @ (weight * (true - chance)) - _RIDGE * law
+        bend = (rows.T * (weight * chance * (1 - chance))) @ rows + _RIDGE * np.eye(len(law))
+        law = law + np.linalg.solve(bend, slope)
+    return tuple(round(float(value), 4) for value in law)
+
+
+def temperature(logits: Sequence[Sequence[float]], allowed: Sequence[Sequence[int]]) -> float:
+    """The temperature at which the allowed classes are most likely, among 0.5 to 4."""
+    scores = np.asarray(logits, dtype=np.float64)
+    right = np.zeros(scores.shape, dtype=bool)
+    for row, classes in zip(right, allowed, strict=True):
+        row[list(classes)] = True
+    tried = [round(0.5 + 0.05 * step, 2) for step in range(71)]
+    return min(tried, key=lambda value: _surprise(scores / value, right))
+
+
+def _surprise(logits: Numbers, right: NDArray[np.bool_]) -> float:
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    chance = (odds * right).sum(axis=1) / odds.sum(axis=1)
+    return float(-np.log(np.maximum(chance, 1e-12)).mean())

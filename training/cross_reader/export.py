@@ -1,0 +1,123 @@
+"""Write a trained cross-reader as one ONNX file.
+
+    python -m training.cross_reader.export --checkpoint FOLDER/last.pt --out MODEL.onnx
+
+The same checkpoint gives the same bytes. The graph has no padding mask: Fathom only batches rows of
+equal length, so that a reading never depends on what was read beside it. Its one output is
+(rows, 8 + 2 * tokens): the scores of the pair, then the start and the end score of every token.
+"""
+
+import argparse
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+from training.export_embedder import LAYERS, PRECISIONS, Graph, layer, pooled
+
+LIMIT = 256  # tokens; positions beyond are left out
+
+Array = NDArray[np.generic]
+Weights = Mapping[str, Array]
+
+
+def build(weights: Weights, precision: str) -> onnx.ModelProto:
+    """`input_ids`, `token_type_ids` (rows, tokens) int64 -> `read` (rows, 8 + 2 * tokens)."""
+    encoder = {
+        name.removeprefix("encoder."): value
+        for name, value in weights.items()
+        if name.startswith("encoder.")
+    }
+    graph = Graph(precision)
+    hidden = embeddings(graph, encoder)
+    for number in range(LAYERS):
+        hidden = layer(graph, encoder, hidden, number)
+    scores = pair_scores(graph, weights, hidden)
+    graph.add("Concat", [scores, span_scores(graph, weights, hidden)], "read", axis=1)
+    rows = ["rows", "tokens"]
+    proto = helper.make_graph(
+        graph.nodes,
+        "cross-reader",
+        [
+            helper.make_tensor_value_info("input_ids", TensorProto.INT64, rows),
+            helper.make_tensor_value_info("token_type_ids", TensorProto.INT64, rows),
+        ],
+        [helper.make_tensor_value_info("read", TensorProto.FLOAT, ["rows", "scores"])],
+        graph.weights,
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(proto, opset_imports=opsets, ir_version=9, producer_name="fathom")
+
+
+def embeddings(graph: Graph, weights: Weights) -> str:
+    """The sum of word, position and kind vectors, normalised."""
+    words = graph.rows("words", weights["embeddings.word_embeddings.weight"], "input_ids")
+    kinds = graph.constant("kinds", weights["embeddings.token_type_embeddings.weight"])
+    kind = graph.add("Gather", [kinds, "token_type_ids"], "kind", axis=0)
+    length = graph.add("Shape", ["input_ids"], "length", start=1, end=2)
+    table = graph.constant("positions", weights["embeddings.position_embeddings.weight"][:LIMIT])
+    zero = graph.constant("zero", ints(0))
+    places = graph.add("Slice", [table, zero, length, zero], "places")
+    placed = graph.add("Add", [words, places], "placed")
+    whole = graph.add("Add", [placed, kind], "embedded")
+    norm = [
+        graph.constant(f"embedded.{part}", weights[f"embeddings.LayerNorm.{part}"])
+        for part in ("weight", "bias")
+    ]
+    return graph.add("LayerNormalization", [whole, *norm], "hidden", axis=-1, epsilon=1e-12)
+
+
+def pair_scores(graph: Graph, weights: Weights, hidden: str) -> str:
+    """The scores of the pair, from `[CLS]` and the mean of all tokens."""
+    mean = pooled(graph, hidden)
+    marks = graph.add("Slice", [hidden, "zero", "one", "one"], "first.row")
+    first = graph.add("Squeeze", [marks, "one"], "first")
+    pair = graph.add("Concat", [first, mean], "pair", axis=1)
+    dense = dense_layer(graph, weights, "dense", pair)
+    return dense_layer(graph, weights, "scores", graph.add("Gelu", [dense], "gelu"))
+
+
+def span_scores(graph: Graph, weights: Weights, hidden: str) -> str:
+    """The start scores of all tokens, then their end scores."""
+    both = dense_layer(graph, weights, "span", hidden)
+    return graph.add("Flatten", [graph.add("Transpose", [both], "turned", perm=[0, 2, 1])], "spans")
+
+
+def dense_layer(graph: Graph, weights: Weights, name: str, value: str) -> str:
+    """`value` times the weights called `name`, plus their bias; always stored in full."""
+    matrix = graph.constant(f"{name}.matrix", weights[f"{name}.weight"].T)
+    product = graph.add("MatMul", [value, matrix], f"{name}.product")
+    bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
+    return graph.add("Add", [product, bias], f"{name}.out")
+
+
+def ints(*values: int) -> Array:
+    """A vector of whole numbers."""
+    return np.asarray(values, dtype=np.int64)
+
+
+def read_weights(checkpoint: Path) -> dict[str, Array]:
+    """The weights of a checkpoint, by name."""
+    state = torch.load(checkpoint, weights_only=True, map_location="cpu")["model"]
+    return {name: value.float().numpy() for name, value in state.items()}
+
+
+def main() -> None:
+    """Read the arguments and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp16+int8")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    model = build(read_weights(arguments.checkpoint), arguments.precision)
+    data = model.SerializeToString(deterministic=True)
+    arguments.out.write_bytes(data)
+    print(f"{hashlib.sha256(data).hexdigest()}  {len(data)}  {arguments.out.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What the model may learn from: every source of rows with its licence, its group and its reason.
+
+Only sources whose licence allows any use are learned from. Non-commercial, "research use" and
+unclear licences are left out and say so here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CC_BY_SA = "CC BY-SA 4.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One source of rows.
+
+    Attributes:
+        licence: As its README says.
+        group: Which share of a block its rows fall into; empty when it is not used.
+    """
+
+    licence: str
+    group: str = ""
+
+
+def _unused(licence: str) -> Source:
+    return Source(licence=licence)
+
+
+# The longest prefix of a row's `source` that is listed here decides.
+SOURCES: Mapping[str, Source] = {
+    "squad-dev": Source(licence=CC_BY_SA, group="squad"),
+    "squadshifts-new_wiki": Source(licence="CC BY 4.0; Wikipedia CC BY-SA", group="wiki"),
+    "squadshifts-reddit": Source(licence="CC BY 4.0 (questions)", group="informal"),
+    "squadshifts-amazon_reviews": Source(licence="CC BY 4.0 (questions)", group="informal"),
+    "nq-": Source(licence="CC BY-SA 3.0", group="nq"),
+    "contrast-boolq": Source(licence="CC BY-SA 3.0", group="yesno"),
+    "contrast-": Source(licence="CC BY(-SA) 4.0", group="odd"),
+    "timeqa-": Source(licence="BSD-3-Clause; Wikipedia CC BY-SA", group="odd"),
+    "tatqa-": Source(licence="CC BY 4.0", group="odd"),
+    "policyqa-dev": Source(licence="MIT", group="odd"),
+    "qnli-dev": Source(licence=CC_BY_SA, group="sentences"),
+    "squad-train-sentences": Source(licence=CC_BY_SA, group="sentences"),
+    "mnli-dev": Source(licence="OANC / CC BY-SA", group="nli"),
+    "snli-dev": Source(licence=CC_BY_SA, group="nli"),
+    "scitail-dev": Source(licence="Apache-2.0", group="nli"),
+    "conflictqa-": Source(licence="Apache-2.0", group="claims"),
+    "wice-": Source(licence="ODC-BY 1.0; Wikipedia CC BY-SA", group="claims"),
+    "expertqa-": Source(licence="MIT", group="claims"),
+    "strategyqa-": Source(licence="MIT", group="yesno"),
+    "pubmedqa-": Source(licence="MIT", group="yesno"),
+    "idk-mrc-": Source(licence=CC_BY_SA, group="indonesian"),
+    "facqa-id-": Source(licence=CC_BY_SA, group="indonesian"),
+    "indonli-": Source(licence="CC BY-SA 3.0/4.0, Apache-2.0", group="indonesian-nli"),
+    "anli-": _unused("CC BY-NC 4.0"),
+    "sick-": _unused("CC BY-NC-SA 3.0"),
+    "rte-": _unused("research use"),
+    "commitment_bank-": _unused("research use"),
+    "subjqa-": _unused("research use"),
+    "mediqa-": _unused("research use"),
+    "wikiqa-": _unused("Microsoft Research Data License, research use"),
+    "covidfact": _unused("research use"),
+    "healthver-": _unused("research use"),
+    "trecqa-": _unused("none stated"),
+    "qags-": _unused("none stated"),
+    "climate-fever": _unused("unspecified"),
+    "citint-": _unused("not stated by its origin"),
+}
+
+# Sets with qrels whose shorter documents train relevance, and their licences.
+RANKED: Mapping[str, str] = {
+    "hotpotqa-200": "CC BY-SA 4.0",
+    "musique-300": "CC BY 4.0",
+    "powershell-howto": "CC BY 4.0",
+    "tldr-commands": "CC BY 4.0; nl2bash MIT",
+}
+
+# Rows of each group in one block. A group not named here is not learned from.
+SHARES: Mapping[str, int] = {
+    "squad": 28,
+    "wiki": 30,
+    "informal": 14,
+    "nq": 5,
+    "odd": 5,
+    "mined": 12,
+    "swapped": 6,
+    "sentences": 14,
+    "ranked": 6,
+    "nli": 30,
+    "claims": 6,
+    "yesno": 5,
+}
+
+
+def source_of(name: str) -> Source:
+    """The source a row's `source` belongs to.
+
+    Raises:
+        KeyError: If none is listed; add it with its licence before learning from it.
+    """
+    prefixes = [prefix for prefix in SOURCES if name.startswith(prefix)]
+    if not prefixes:
+        raise KeyError(f"source {name!r} has no licence in training/cross_reader/sources.py")
+    return SOURCES[max(prefixes, key=len)]
