@@ -11,107 +11,16 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from fathom.errors import SettingsError
+from fathom.settings import IndexSettings, Settings
+
+__all__ = ["IndexSettings", "Layers", "Settings", "Value"]
 
 PREFIX = "FATHOM_"
-
-
-class Section(BaseModel):
-    """A frozen table of settings that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class IndexSettings(Section):
-    """Where the index lies and how it is kept."""
-
-    directory: Path = Path(".fathom")
-    durability: Literal["normal", "full"] = "normal"
-    """`normal` survives the death of the process, `full` also that of the machine."""
-    ann_from_chunks: int = Field(default=20_000, ge=0)
-    """More chunks than this outside the graph and the graph of neighbours is built anew."""
-
-
-class IngestSettings(Section):
-    """How files go in."""
-
-    batch_documents: int = Field(default=256, ge=1)
-    """So many documents are embedded together and stored in one step."""
-
-
-class ChunkingSettings(Section):
-    """How documents are cut into chunks."""
-
-    method: Literal["structure", "characters", "tokens"] = "structure"
-    max_tokens: int = Field(default=200, ge=16, le=510)
-    """`structure`: the largest chunk."""
-    size: int = Field(default=1200, ge=16)
-    """`characters` and `tokens`: the length of a chunk."""
-    overlap: int = Field(default=200, ge=0)
-    """`characters` and `tokens`: what neighbours share."""
-
-
-class ModelSettings(Section):
-    """The local models."""
-
-    embedder: str = "all-MiniLM-L6-v2"
-    """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
-    runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
-    threads: int = Field(default=0, ge=0)
-    """Cores to use; 0 takes all that this process may use."""
-
-
-class LimitSettings(Section):
-    """What one file may cost while it is parsed."""
-
-    memory_mb: int = Field(default=1024, ge=64)
-    cpu_s: int = Field(default=20, ge=1)
-    wall_s: float = Field(default=30, gt=0)
-    file_mb: int = Field(default=200, ge=1)
-
-
-class RetrievalSettings(Section):
-    """How hits are found and fused."""
-
-    k: int = Field(default=10, ge=1)
-    retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
-    candidates: int = Field(default=100, ge=1)
-    """How many hits each leg gives to the fusion, at least."""
-    fusion: Literal["rrf", "weighted_sum"] = "rrf"
-    rrf_k: int = Field(default=60, ge=0)
-    vector_weight: float = Field(default=1.0, ge=0)
-    keyword_weight: float = Field(default=1.0, ge=0)
-    foreign_vector_weight: float = Field(default=0.3, ge=0)
-    """Weight of the vector leg for questions in a language that the embedder was not made for."""
-
-
-class AskSettings(Section):
-    """When and how an answer is given."""
-
-    chunks: int = Field(default=8, ge=1)
-    """How many of the best hits the reader reads."""
-    min_confidence: float = Field(default=0.5, ge=0, le=1)
-    """Below it the answer is an abstention."""
-    sentences: int = Field(default=2, ge=1)
-    """At most so many quotes."""
-
-
-class Settings(Section):
-    """All settings of Fathom."""
-
-    index: IndexSettings = IndexSettings()
-    ingest: IngestSettings = IngestSettings()
-    chunking: ChunkingSettings = ChunkingSettings()
-    models: ModelSettings = ModelSettings()
-    limits: LimitSettings = LimitSettings()
-    retrieval: RetrievalSettings = RetrievalSettings()
-    ask: AskSettings = AskSettings()
-    offline: bool = False
-    """Open no socket, whatever else is asked."""
 
 
 class Value(NamedTuple):
@@ -158,12 +67,32 @@ class Layers:
                 key = name.removeprefix(PREFIX).lower().replace("__", ".")
                 layers.add([(key, _parse(text))], origin=name)
         layers.add([(k, v) for k, v in (flags or {}).items() if v is not None], origin="flag")
+        layers.assign(assignments)
+        return layers
+
+    @classmethod
+    def over(cls, settings: Settings, recorded: Mapping[str, Any]) -> Self:
+        """The settings, with those that a trace has recorded on top.
+
+        Raises:
+            SettingsError: If the trace knows a setting that is no longer there.
+        """
+        layers = cls()
+        layers.add(_flatten(settings.model_dump(mode="json")), origin="settings")
+        layers.add(_flatten(recorded), origin="trace")
+        return layers
+
+    def assign(self, assignments: Sequence[str]) -> None:
+        """Put `a.b=c` texts on top.
+
+        Raises:
+            SettingsError: For an unknown key or a malformed assignment.
+        """
         for assignment in assignments:
             key, sign, text = assignment.partition("=")
             if not sign:
                 raise SettingsError(f"--set {assignment!r}: write it as --set section.key=value")
-            layers.add([(key.strip(), _parse(text))], origin="--set")
-        return layers
+            self.add([(key.strip(), _parse(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
         """Put a layer on top.

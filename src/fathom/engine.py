@@ -1,61 +1,58 @@
-"""The facade: builds everything from the settings; ingest, search, ask.
-
-The only file that knows which parts stand behind the protocols.
-"""
+"""The facade: ingest, search, ask, and look after the index."""
 
 import asyncio
 import os
-import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, Unpack
 
-from fathom.agents.content import ContentTerms
-from fathom.agents.finalizer import finalize
-from fathom.agents.reader import Reader as EvidenceReader
 from fathom.agents.reader import SentenceReader
-from fathom.config import Settings
-from fathom.documents.chunk import Chunker, StructureChunker
-from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
-from fathom.documents.discover import discover
+from fathom.config import Layers
 from fathom.documents.guard import Cage
-from fathom.documents.language import detect
-from fathom.documents.limits import Limits
-from fathom.documents.parse import VERSION as PARSERS_VERSION
+from fathom.documents.paths import check_paths
 from fathom.errors import UsageError
-from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader, Status, Summary
 from fathom.index.embedded import open_reader, open_writer, verify
 from fathom.index.ingest import Ingester, Progress, Report
+from fathom.index.traces import FILE as TRACES
+from fathom.index.traces import TraceStore
 from fathom.models.base import Embedder
-from fathom.models.embedder import load_embedder
+from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
-from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
-from fathom.retrieval.hybrid import HybridRetriever
-from fathom.retrieval.keyword import KeywordRetriever
-from fathom.retrieval.vector import VectorRetriever
+from fathom.retrieval.query import check_question
+from fathom.roles import Connect, Roles
+from fathom.settings import Settings
 from fathom.types import Answer, Document, Filter, Hit, Query
-from fathom.usage import Usage
 
-MAX_QUESTION_CHARS = 100_000
+if TYPE_CHECKING:  # LangGraph takes a second to import
+    from fathom.asking import Options, Replay
 
 
 class Engine:
     """Fathom over one index directory; a context manager that closes what it opened."""
 
     def __init__(
-        self, settings: Settings | None = None, *, embedder: Embedder | None = None
+        self,
+        settings: Settings | None = None,
+        *,
+        embedder: Embedder | None = None,
+        connect: Connect | None = None,
     ) -> None:
         """Nothing is loaded or opened before it is needed.
 
         Args:
             settings: By default the defaults; files and environment are not read here.
             embedder: Used instead of the one that the settings name.
+            connect: Gives language models instead of those that the settings name.
         """
         self.settings = settings or Settings()
+        self.parts = Parts(self.settings, embedder)
         self._embedder = embedder
+        self._connect = connect
         self._opened: Reader | None = None
+        self._traces: TraceStore | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +61,13 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Let go of the index; the engine may be used again."""
+        """Let go of the index, once what is still at work there has ended; may be used again."""
+        if "executor" in self.__dict__:
+            self.executor.shutdown(cancel_futures=True)
+            del self.executor
+        if self._traces is not None:
+            self._traces.close()
+            self._traces = None
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -74,44 +77,25 @@ class Engine:
         """Where the index lies."""
         return self.settings.index.directory
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder:
         """What turns texts into vectors."""
-        if self._embedder is not None:
-            return self._embedder
-        models = self.settings.models
-        return load_embedder(
-            models.embedder,
-            runtime=models.runtime,
-            threads=models.threads,
-            offline=self.settings.offline,
-        )
+        return self.parts.embedder
+
+    @property
+    def evidence_reader(self) -> SentenceReader:
+        """The local mind of the agent that reads hits."""
+        return self.parts.local_reader
 
     @cached_property
-    def chunker(self) -> Chunker:
-        """The chunker that the settings name."""
-        chunking = self.settings.chunking
-        if chunking.method == "characters":
-            return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
-        count = self.embedder.count
-        if chunking.method == "tokens":
-            return FixedTokens(count, size=chunking.size, overlap=chunking.overlap)
-        return StructureChunker(count, max_tokens=chunking.max_tokens)
+    def roles(self) -> Roles:
+        """The language models of the roles."""
+        return Roles(self.settings, self._connect)
 
     @cached_property
-    def identity(self) -> dict[str, str]:
-        """All that must agree between the index and those who read it."""
-        parts = {
-            "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
-            "chunker": self.chunker.identity,
-            "analyzer": Analyzer().identity,
-            "parsers": {"version": PARSERS_VERSION},
-        }
-        return {
-            f"{part}.{name}": value
-            for part, identity in parts.items()
-            for name, value in identity.items()
-        }
+    def executor(self) -> ThreadPoolExecutor:
+        """Where a question's synchronous work is done."""
+        return ThreadPoolExecutor(max_workers=4, thread_name_prefix="fathom")
 
     def ingest(
         self,
@@ -134,30 +118,23 @@ class Engine:
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
-        _check_paths(paths)
+        check_paths(paths)
         self.close()
-        limits = self.settings.limits
-        caps = Limits(
-            memory_bytes=limits.memory_mb << 20,
-            cpu_s=limits.cpu_s,
-            wall_s=limits.wall_s,
-            file_bytes=limits.file_mb << 20,
-        )
         index = self.settings.index
         with (
             open_writer(
                 self.directory,
-                self.identity,
+                self.parts.identity,
                 durability=index.durability,
                 ann_from_chunks=index.ann_from_chunks,
                 fresh=rebuild,
             ) as writer,
-            Cage(caps) as cage,
+            Cage(self.parts.caps) as cage,
         ):
             ingester = Ingester(
                 writer=writer,
-                embedder=self.embedder,
-                chunker=self.chunker,
+                embedder=self.parts.embedder,
+                chunker=self.parts.chunker,
                 cage=cage,
                 batch_documents=self.settings.ingest.batch_documents,
                 on_progress=on_progress,
@@ -179,45 +156,73 @@ class Engine:
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
-        _check_question(text)
+        check_question(text)
         chosen = self.settings.retrieval.k if k is None else k
         if chosen < 1:
             raise UsageError(f"k = {chosen}: ask for at least 1 hit")
         query = Query(text=text, filters=tuple(filters))
         return self.retriever(retriever).retrieve(query, k=chosen)
 
-    def ask(self, question: str, *, filters: Sequence[Filter] = ()) -> Answer:
+    def ask(self, question: str, **options: "Unpack[Options]") -> Answer:
         """Answer from the documents, or say that they do not hold an answer.
 
+        Args:
+            question: At most `MAX_CHARS` characters.
+            options: See `asking.Options`; what is not given is as in the settings.
+
         Raises:
-            UsageError: If the question is empty or too long.
+            UsageError: If the question is empty or too long, a name is unknown, or a language
+                model cannot be used as it is configured.
             IndexMissing: If nothing has been ingested.
         """
-        return asyncio.run(self.aask(question, filters=filters))
+        return asyncio.run(self.aask(question, **options))
 
-    async def aask(self, question: str, *, filters: Sequence[Filter] = ()) -> Answer:
+    async def aask(self, question: str, **options: "Unpack[Options]") -> Answer:
         """See `ask`."""
-        started = time.perf_counter()
-        settings = self.settings.ask
-        hits = self.search(question, k=settings.chunks, filters=filters)
-        draft = await self.evidence_reader.read(question, hits)
-        return finalize(
-            question,
-            draft,
-            lookup=self.reader().document,
-            min_confidence=settings.min_confidence,
-            usage=Usage(retrievals=1, seconds=time.perf_counter() - started),
-            phase="read",
-        )
+        from fathom import asking
 
-    @cached_property
-    def evidence_reader(self) -> EvidenceReader:
-        """The agent that reads hits."""
-        return SentenceReader(
-            embedder=self.embedder,
-            terms=ContentTerms(),
-            sentences=self.settings.ask.sentences,
+        check_question(question)
+        live = asking.Live(
+            parts=self.parts, roles=self.roles, index=self.reader, executor=self.executor
         )
+        outcome = await asking.ask(question, live, options)
+        if not self.settings.trace.enabled:
+            return outcome.answer
+        return asking.kept(outcome, lambda: self.traces)
+
+    @property
+    def traces(self) -> TraceStore:
+        """The records of what was asked.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        if self._traces is None:
+            self.reader(checked=False)
+            self._traces = TraceStore(
+                self.directory / TRACES, max_bytes=self.settings.trace.max_mb << 20
+            )
+        return self._traces
+
+    def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":
+        """Answer again what was asked then, from the record alone.
+
+        Args:
+            trace_id: The id, or its beginning.
+            assignments: `a.b=c`: settings that are to differ from the recorded ones.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If it is not what was stored.
+            SettingsError: If a setting is unknown or illegal.
+        """
+        from fathom import asking
+
+        trace = self.traces.get(trace_id)
+        layers = Layers.over(self.settings, trace.origin.settings)
+        layers.assign([*assignments, "offline=true"])
+        parts = Parts(layers.settings(), self._embedder)
+        return asyncio.run(asking.replay(trace, parts, self.executor))
 
     def retriever(self, name: str | None = None) -> Retriever:
         """The retriever of this name, by default that of the settings.
@@ -225,29 +230,8 @@ class Engine:
         Raises:
             UsageError: If there is none of this name.
         """
-        settings = self.settings.retrieval
-        name = name or settings.retriever
-        index = self.reader(checked=name != "keyword")
-        if name == "keyword":
-            return KeywordRetriever(index)
-        if name == "vector":
-            return VectorRetriever(index, self.embedder)
-        if name == "hybrid":
-            fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
-            return HybridRetriever(
-                index=index,
-                embedder=self.embedder,
-                fusion=fusion,
-                weights=self._weights,
-                candidates=settings.candidates,
-            )
-        raise UsageError(f"retriever {name!r}: choose vector, keyword or hybrid")
-
-    def _weights(self, text: str) -> tuple[float, float]:
-        settings = self.settings.retrieval
-        foreign = detect(text) not in {"en", "und"}
-        vector = settings.foreign_vector_weight if foreign else settings.vector_weight
-        return vector, settings.keyword_weight
+        name = name or self.settings.retrieval.retriever
+        return self.parts.retriever(name, self.reader(checked=name != "keyword"))
 
     def documents(self) -> Iterator[Summary]:
         """All documents, ordered by path."""
@@ -267,7 +251,7 @@ class Engine:
         return found
 
     def remove(self, names: Sequence[str]) -> int:
-        """Remove documents by id or path, with every place they were read from.
+        """Remove documents by id or path, their places, and the traces that hold their text.
 
         Raises:
             UsageError: If one of them is not there; then none is removed.
@@ -276,7 +260,10 @@ class Engine:
         self.close()
         with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
             places = [source.path for source in writer.sources() if source.document_id in found]
-            return writer.forget(places)
+            removed = writer.forget(places)
+        if (self.directory / TRACES).exists():
+            self.traces.forget(found)
+        return removed
 
     def status(self) -> Status:
         """Counts, sizes and identity of the index."""
@@ -299,24 +286,5 @@ class Engine:
             IndexMismatch: If it was made with other settings.
         """
         if self._opened is None:
-            self._opened = open_reader(self.directory, self.identity if checked else None)
+            self._opened = open_reader(self.directory, self.parts.identity if checked else None)
         return self._opened
-
-
-def _check_paths(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or folder")
-    if not any(True for _ in discover(paths)):
-        places = ", ".join(str(path) for path in paths)
-        raise UsageError(f"{places}: no file to ingest there (hidden ones are skipped)")
-
-
-def _check_question(text: str) -> None:
-    if not text.strip():
-        raise UsageError("the question is empty")
-    if len(text) > MAX_QUESTION_CHARS:
-        raise UsageError(
-            f"the question has {len(text)} characters, at most {MAX_QUESTION_CHARS} are read; "
-            "ingest long text as a document and ask about it"
-        )

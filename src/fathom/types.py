@@ -205,16 +205,30 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One sentence of an answer in the words of whoever wrote it.
+
+    Attributes:
+        evidence: Places in the draft's evidence of what supports it, from 0.
+    """
+
+    text: str
+    evidence: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a reader makes of its evidence, before anything is verified.
 
     Attributes:
         evidence: Best first; empty when nothing supports an answer.
+        claims: The answer, sentence by sentence; empty when the quotes themselves are the answer.
         short_answer: The answer in a few words, where the reader can tell; else empty.
         confidence: Probability that the evidence holds the answer, in [0, 1].
     """
 
     evidence: tuple[Evidence, ...] = ()
+    claims: tuple[Claim, ...] = ()
     short_answer: str = ""
     confidence: float = 0.0
 

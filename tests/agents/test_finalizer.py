@@ -1,8 +1,12 @@
 """A quote is verbatim and verified, or it is not shown."""
 
-from fathom.agents.finalizer import finalize
-from fathom.types import Answer, Block, Chunk, Document, Draft, Evidence, Hit, Span
-from fathom.usage import Usage
+import asyncio
+
+from tests.making import run_of
+
+from fathom.agents.finalizer import Finalizer
+from fathom.retrieval.quotes import Quotes
+from fathom.types import Answer, Block, Chunk, Claim, Document, Draft, Evidence, Hit, Span
 
 TEXT = "Fees\n\nA permit costs 40 crowns. It is valid for a year."
 DOCUMENT = Document(
@@ -25,14 +29,10 @@ def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -
 
 
 def final(of: Draft, document: Document | None = DOCUMENT) -> Answer:
-    return finalize(
-        "What does a permit cost?",
-        of,
-        lookup=lambda document_id: document if document_id == "d1" else None,
-        min_confidence=0.5,
-        usage=Usage(retrievals=1),
-        phase="read",
-    )
+    quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
+    finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
+    with run_of() as run:
+        return asyncio.run(finalizer("What does a permit cost?", of, phase="read", run=run))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:
@@ -67,3 +67,23 @@ def test_low_confidence_abstains_but_shows_what_was_near() -> None:
 def test_nothing_read_is_no_evidence() -> None:
     answer = final(Draft())
     assert (answer.status, answer.stop_reason, answer.confidence) == ("abstained", "no_evidence", 0)
+
+
+def test_a_sentence_without_a_quote_that_stands_there_is_not_shown() -> None:
+    forged = Chunk(id="d1#0", document_id="d1", text="It is free.", span=Span(6, 17), ordinal=0)
+    true, false = draft(0, 25).evidence[0], draft(0, 11, chunk=forged).evidence[0]
+    claims = (
+        Claim(text="You pay 40 crowns.", evidence=(0, 1)),
+        Claim(text="It is free.", evidence=(1,)),
+    )
+    answer = final(Draft(evidence=(true, false), claims=claims, confidence=0.9))
+    assert answer.answer == "You pay 40 crowns. [1]"
+    assert [citation.quote for citation in answer.citations] == ["A permit costs 40 crowns."]
+
+
+def test_one_place_has_one_number() -> None:
+    same = draft(0, 25).evidence[0]
+    claims = (Claim(text="It costs 40.", evidence=(0,)), Claim(text="Crowns.", evidence=(1,)))
+    answer = final(Draft(evidence=(same, same), claims=claims, confidence=0.9))
+    assert answer.answer == "It costs 40. [1] Crowns. [1]"
+    assert len(answer.citations) == 1

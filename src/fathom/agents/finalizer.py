@@ -1,91 +1,116 @@
 """The finalizer: the last draft becomes an answer whose quotes are verified, or an abstention."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fathom.types import AbstentionReason, Answer, Citation, Document, Draft, Evidence
+from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.run import Run
+from fathom.types import AbstentionReason, Answer, Citation, Draft, Evidence, Span
 from fathom.usage import Budget, Usage
 
-Lookup = Callable[[str], Document | None]
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalizer:
+    """Looks up every quote, and writes the answer of those that stand where they should.
 
-def finalize(
-    question: str,
-    draft: Draft,
-    *,
-    lookup: Lookup,
-    min_confidence: float,
-    usage: Usage,
-    phase: str,
-) -> Answer:
-    """Turn a draft into an answer.
-
-    Args:
-        question: As the user asked it.
-        draft: What the reader made of the evidence.
-        lookup: The index's document for an id; quotes are checked against its text.
+    Attributes:
+        strategy: Whose draft it is.
         min_confidence: Below it the answer is withheld.
-        usage: What was spent.
-        phase: The step that gave the draft.
-
-    Returns:
-        Answered with verified quotes only; abstained when there are none, or when the draft is
-        not sure enough.
     """
-    citations = _verified(draft.evidence, lookup)
-    reason: AbstentionReason | None = None
-    if not citations:
-        reason = "no_evidence"
-    elif draft.confidence < min_confidence:
-        reason = "low_confidence"
-    if reason is not None:
+
+    quotes: Quotes
+    strategy: str
+    min_confidence: float
+
+    async def __call__(self, question: str, draft: Draft, *, phase: str, run: Run) -> Answer:
+        """Turn a draft into an answer, as one step of the run.
+
+        Returns:
+            Answered with verified quotes only; abstained when there are none, or when the draft
+            is not sure enough. Usage and budget are filled in when the run ends.
+        """
+        with run.step("finalize", agent="finalizer") as here:
+            places = [(item.hit.chunk.document_id, _place(item)) for item in draft.evidence]
+            found = await self.quotes(places, here)
+            answer = self.answer(question, draft, found, phase=phase)
+            here.done(
+                outputs={"citations": len(answer.citations), "confidence": draft.confidence},
+                verdict=answer.status,
+                reason=answer.stop_reason,
+            )
+        return answer
+
+    def answer(
+        self, question: str, draft: Draft, found: Sequence[Quoted | None], *, phase: str
+    ) -> Answer:
+        """The answer, given what stands at the places of the draft's evidence."""
+        cited = _verified(draft.evidence, found)
+        citations = tuple(dict.fromkeys(cited.values()))
+        text = _text(draft, cited)
+        reason: AbstentionReason | None = None
+        if not text:
+            reason = "no_evidence"
+        elif draft.confidence < self.min_confidence:
+            reason = "low_confidence"
         return Answer(
             question=question,
-            status="abstained",
+            status="abstained" if reason else "answered",
+            answer="" if reason else text,
+            short_answer="" if reason else draft.short_answer,
             confidence=draft.confidence,
             citations=citations,
-            strategy="extractive",
+            strategy=self.strategy,
             phase=phase,
-            stop_reason=reason,
-            usage=usage,
+            stop_reason=reason or "answered",
+            usage=Usage(),
             budget=Budget(),
         )
-    return Answer(
-        question=question,
-        status="answered",
-        answer=" ".join(f"{_line(citation.quote)} [{citation.n}]" for citation in citations),
-        short_answer=draft.short_answer,
-        confidence=draft.confidence,
-        citations=citations,
-        strategy="extractive",
-        phase=phase,
-        stop_reason="answered",
-        usage=usage,
-        budget=Budget(),
-    )
 
 
-def _verified(evidence: Sequence[Evidence], lookup: Lookup) -> tuple[Citation, ...]:
-    citations: list[Citation] = []
-    for item in evidence:
-        chunk = item.hit.chunk
-        document = lookup(chunk.document_id)
-        span = item.span.shifted(chunk.span.start)
-        if document is None or not item.quote or span.cut(document.text) != item.quote:
+def _verified(
+    evidence: Sequence[Evidence], found: Sequence[Quoted | None]
+) -> Mapping[int, Citation]:
+    """Citations by place in the evidence; one place of a document has one number."""
+    cited: dict[int, Citation] = {}
+    numbers: dict[tuple[str, Span], Citation] = {}
+    for place, (item, quoted) in enumerate(zip(evidence, found, strict=True)):
+        if quoted is None or not item.quote or quoted.text != item.quote:
             continue
-        citations.append(
+        span = _place(item)
+        document = item.hit.chunk.document_id
+        citation = numbers.setdefault(
+            (document, span),
             Citation(
-                n=len(citations) + 1,
-                document=document.id,
-                title=document.title,
-                page=document.page_at(span.start),
+                n=len(numbers) + 1,
+                document=document,
+                title=quoted.title,
+                page=quoted.page,
                 start=span.start,
                 end=span.end,
                 quote=item.quote,
                 verified=True,
                 support=item.support,
-            )
+            ),
         )
-    return tuple(citations)
+        cited[place] = citation
+    return cited
+
+
+def _text(draft: Draft, cited: Mapping[int, Citation]) -> str:
+    """The sentences that kept a citation, or else the quotes themselves; empty without any."""
+    if not draft.claims:
+        quotes = dict.fromkeys(cited.values())
+        return " ".join(f"{_line(each.quote)} [{each.n}]" for each in quotes)
+    parts = []
+    for claim in draft.claims:
+        marks = dict.fromkeys(f"[{cited[at].n}]" for at in claim.evidence if at in cited)
+        if marks:
+            parts.append(f"{_line(claim.text)} {''.join(marks)}")
+    return " ".join(parts)
+
+
+def _place(item: Evidence) -> Span:
+    return item.span.shifted(item.hit.chunk.span.start)
 
 
 def _line(text: str) -> str:

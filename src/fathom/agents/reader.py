@@ -10,6 +10,7 @@ import numpy as np
 from fathom.agents.expectation import expected_kind, holds
 from fathom.documents.sentences import split
 from fathom.models.base import Embedder
+from fathom.run import Run
 from fathom.types import Draft, Evidence, Hit, Span
 
 FEATURES = ("cosine", "sentence_terms", "chunk_terms", "rank", "kind", "fullness", "bias")
@@ -20,11 +21,14 @@ WEIGHTS = (5.0, 2.0, 1.0, 1.0, 0.5, 0.5, -5.0)
 class Reader(Protocol):
     """Finds what supports an answer; every implementation passes the conformance test."""
 
-    async def read(self, question: str, hits: Sequence[Hit]) -> Draft:
-        """Read the hits, in rank order.
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        """Read the hits, in rank order, as one step of the run.
 
         Returns:
             Evidence best first, empty when nothing was given to read.
+
+        Raises:
+            BudgetRefused: If there was no time for it.
         """
         ...
 
@@ -48,8 +52,16 @@ class SentenceReader:
     sentences: int = 2
     keep: float = 0.75
 
-    async def read(self, question: str, hits: Sequence[Hit]) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
+        inputs = {"chunks": [hit.chunk.id for hit in hits]}
+        with run.step("read", agent="reader", inputs=inputs) as here:
+            draft = await here.compute("read", lambda: self.draft(question, hits))
+            here.done(outputs=outline(draft), reason=f"confidence {draft.confidence:.2f}")
+        return draft
+
+    def draft(self, question: str, hits: Sequence[Hit]) -> Draft:
+        """What `read` gives, at once."""
         candidates = list(candidates_of(hits))
         if not candidates:
             return Draft()
@@ -79,7 +91,7 @@ class SentenceReader:
         shown = [_in_context(hit, text) for (hit, _), text in zip(candidates, texts, strict=True)]
         vectors = self.embedder.embed([question, *shown])
         cosines = vectors[1:] @ vectors[0]
-        rows = []
+        rows: list[tuple[float, ...]] = []
         for (hit, _), text, cosine in zip(candidates, texts, cosines, strict=True):
             words = self.terms(text)
             rows.append(
@@ -94,6 +106,17 @@ class SentenceReader:
                 )
             )
         return rows
+
+
+def outline(draft: Draft) -> dict[str, object]:
+    """What a trace keeps of a draft: places and numbers rather than texts."""
+    return {
+        "evidence": [
+            [item.hit.chunk.id, item.span.start, item.span.end, item.support]
+            for item in draft.evidence
+        ],
+        "confidence": draft.confidence,
+    }
 
 
 def candidates_of(hits: Sequence[Hit]) -> Iterator[tuple[Hit, Span]]:

@@ -122,6 +122,10 @@ class Reader(Protocol):
         """All known places whose path starts with `prefix`, ordered by path."""
         ...
 
+    def revision(self) -> str:
+        """Names the state of the index; another one after every published change."""
+        ...
+
     def status(self) -> Status:
         """Counts, sizes and identity."""
         ...

@@ -128,6 +128,11 @@ class EmbeddedReader:
         with self._snapshot() as revision:
             return self._store.sources(prefix, revision)
 
+    def revision(self) -> str:
+        """See `Reader.revision`."""
+        with self._snapshot() as revision:
+            return self._store.marker(revision)
+
     def status(self) -> Status:
         """See `Reader.status`."""
         with self._snapshot() as revision:

@@ -50,9 +50,8 @@ def main() -> NoReturn:
 
 def typer_errors() -> type[Any]:
     """The errors of bad arguments, which know how to show themselves."""
-    import click
-
-    return click.ClickException
+    # Newer versions of Typer bring their own copy of Click.
+    return next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 def _fail(message: str, code: int) -> NoReturn:

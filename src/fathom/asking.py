@@ -1,0 +1,184 @@
+"""One question: what a strategy needs is put together, run, and run again from its record."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypedDict
+
+from fathom.errors import RunError, UsageError
+from fathom.index.base import Reader
+from fathom.index.traces import TraceStore
+from fathom.llm.role import Absent
+from fathom.parts import Parts
+from fathom.replay import Difference, EventMissing, Recorded, first_difference, same_answer
+from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.search import documents_of
+from fathom.roles import Roles
+from fathom.run import Listener
+from fathom.strategies.base import STRATEGIES
+from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.strategies.tools import Tools
+from fathom.trace import Origin, Trace
+from fathom.types import Answer, Filter, Query
+from fathom.usage import Budget
+
+
+class Options(TypedDict, total=False):
+    """How one question is asked.
+
+    Attributes:
+        filters: Conditions on the documents that may be used.
+        strategy: Its name.
+        budget: What may be spent; its time begins when all models are loaded.
+        listener: Is told what happens meanwhile.
+    """
+
+    filters: Sequence[Filter]
+    strategy: str | None
+    budget: Budget | None
+    listener: Listener | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """What a first run is made of; `index` opens it."""
+
+    parts: Parts
+    roles: Roles
+    index: Callable[[], Reader]
+    executor: Executor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a replay came to.
+
+    Attributes:
+        answer: `None` where something was asked that is not in the record.
+        same: Whether the answer is the recorded one, byte for byte.
+        difference: The first difference, where it is another one.
+        missing: What the record has no answer to.
+    """
+
+    trace: Trace
+    answer: Answer | None
+    same: bool
+    difference: Difference | None
+    missing: tuple[str, ...]
+
+
+async def ask(question: str, live: Live, options: Options) -> Outcome:
+    """Run a strategy for the first time.
+
+    Raises:
+        UsageError: If a name is unknown, or a language model cannot be used as configured.
+        IndexMissing: If nothing has been ingested.
+    """
+    parts = live.parts
+    filters = tuple(options.get("filters", ()))
+    name = options.get("strategy") or parts.settings.ask.strategy
+    check_strategy(name)
+    # First the language models: what is wrong with them is known before anything is opened.
+    reader = parts.reader(live.roles)
+    # What is slow and done once is done before the time of the budget begins.
+    await asyncio.get_running_loop().run_in_executor(live.executor, lambda: parts.warm)
+    index = live.index()
+    retriever = parts.retriever(parts.settings.retrieval.retriever, index)
+    tools = Tools(
+        search=parts.search(lambda: retriever),
+        reader=reader,
+        quotes=Quotes(index.document),
+        chunks=parts.settings.ask.chunks,
+        min_confidence=parts.settings.ask.min_confidence,
+    )
+    origin = Origin(
+        question=question,
+        strategy=name,
+        settings=parts.recorded,
+        index_revision=index.revision(),
+        seed=parts.settings.ask.seed,
+        budget=options.get("budget") or parts.budget,
+        arguments={"filters": filters},
+    )
+    surroundings = Surroundings(
+        executor=live.executor,
+        secrets=live.roles.secrets,
+        listener=options.get("listener") or Listener(),
+    )
+    query = Query(text=question, filters=filters)
+    return await run(STRATEGIES[name](tools), query, origin, surroundings)
+
+
+def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Answer:
+    """Store the trace; the answer with the id under which it can be found."""
+    try:
+        store().put(outcome.trace, documents=documents_of(outcome.trace))
+    except RunError as error:
+        # An answer is worth more than its record.
+        logging.getLogger("fathom").warning("the trace was not kept: %s", error)
+        return outcome.answer
+    return replace(outcome.answer, trace_id=outcome.trace.id)
+
+
+async def replay(trace: Trace, parts: Parts, executor: Executor) -> Replay:
+    """Run a recorded question again; nothing is asked and no index is opened.
+
+    Args:
+        trace: What was recorded.
+        parts: Made from the recorded settings, or from others.
+        executor: Where synchronous work is done.
+    """
+    name = trace.origin.strategy
+    check_strategy(name)
+    tools = Tools(
+        search=parts.search(_nobody),
+        reader=parts.reader(Roles(parts.settings, Absent)),
+        quotes=Quotes(_nobody),
+        chunks=parts.settings.ask.chunks,
+        min_confidence=parts.settings.ask.min_confidence,
+    )
+    events = Recorded(trace)
+    try:
+        outcome = await run(
+            STRATEGIES[name](tools),
+            Query(text=trace.origin.question, filters=_filters(trace)),
+            replace(trace.origin, settings=parts.recorded),
+            Surroundings(executor=executor, events=events),
+        )
+    except EventMissing:
+        return Replay(
+            trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
+        )
+    same = same_answer(trace, outcome.answer)
+    return Replay(
+        trace=trace,
+        answer=outcome.answer,
+        same=same,
+        difference=None if same else first_difference(trace, outcome.trace),
+        missing=tuple(events.missing),
+    )
+
+
+def check_strategy(name: str) -> None:
+    """Accept the name of a strategy.
+
+    Raises:
+        UsageError: If there is none of this name.
+    """
+    if name not in STRATEGIES:
+        raise UsageError(f"strategy {name!r}: choose {', '.join(STRATEGIES)}")
+
+
+def _nobody(*_: object) -> NoReturn:
+    raise RuntimeError("a replay asked the index; it must not")
+
+
+def _filters(trace: Trace) -> tuple[Filter, ...]:
+    given = trace.origin.arguments.get("filters", ())
+    values = ((each["key"], each["op"], each["value"]) for each in given)
+    return tuple(
+        Filter(key, op, tuple(value) if isinstance(value, list) else value)
+        for key, op, value in values
+    )

@@ -1,0 +1,120 @@
+"""A language model in a role: what a run may spend on it is reserved, what came back recorded."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fathom.errors import ModelUnavailable
+from fathom.ledger import BudgetRefused
+from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.breaker import Breaker
+from fathom.llm.faults import CallFailed
+from fathom.llm.metered import Metered
+from fathom.llm.patience import Patience, Patient
+from fathom.llm.recorded import Recorded, Replayed
+from fathom.run import Run
+from fathom.usage import Price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleModel:
+    """What a role asks.
+
+    Attributes:
+        chat: Makes one call per `complete`.
+        price: What it charges; `None` is unknown.
+        breaker: That of the model's endpoint.
+        max_tokens: At most so many completion tokens a call.
+    """
+
+    chat: ChatModel
+    price: Price | None = None
+    patience: Patience = field(default_factory=Patience)
+    breaker: Breaker = field(default_factory=Breaker)
+    max_tokens: int = 800
+
+    def within(self, run: Run) -> ChatModel:
+        """The model as one step of a run may use it."""
+        metered = Metered(self.chat, run.ledger, self.price)
+        return Observed(Patient(metered, patience=self.patience, breaker=self.breaker), run)
+
+
+class Observed:
+    """A `ChatModel` whose outcomes are events of the run, each with all its tries as one."""
+
+    def __init__(self, model: ChatModel, run: Run) -> None:
+        """Wrap `model`, which is asked only where the run has no record."""
+        self._model = model
+        self._run = run
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self._model.name
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        max_tokens: int,
+        deadline: float,
+        on_text: OnText | None = None,
+    ) -> Completion:
+        """See `ChatModel.complete`."""
+        request = {
+            "model": self.name,
+            "messages": messages,
+            "schema": schema,
+            "max_tokens": max_tokens,
+        }
+
+        async def ask() -> dict[str, Any]:
+            kept: dict[str, Any] = {}
+            recorded = Recorded(self._model, lambda _, outcome: kept.update(outcome))
+            try:
+                await recorded.complete(
+                    messages,
+                    schema=schema,
+                    max_tokens=max_tokens,
+                    deadline=deadline,
+                    on_text=on_text,
+                )
+            except (BudgetRefused, CallFailed):
+                kept["late"] = time.monotonic() >= deadline
+            return kept
+
+        outcome = await self._run.scope.aobserve("llm", request, ask)
+        if outcome.get("late"):
+            self._run.refusals.append(f"{self.name} was cut at the deadline; raise --deadline")
+        again = Replayed(self.name, lambda _: outcome, lambda _: None)
+        try:
+            return await again.complete(
+                messages, schema=schema, max_tokens=max_tokens, deadline=deadline
+            )
+        except BudgetRefused as refused:
+            raise self._run.refused(refused) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A `ChatModel` that cannot be asked: in a replay only the record answers."""
+
+    name: str
+
+    async def complete(
+        self,
+        messages: Sequence[Message],  # noqa: ARG002
+        *,
+        schema: Schema | None = None,  # noqa: ARG002
+        max_tokens: int,  # noqa: ARG002
+        deadline: float,  # noqa: ARG002
+        on_text: OnText | None = None,  # noqa: ARG002
+    ) -> Completion:
+        """Always fails.
+
+        Raises:
+            ModelUnavailable: That it is not there.
+        """
+        raise ModelUnavailable(f"{self.name}: a replay asks no language model")

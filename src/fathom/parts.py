@@ -1,0 +1,188 @@
+"""The parts: everything that the settings name, made when it is first needed.
+
+With the engine, the only place that knows which parts stand behind the protocols.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.reader import Reader as EvidenceReader
+from fathom.agents.reader import SentenceReader
+from fathom.documents.chunk import Chunker, StructureChunker
+from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
+from fathom.documents.language import detect
+from fathom.documents.limits import Limits
+from fathom.documents.parse import VERSION as PARSERS_VERSION
+from fathom.errors import UsageError
+from fathom.index.analyzer import Analyzer
+from fathom.index.base import Reader
+from fathom.models.base import Embedder
+from fathom.models.embedder import load_embedder
+from fathom.plain import Json
+from fathom.retrieval.base import Retriever
+from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
+from fathom.retrieval.hybrid import HybridRetriever
+from fathom.retrieval.keyword import KeywordRetriever
+from fathom.retrieval.search import Search
+from fathom.retrieval.vector import VectorRetriever
+from fathom.settings import Settings
+from fathom.usage import Budget
+
+if TYPE_CHECKING:  # language models are imported where a role has one
+    from fathom.roles import Roles
+
+RECORDED: Mapping[str, tuple[str, ...]] = {
+    "ask": (),
+    "retrieval": (),
+    "roles": (),
+    "llm": ("model", "base_url", "max_tokens", "certain", "fallback"),
+    "models": ("embedder", "runtime"),
+}
+"""The settings that can change an answer: sections, whole or these keys of them."""
+
+
+class Parts:
+    """Makes each part once."""
+
+    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            settings: What to make.
+            embedder: Used instead of the one that the settings name.
+        """
+        self.settings = settings
+        self._embedder = embedder
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        if self._embedder is not None:
+            return self._embedder
+        models = self.settings.models
+        return load_embedder(
+            models.embedder,
+            runtime=models.runtime,
+            threads=models.threads,
+            offline=self.settings.offline,
+        )
+
+    @cached_property
+    def chunker(self) -> Chunker:
+        """What cuts documents."""
+        chunking = self.settings.chunking
+        if chunking.method == "characters":
+            return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
+        count = self.embedder.count
+        if chunking.method == "tokens":
+            return FixedTokens(count, size=chunking.size, overlap=chunking.overlap)
+        return StructureChunker(count, max_tokens=chunking.max_tokens)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """All that must agree between the index and those who read it."""
+        parts = {
+            "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
+            "chunker": self.chunker.identity,
+            "analyzer": Analyzer().identity,
+            "parsers": {"version": PARSERS_VERSION},
+        }
+        return {
+            f"{part}.{name}": value
+            for part, identity in parts.items()
+            for name, value in identity.items()
+        }
+
+    @property
+    def caps(self) -> Limits:
+        """What one file may cost while it is parsed."""
+        limits = self.settings.limits
+        return Limits(
+            memory_bytes=limits.memory_mb << 20,
+            cpu_s=limits.cpu_s,
+            wall_s=limits.wall_s,
+            file_bytes=limits.file_mb << 20,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What one question may spend."""
+        return Budget(**self.settings.budget.model_dump())
+
+    @property
+    def recorded(self) -> dict[str, Json]:
+        """The settings that a trace keeps: those that can change an answer."""
+        kept: dict[str, Json] = {}
+        for name, wanted in RECORDED.items():
+            section = getattr(self.settings, name).model_dump(mode="json")
+            kept[name] = {k: v for k, v in section.items() if k in wanted or not wanted}
+        return kept
+
+    def retriever(self, name: str, index: Reader) -> Retriever:
+        """The retriever of this name over an index.
+
+        Raises:
+            UsageError: If there is none of this name.
+        """
+        if name == "keyword":
+            return KeywordRetriever(index)
+        if name == "vector":
+            return VectorRetriever(index, self.embedder)
+        if name != "hybrid":
+            raise UsageError(f"retriever {name!r}: choose vector, keyword or hybrid")
+        settings = self.settings.retrieval
+        fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
+        return HybridRetriever(
+            index=index,
+            embedder=self.embedder,
+            fusion=fusion,
+            weights=self._weights,
+            candidates=settings.candidates,
+        )
+
+    def _weights(self, text: str) -> tuple[float, float]:
+        settings = self.settings.retrieval
+        foreign = detect(text) not in {"en", "und"}
+        vector = settings.foreign_vector_weight if foreign else settings.vector_weight
+        return vector, settings.keyword_weight
+
+    def search(self, retriever: Callable[[], Retriever]) -> Search:
+        """A retriever as runs use it; called only if a ranking is not recorded."""
+        identity = self.settings.retrieval.model_dump(exclude={"k"})
+        return Search(
+            retriever=retriever, identity={**identity, "embedder": self.settings.models.embedder}
+        )
+
+    @cached_property
+    def warm(self) -> bool:
+        """Load what a question needs, so that none has to wait for it within its budget."""
+        return bool(self.embedder.embed(["warm"]).size)
+
+    @cached_property
+    def local_reader(self) -> SentenceReader:
+        """The local mind of the reader."""
+        return SentenceReader(
+            embedder=self.embedder, terms=ContentTerms(), sentences=self.settings.ask.sentences
+        )
+
+    def reader(self, roles: "Roles") -> EvidenceReader:
+        """The reader with the mind that the settings give it."""
+        model = roles.model("reader")
+        if model is None:
+            return self.local_reader
+        from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+        from fathom.agents.reader_llm import LanguageReader
+
+        local_judge = LocalJudge(embedder=self.embedder, terms=ContentTerms())
+        judging = roles.model("judge")
+        judge: Judge = LanguageJudge(model=judging, local=local_judge) if judging else local_judge
+        return LanguageReader(
+            model=model,
+            local=self.local_reader,
+            judge=judge,
+            certain=self.settings.llm.certain,
+            min_support=self.settings.ask.min_support,
+            fallback=self.settings.llm.fallback,
+        )

@@ -1,0 +1,66 @@
+"""A search as a run does it: paid, cut at the deadline, recorded with the texts it found.
+
+The hits are recorded whole, so that a run can be replayed after the index has changed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from fathom.plain import Json
+from fathom.reservation import Worst
+from fathom.retrieval.base import Retriever
+from fathom.run import Run
+from fathom.trace import Trace
+from fathom.types import Chunk, Hit, Query, Span
+from fathom.usage import Usage
+
+KIND = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Ranks chunks for a query.
+
+    Attributes:
+        retriever: Gives what ranks them; not called in a replay.
+        identity: All settings that a ranking depends on, beside query and index.
+    """
+
+    retriever: Callable[[], Retriever]
+    identity: Mapping[str, Json]
+
+    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+        """At most `k` hits, best first, as one step of the run.
+
+        Raises:
+            BudgetRefused: If the budget does not allow it, or the deadline came first.
+        """
+        with run.step("search", agent="retriever", inputs={"query": query.text, "k": k}) as here:
+            found, usage = await self._ask(query, k, here)
+            hits = tuple(_hit(each) for each in found)
+            listed = [[hit.chunk.id, hit.score] for hit in hits]
+            here.done(outputs={"hits": listed}, usage=usage, reason=f"{len(hits)} hits")
+        return hits
+
+    async def _ask(self, query: Query, k: int, run: Run) -> tuple[Json, Usage]:
+        request = {"query": query, "k": k, **self.identity}
+
+        async def ask() -> Json:
+            hits = await run.thread(lambda: self.retriever().retrieve(query, k=k))
+            return [asdict(hit) for hit in hits]
+
+        return await run.spend(KIND, request, Worst(retrievals=1), ask)
+
+
+def documents_of(trace: Trace) -> frozenset[str]:
+    """Ids of the documents whose text stands in a trace."""
+    found = (event.value for event in trace.events if event.kind == KIND)
+    hits = (hit for value in found if isinstance(value, dict) for hit in value.get("value", ()))
+    return frozenset(hit["chunk"]["document_id"] for hit in hits)
+
+
+def _hit(found: Json) -> Hit:
+    chunk = dict(found["chunk"])
+    chunk["span"] = Span(**chunk["span"])
+    chunk["headings"] = tuple(chunk["headings"])
+    return Hit(**{**found, "chunk": Chunk(**chunk)})

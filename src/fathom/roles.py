@@ -1,0 +1,74 @@
+"""The language models that the settings give to roles."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Literal
+
+from fathom.errors import UsageError
+from fathom.llm.base import ChatModel
+from fathom.llm.chat import LangChainChat
+from fathom.llm.load import load_chat
+from fathom.llm.role import RoleModel
+from fathom.prices import load_prices
+from fathom.settings import Settings
+
+Role = Literal["reader", "judge"]
+Connect = Callable[[str], ChatModel]
+"""Gives the model called `provider:model`."""
+
+
+class Roles:
+    """Makes one model for each name, so that roles share its circuit breaker."""
+
+    def __init__(self, settings: Settings, connect: Connect | None = None) -> None:
+        """Nothing is made yet.
+
+        Args:
+            settings: Who has which mind.
+            connect: Used instead of real connections.
+        """
+        self._settings = settings
+        self._connect = connect or self._connected
+        self._keys: list[str] = []
+        self.model_called = cache(self._model_called)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys of all models made so far."""
+        return tuple(self._keys)
+
+    def model(self, role: Role) -> RoleModel | None:
+        """The model of a role; `None` where it has its local mind.
+
+        Raises:
+            UsageError: If the role is to have a model and none is named, or as `load_chat`.
+        """
+        chosen: str = getattr(self._settings.roles, role)
+        model = self._settings.llm.model
+        if chosen == "local" or (chosen == "auto" and not model):
+            return None
+        if chosen == "llm" and not model:
+            raise UsageError(f"roles.{role} is llm, but no model is named; add -m PROVIDER:MODEL")
+        return self.model_called(model if chosen in {"auto", "llm"} else chosen)
+
+    def _model_called(self, name: str) -> RoleModel:
+        llm = self._settings.llm
+        return RoleModel(
+            chat=self._connect(name),
+            price=load_prices(llm.prices).of(name),
+            max_tokens=llm.max_tokens,
+        )
+
+    def _connected(self, name: str) -> LangChainChat:
+        llm = self._settings.llm
+        own = name == llm.model
+        chat = load_chat(
+            name,
+            base_url=llm.base_url if own else None,
+            key_env=llm.key_env if own else None,
+            offline=self._settings.offline,
+        )
+        chat.prepare()
+        key = chat.endpoint.culprit.key
+        self._keys += [key.get_secret_value()] if key else []
+        return chat

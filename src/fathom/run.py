@@ -1,0 +1,169 @@
+"""The run: what one question may spend and must record, handed down explicitly.
+
+There is no other way to spend or to record, and none of it is global.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TypeVar
+
+from fathom.ledger import BudgetRefused, Ledger
+from fathom.plain import Json
+from fathom.recorder import OpenStep, Recorder
+from fathom.reservation import Worst
+from fathom.usage import Usage
+
+T = TypeVar("T")
+
+
+class Listener:
+    """Is told of a run while it goes on; this one does not listen."""
+
+    def step(self, name: str, news: str) -> None:
+        """A step begins (no news), or this came of it."""
+
+    def text(self, words: str) -> None:
+        """A verified sentence of an answer that a language model is still writing."""
+
+
+class DeadlineOver(BudgetRefused):
+    """A step was cut, because the time of the run is over."""
+
+    def __init__(self) -> None:
+        super().__init__("seconds", needed=0.0, left=0.0)
+
+    def __str__(self) -> str:
+        return "budget: the deadline is over; raise --deadline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run, seen from one of its steps.
+
+    Attributes:
+        ledger: Where everything is reserved and booked.
+        scope: Where everything is recorded: the recorder, or the step that is going on.
+        executor: Where synchronous work is done, so that a deadline can cut the wait for it.
+        deadline: Instant of `time.monotonic` when all but the last step must be over.
+        end: Instant when the last step must be over too.
+        seed: Of everything random.
+        listener: Is told what happens.
+        refusals: What the budget did not allow, in order; shared by all steps.
+    """
+
+    ledger: Ledger
+    scope: Recorder | OpenStep
+    executor: Executor
+    deadline: float = inf
+    end: float = inf
+    seed: int = 0
+    listener: Listener = field(default_factory=Listener)
+    refusals: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def step(
+        self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
+    ) -> "Iterator[Run]":
+        """The run inside a new step, for the length of a `with` block; see `Recorder.step`."""
+        self.listener.step(name, "")
+        with self.scope.step(name, agent=agent, inputs=inputs) as step:
+            yield replace(self, scope=step)
+
+    def done(
+        self,
+        *,
+        outputs: Mapping[str, object] | None = None,
+        usage: Usage | None = None,
+        verdict: str = "",
+        reason: str = "",
+    ) -> None:
+        """Say what came of the step that is going on; see `OpenStep.done`."""
+        if isinstance(self.scope, OpenStep):
+            self.scope.done(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
+            self.listener.step(self.scope.id.rpartition("/")[2], reason or verdict or "done")
+
+    def refused(self, refusal: BudgetRefused) -> BudgetRefused:
+        """Note that the budget did not allow something; gives it back, to be raised."""
+        self.refusals.append(str(refusal))
+        return refusal
+
+    async def thread(self, job: Callable[[], T]) -> T:
+        """Do synchronous work in a thread; not recorded. Who is cancelled does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self.executor, job)
+
+    async def compute(self, what: str, job: Callable[[], T]) -> T:
+        """Do local work that depends on nothing from outside, in a thread.
+
+        Recorded is only whether it was done in time: a replay does it again.
+
+        Raises:
+            DeadlineOver: If it was not done at the deadline.
+        """
+        made: list[T] = []
+
+        async def attempt() -> bool:
+            try:
+                async with asyncio.timeout(self.seconds_left):
+                    made.append(await self.thread(job))
+            except TimeoutError:
+                return False
+            return True
+
+        if not await self.scope.aobserve("in time", what, attempt):
+            raise self.refused(DeadlineOver())
+        return made[0] if made else await self.thread(job)
+
+    async def spend(
+        self, kind: str, request: object, worst: Worst, ask: Callable[[], Awaitable[Json]]
+    ) -> tuple[Json, Usage]:
+        """Ask something outside that is neither free nor sure to end, within the budget.
+
+        Reservation, call and booking are one recorded event: a replay touches neither.
+
+        Args:
+            kind: See `Recorder.observe`.
+            request: All that the answer depends on.
+            worst: Is booked in full once it has begun.
+            ask: Gives the answer as plain JSON.
+
+        Raises:
+            BudgetRefused: If it does not fit the budget; `DeadlineOver` if it took too long.
+        """
+
+        async def attempt() -> Json:
+            own = Usage(llm_calls=worst.calls, retrievals=worst.retrievals)
+            try:
+                async with self.ledger.reserve(worst) as reservation:
+                    reservation.count(own)
+                    value = await self._in_time(ask)
+                    return {"value": value, "usage": reservation.settle(own).usage}
+            except BudgetRefused as refused:
+                return {"refused": [refused.limit, refused.needed, refused.left]}
+            except TimeoutError:
+                return {"refused": []}
+
+        found = await self.scope.aobserve(kind, request, attempt)
+        if "refused" in found:
+            raise self.refused(_refusal(found["refused"]))
+        return found["value"], Usage(**found["usage"])
+
+    async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
+        async with asyncio.timeout(self.seconds_left):
+            return await ask()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the deadline; `None` without one."""
+        return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
+
+
+def _refusal(parts: Json) -> BudgetRefused:
+    if not parts:
+        return DeadlineOver()
+    limit, needed, left = parts
+    return BudgetRefused(limit, needed=needed, left=left)

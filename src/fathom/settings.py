@@ -1,0 +1,153 @@
+"""The settings: one frozen tree with its defaults; `config` reads their values."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A frozen table of settings that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IndexSettings(Section):
+    """Where the index lies and how it is kept."""
+
+    directory: Path = Path(".fathom")
+    durability: Literal["normal", "full"] = "normal"
+    """`normal` survives the death of the process, `full` also that of the machine."""
+    ann_from_chunks: int = Field(default=20_000, ge=0)
+    """More chunks than this outside the graph and the graph of neighbours is built anew."""
+
+
+class IngestSettings(Section):
+    """How files go in."""
+
+    batch_documents: int = Field(default=256, ge=1)
+    """So many documents are embedded together and stored in one step."""
+
+
+class ChunkingSettings(Section):
+    """How documents are cut into chunks."""
+
+    method: Literal["structure", "characters", "tokens"] = "structure"
+    max_tokens: int = Field(default=200, ge=16, le=510)
+    """`structure`: the largest chunk."""
+    size: int = Field(default=1200, ge=16)
+    """`characters` and `tokens`: the length of a chunk."""
+    overlap: int = Field(default=200, ge=0)
+    """`characters` and `tokens`: what neighbours share."""
+
+
+class ModelSettings(Section):
+    """The local models."""
+
+    embedder: str = "all-MiniLM-L6-v2"
+    """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
+    runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
+    threads: int = Field(default=0, ge=0)
+    """Cores to use; 0 takes all that this process may use."""
+
+
+class LimitSettings(Section):
+    """What one file may cost while it is parsed."""
+
+    memory_mb: int = Field(default=1024, ge=64)
+    cpu_s: int = Field(default=20, ge=1)
+    wall_s: float = Field(default=30, gt=0)
+    file_mb: int = Field(default=200, ge=1)
+
+
+class RetrievalSettings(Section):
+    """How hits are found and fused."""
+
+    k: int = Field(default=10, ge=1)
+    retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
+    candidates: int = Field(default=100, ge=1)
+    """How many hits each leg gives to the fusion, at least."""
+    fusion: Literal["rrf", "weighted_sum"] = "rrf"
+    rrf_k: int = Field(default=60, ge=0)
+    vector_weight: float = Field(default=1.0, ge=0)
+    keyword_weight: float = Field(default=1.0, ge=0)
+    foreign_vector_weight: float = Field(default=0.3, ge=0)
+    """Weight of the vector leg for questions in a language that the embedder was not made for."""
+
+
+class AskSettings(Section):
+    """When and how an answer is given."""
+
+    chunks: int = Field(default=8, ge=1)
+    """How many of the best hits the reader reads."""
+    min_confidence: float = Field(default=0.5, ge=0, le=1)
+    """Below it the answer is an abstention."""
+    sentences: int = Field(default=2, ge=1)
+    """At most so many quotes."""
+    strategy: str = "naive"
+    min_support: float = Field(default=0.4, ge=0, le=1)
+    """Sentences of a language model that their quotes support less are dropped."""
+    seed: int = Field(default=0, ge=0)
+
+
+class RoleSettings(Section):
+    """Which mind each role has: `local`, `llm` (the model of `[llm]`), or a `provider:model`."""
+
+    reader: str = "auto"
+    """`auto` is `llm` where `llm.model` is given, else `local`."""
+    judge: str = "local"
+
+
+class LlmSettings(Section):
+    """The language model, and how it is used."""
+
+    model: str = ""
+    """`provider:model`; empty for none."""
+    base_url: str | None = None
+    """Where its server is; the provider's own by default."""
+    key_env: str | None = None
+    """The variable that holds its key; the provider's usual one by default."""
+    max_tokens: int = Field(default=800, ge=16)
+    """At most so many tokens a reply, reasoning included."""
+    certain: float = Field(default=0.95, ge=0)
+    """From this confidence of the local mind on the model is not asked; above 1 it always is."""
+    fallback: Literal["local", "abstain"] = "local"
+    """What counts when the model gives nothing that can be verified."""
+    prices: Path | None = None
+    """A table of prices on top of the shipped one."""
+
+
+class BudgetSettings(Section):
+    """What one question may spend; see `Budget`."""
+
+    tokens: int | None = Field(default=60_000, ge=0)
+    calls: int | None = Field(default=30, ge=0)
+    seconds: float | None = Field(default=120.0, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+    retrievals: int | None = Field(default=60, ge=0)
+
+
+class TraceSettings(Section):
+    """The records of what was asked."""
+
+    enabled: bool = True
+    max_mb: int = Field(default=256, ge=1)
+    """Beyond it the oldest traces are dropped."""
+
+
+class Settings(Section):
+    """All settings of Fathom."""
+
+    index: IndexSettings = IndexSettings()
+    ingest: IngestSettings = IngestSettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    models: ModelSettings = ModelSettings()
+    limits: LimitSettings = LimitSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    ask: AskSettings = AskSettings()
+    roles: RoleSettings = RoleSettings()
+    llm: LlmSettings = LlmSettings()
+    budget: BudgetSettings = BudgetSettings()
+    trace: TraceSettings = TraceSettings()
+    offline: bool = False
+    """Open no socket, whatever else is asked."""

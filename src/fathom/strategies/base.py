@@ -1,0 +1,37 @@
+"""What a strategy promises, and which there are."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from fathom.run import Run
+from fathom.strategies.naive import Naive
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Query
+
+
+class Strategy(Protocol):
+    """Answers a question as one graph; every one passes `tests/conformance/test_strategy.py`.
+
+    Its state is a frozen dataclass with at least the fields `query`, `draft` (the best so far)
+    and `answer` (`None` until the last node has set it).
+    """
+
+    @property
+    def name(self) -> str:
+        """As in `--strategy`."""
+        ...
+
+    def graph(self) -> Any:  # noqa: ANN401 - a StateGraph of the strategy's own state
+        """The graph, not compiled; its context is the `Run`."""
+        ...
+
+    def start(self, query: Query) -> Any:  # noqa: ANN401 - the strategy's own state
+        """The state in which the graph begins."""
+        ...
+
+    async def finish(self, state: Any, run: Run) -> Answer:  # noqa: ANN401
+        """Answer from a state, also one in which the graph was cut; costs nothing but time."""
+        ...
+
+
+STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {"naive": Naive.of}

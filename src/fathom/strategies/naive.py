@@ -1,0 +1,75 @@
+"""Retrieve, then read: the baseline that every table needs."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.reader import Reader
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Hit, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far."""
+
+    query: Query
+    hits: tuple[Hit, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Naive:
+    """Reads the best hits for the question as it was asked."""
+
+    search: Search
+    reader: Reader
+    finalizer: Finalizer
+    chunks: int
+    name: ClassVar[str] = "naive"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        finalizer = Finalizer(
+            quotes=tools.quotes, strategy=cls.name, min_confidence=tools.min_confidence
+        )
+        return cls(
+            search=tools.search, reader=tools.reader, finalizer=finalizer, chunks=tools.chunks
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`."""
+        figure = StateGraph(State, context_schema=Run)
+        for node in (self.retrieve, self.read, self.finalize):
+            figure.add_node(node.__name__, node)
+        figure.add_edge(START, "retrieve")
+        figure.add_edge("retrieve", "read")
+        figure.add_edge("read", "finalize")
+        figure.add_edge("finalize", END)
+        return figure
+
+    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
+        hits = await self.search(state.query, k=self.chunks, run=runtime.context)
+        return replace(state, hits=hits)
+
+    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        return replace(state, draft=draft)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`."""
+        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)

@@ -1,0 +1,179 @@
+"""Runs a strategy: the only place that compiles and invokes a graph."""
+
+import asyncio
+import time
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from typing import Any
+
+from langsmith import tracing_context
+
+from fathom.ledger import BudgetRefused, Ledger
+from fathom.llm.faults import CallFailed
+from fathom.plain import Json
+from fathom.recorder import Recorder
+from fathom.reservation import Reservation, Worst
+from fathom.run import DeadlineOver, Listener, Run
+from fathom.strategies.base import Strategy
+from fathom.trace import Events, Origin, Trace
+from fathom.types import Answer, Query
+from fathom.usage import Budget, Usage
+
+LAST_S = 0.05
+"""Kept for the last step, in which the quotes of the best draft are looked up."""
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run came to."""
+
+    answer: Answer
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run is given beside its question.
+
+    Attributes:
+        executor: Where synchronous work is done.
+        events: The record to replay; nothing is asked then.
+        secrets: What must not enter the trace.
+    """
+
+    executor: Executor
+    events: Events | None = None
+    secrets: tuple[str, ...] = ()
+    listener: Listener = field(default_factory=Listener)
+
+
+async def run(
+    strategy: Strategy, query: Query, origin: Origin, surroundings: Surroundings
+) -> Outcome:
+    """Answer a question within its budget.
+
+    A budget that is spent, or a deadline that is over, is a normal end: the best draft so far is
+    answered if it is good enough, else the answer is an abstention with the reason `budget`.
+    The time of the budget starts now; what is slow and done once should be done before.
+
+    Raises:
+        RunError: If something broke that is no language model, such as the index.
+        EventMissing: In a replay, if something is asked that the record has no answer to.
+    """
+    recorder = Recorder(origin, events=surroundings.events, secrets=surroundings.secrets)
+    ledger = Ledger(origin.budget)
+    last, refusal = _hold_back(recorder, ledger)
+    here = _opened(recorder, ledger, origin, surroundings)
+    if refusal:
+        here.refusals.append(refusal)
+        answer = await strategy.finish(strategy.start(query), here)
+    else:
+        answer = await _answer(strategy, query, here, replaying=surroundings.events is not None)
+    if last is not None:
+        last.release()
+    answer = _closed(answer, here, origin.budget)
+    return Outcome(answer=answer, trace=recorder.seal(answer))
+
+
+def _hold_back(recorder: Recorder, ledger: Ledger) -> tuple[Reservation | None, str]:
+    """The reservation of the last step, or why there can be none."""
+    held: list[Reservation] = []
+
+    def hold() -> str:
+        try:
+            held.append(ledger.hold_back(Worst(seconds=LAST_S)))
+        except BudgetRefused as refused:
+            return str(refused)
+        return ""
+
+    refusal = recorder.observe("budget", "the last step", hold)
+    return (held[0] if held else None), refusal
+
+
+def _opened(recorder: Recorder, ledger: Ledger, origin: Origin, surroundings: Surroundings) -> Run:
+    left = ledger.remaining().seconds
+    deadline = inf if left is None or surroundings.events else time.monotonic() + left
+    return Run(
+        ledger=ledger,
+        scope=recorder,
+        executor=surroundings.executor,
+        deadline=deadline,
+        end=deadline + LAST_S,
+        seed=origin.seed,
+        listener=surroundings.listener,
+    )
+
+
+async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: bool) -> Answer:
+    """The answer of the graph, or of the state it was in when it had to end."""
+    way = _Way(strategy.start(query))
+    if replaying:
+        way.most = here.scope.observe("cut", "after states", int)
+    try:
+        await way.follow(strategy.graph(), here)
+    except BudgetRefused:
+        pass  # noted in the run's refusals by whoever met it
+    except CallFailed as failed:
+        return _failed(strategy, query, str(failed))
+    if not replaying:
+        here.scope.observe("cut", "after states", lambda: way.seen if way.late else 0)
+    if way.late or way.most:
+        here.refusals.append(str(DeadlineOver()))
+    answer: Answer | None = way.state.answer
+    return answer or await strategy.finish(way.state, here)
+
+
+class _Way:
+    """The states that a graph goes through.
+
+    Whatever a node waits for ends at the deadline by itself; a node that does not is cut there,
+    and a replay stops after the same number of states, without a clock.
+    """
+
+    def __init__(self, start: Any) -> None:  # noqa: ANN401 - a strategy's own state
+        self.state = start
+        self.seen = 0
+        self.most = 0
+        self.late = False
+
+    async def follow(self, graph: Any, run: Run) -> None:  # noqa: ANN401
+        states = graph.compile().astream(
+            self.state, {"recursion_limit": MOST_STEPS}, context=run, stream_mode="values"
+        )
+        # LangSmith off, whatever the environment says: no text leaves for another server.
+        with tracing_context(enabled=False):
+            try:
+                async with asyncio.timeout(run.seconds_left), aclosing(states):
+                    async for values in states:
+                        self.state = replace(self.state, **values)
+                        self.seen += 1
+                        if self.seen == self.most:
+                            return
+            except TimeoutError:
+                self.late = True
+
+
+def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
+    return Answer(
+        question=query.text,
+        status="failed",
+        strategy=strategy.name,
+        phase="",
+        stop_reason=reason,
+        usage=Usage(),
+        budget=Budget(),
+    )
+
+
+def _closed(answer: Answer, run: Run, budget: Budget) -> Answer:
+    def spent() -> Json:
+        usage = run.ledger.usage
+        return asdict(replace(usage, seconds=round(usage.seconds, 6)))
+
+    usage = Usage(**run.scope.observe("usage", "of the run", spent))
+    starved = answer.status == "abstained" and run.refusals
+    reason = "budget" if starved else answer.stop_reason
+    return replace(answer, usage=usage, budget=budget, stop_reason=reason)
