@@ -8,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import (
-    NOTHING,
-    Calibration,
-    CrossReader,
-    Reading,
-    load_cross_reader,
-)
+from fathom.models.cross_reader import CrossReader, load_cross_reader
 from fathom.models.pair import PairTokens
+from fathom.models.reading import NOTHING, Calibration, Reading
 from fathom.models.runtime import Ids, Output
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk, Span

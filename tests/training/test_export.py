@@ -12,7 +12,7 @@ from training.cross_reader.export import build  # noqa: E402
 from training.cross_reader.model import SCORES, WIDTH, CrossReader  # noqa: E402
 from training.export_embedder import LAYERS  # noqa: E402
 
-from fathom.models.cross_reader import SCORES as READ_SCORES  # noqa: E402
+from fathom.models.reading import SCORES as READ_SCORES  # noqa: E402
 from fathom.models.runtime import Output, load_runtime  # noqa: E402
 
 IDS = np.asarray([[101, 2040, 102, 5754, 999, 102], [101, 2043, 102, 2, 1, 102]])

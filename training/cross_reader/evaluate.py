@@ -26,7 +26,8 @@ from training.cross_reader.rows import Row, number_of
 from training.cross_reader.sources import RANKED
 from training.cross_reader.squad import auroc, balanced_accuracy, exact, f1, ndcg
 
-from fathom.models.cross_reader import Calibration, CrossReader, Pass, Reading, load_cross_reader
+from fathom.models.cross_reader import CrossReader, load_cross_reader
+from fathom.models.reading import Calibration, Pass, Reading
 from fathom.types import Chunk, Span
 
 VOCABULARY = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources" / "vocab.txt"
@@ -73,7 +74,7 @@ def read_all(reader: CrossReader, rows: Sequence[Row]) -> list[Read]:
     for row in rows:
         raw = reader.passes(row.question, [chunk_of(row.title, row.text)])[0]
         if raw is not None:
-            found.append(Read(row=row, raw=raw, reading=reader.reading(raw, 1)))
+            found.append(Read(row=row, raw=raw, reading=raw.reading(reader.calibration, 1)))
     return found
 
 
@@ -236,8 +237,9 @@ def _yesno(rows: Sequence[Row]) -> list[Row]:
 
 
 def _load(settings: argparse.Namespace, law: Calibration) -> CrossReader:
-    chosen = {"runtime": settings.runtime, "threads": settings.threads}
-    return load_cross_reader(settings.model, VOCABULARY, law, settings=chosen)
+    return load_cross_reader(
+        settings.model, VOCABULARY, law, runtime=settings.runtime, threads=settings.threads
+    )
 
 
 def main() -> None:

@@ -71,6 +71,11 @@ class SpanScores:
         margins[outside] = -np.inf
         return cls(chunk=chunk, margins=margins)
 
+    @property
+    def highest(self) -> float:
+        """The best span's margin; -inf without any."""
+        return float(self.margins.max(initial=-np.inf))
+
     def span(self, start: int, width: int) -> Span:
         """The characters of the span from token `start` over `1 + width` tokens."""
         return Span(self.chunk.starts[start], self.chunk.ends[start + width])

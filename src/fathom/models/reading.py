@@ -1,0 +1,178 @@
+"""What the cross-reader makes of a pair: raw scores, and the probabilities they stand for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.models.pair import PairRow
+from fathom.models.runtime import Output
+from fathom.models.spans import SpanScores, Window, top, total
+from fathom.types import Span
+
+SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
+_SUPPORT = slice(5, 8)
+_DIGITS = 6
+_MARGIN = 30.0  # a larger margin says no more
+_LOGIT = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Turns the model's scores into probabilities; fitted on development questions.
+
+    Attributes:
+        relevance: Slope and offset of the logit.
+        answerable: Slope of the logit, slope of the best span's margin, offset.
+        support: Temperature of the three support scores.
+    """
+
+    relevance: tuple[float, float] = (1.0, 0.0)
+    answerable: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    support: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpan:
+    """A possible answer.
+
+    Attributes:
+        span: Characters of the chunk's text.
+        score: Probability that the chunk answers and that this is the answer, 0 to 1.
+    """
+
+    span: Span
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the model makes of a pair; every number but `no_answer` is a probability.
+
+    Attributes:
+        relevance: The chunk is about what is asked.
+        answerable: The chunk holds an answer.
+        no_answer: Logit of "no answer here" minus the best span's; SQuAD 2.0's null score.
+        yes: The answer is yes, given that it is yes or no.
+        supported: The chunk says what the claim says.
+        contradicted: The chunk says the opposite.
+        unrelated: The chunk decides neither.
+        spans: Possible answers that do not overlap, best first.
+    """
+
+    relevance: float
+    answerable: float
+    no_answer: float
+    yes: float
+    supported: float
+    contradicted: float
+    unrelated: float
+    spans: tuple[ReadSpan, ...]
+
+
+NOTHING = Reading(
+    relevance=0.0,
+    answerable=0.0,
+    no_answer=math.inf,
+    yes=0.5,
+    supported=0.0,
+    contradicted=0.0,
+    unrelated=1.0,
+    spans=(),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """Raw scores of one pair, over all windows of the chunk.
+
+    Attributes:
+        relevance: Logit, the highest of the windows.
+        answerable: Logit, the highest of the windows.
+        yes: Logit, in the window of highest relevance.
+        no: Likewise.
+        support: The three support scores, in the window that is least unrelated.
+        parts: Scores of the spans.
+    """
+
+    relevance: float
+    answerable: float
+    yes: float
+    no: float
+    support: NDArray[np.float32]
+    parts: tuple[SpanScores, ...]
+
+    @classmethod
+    def of(cls, windows: Sequence[tuple[PairRow, Output, Window]]) -> "Pass":
+        """From the model's output for every window, of which there is at least one."""
+        scores = np.stack([output[: len(SCORES)] for _, output, _ in windows])
+        named = dict(zip(SCORES, scores.T, strict=True))
+        first = int(named["relevance"].argmax())
+        support = scores[:, _SUPPORT]
+        nearest = int((support[:, :2].max(axis=1) - support[:, 2]).argmax())
+        return cls(
+            relevance=float(named["relevance"][first]),
+            answerable=float(named["answerable"].max()),
+            yes=float(named["yes"][first]),
+            no=float(named["no"][first]),
+            support=support[nearest],
+            parts=tuple(_spans(row, output, window) for row, output, window in windows),
+        )
+
+    def reading(self, law: Calibration, count: int) -> Reading:
+        """The probabilities by `law`, and the `count` best spans."""
+        spans = top(self.parts, count)
+        every = total(self.parts)
+        answerable = self.answers(law)
+        support = _softmax(self.support / law.support)
+        slope, offset = law.relevance
+        return Reading(
+            relevance=_share(slope * self.relevance + offset),
+            answerable=answerable,
+            no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
+            yes=_share(self.yes - self.no),
+            supported=support[0],
+            contradicted=support[1],
+            unrelated=support[2],
+            spans=tuple(
+                ReadSpan(span=span, score=round(answerable * math.exp(margin - every), _DIGITS))
+                for margin, span in spans
+            ),
+        )
+
+    def answers(self, law: Calibration) -> float:
+        """Probability that the chunk answers, from its score and its best span's margin."""
+        margin = max((part.highest for part in self.parts), default=-math.inf)
+        logit, best, offset = law.answerable
+        bounded = max(-_MARGIN, min(_MARGIN, margin))
+        return _share(logit * self.answerable + best * bounded + offset)
+
+    def score_of(self, ids: Sequence[int], law: Calibration) -> float:
+        """The score a `ReadSpan` of exactly the tokens `ids` has; 0 where there is none."""
+        margins = [margin for part in self.parts for margin in part.of_tokens(ids)]
+        every = total(self.parts)
+        share = min(1.0, math.fsum(math.exp(margin - every) for margin in margins))
+        return round(self.answers(law) * share, _DIGITS)
+
+
+def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
+    length, chunk = len(row.ids), slice(row.first, row.first + len(row.chunk.ids))
+    starts, ends = output[len(SCORES) :][:length], output[len(SCORES) + length :]
+    return SpanScores.of(
+        row.chunk,
+        np.concatenate([starts[:1], starts[chunk]]),
+        np.concatenate([ends[:1], ends[chunk]]),
+        slice(window.owned[0] - window.first, window.owned[1] - window.first),
+    )
+
+
+def _share(logit: float) -> float:
+    bounded = max(-_LOGIT, min(_LOGIT, logit))
+    return round(1 / (1 + math.exp(-bounded)), _DIGITS)
+
+
+def _softmax(logits: NDArray[np.float32]) -> list[float]:
+    odds = np.exp((logits - logits.max()).astype(np.float64))
+    return [round(float(value), _DIGITS) for value in odds / odds.sum()]
