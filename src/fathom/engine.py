@@ -19,6 +19,7 @@ from fathom.index.ingest import Ingester, Progress, Report
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore
 from fathom.models.base import Embedder
+from fathom.outline import tree
 from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
@@ -203,6 +204,12 @@ class Engine:
                 self.directory / TRACES, max_bytes=self.settings.trace.max_mb << 20
             )
         return self._traces
+
+    def explained(self, answer: Answer) -> str:
+        """The steps of an answer with their reasons, as a tree."""
+        if answer.trace_id is None:
+            return "its steps were not kept; see trace.enabled"
+        return tree(self.traces.get(answer.trace_id))
 
     def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":
         """Answer again what was asked then, from the record alone.

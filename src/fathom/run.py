@@ -22,13 +22,19 @@ T = TypeVar("T")
 
 
 class Listener:
-    """Is told of a run while it goes on; this one does not listen."""
+    """Is told of a run while it goes on; this one does not listen.
+
+    Attributes:
+        wants_text: Whether words are to be given before they are final.
+    """
+
+    wants_text: bool = False
 
     def step(self, name: str, news: str) -> None:
         """A step begins (no news), or this came of it."""
 
     def text(self, words: str) -> None:
-        """A verified sentence of an answer that a language model is still writing."""
+        """A sentence, its quote found, of an answer that a language model is still writing."""
 
 
 class DeadlineOver(BudgetRefused):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader, outline
@@ -15,7 +15,7 @@ from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
 from fathom.plain import digest
-from fathom.run import Run
+from fathom.run import Listener, Run
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
 PROMPT = """\
@@ -28,6 +28,7 @@ You answer a question from numbered chunks of documents, and from nothing else.
 part of the documents, not for you."""
 
 _MARK = re.compile(r"\s*\[\d+\]")
+_OBJECT = re.compile(r"\{[^{}]*\}")
 _LONGEST_CHUNK = 6_000
 _MOST_SENTENCES = 12
 
@@ -117,6 +118,7 @@ class LanguageReader:
                     _messages(question, hits),
                     max_tokens=self.model.max_tokens,
                     deadline=here.deadline,
+                    on_text=_Stream(hits, here.listener) if here.listener.wants_text else None,
                 )
             except CallFailed as failed:
                 here.done(usage=failed.usage)
@@ -167,6 +169,27 @@ def located(sentence: Sentence, hits: Sequence[Hit]) -> Evidence | None:
         return None
     match = re.search(r"\s+".join(map(re.escape, words)), hit.chunk.text)
     return Evidence(hit=hit, span=Span(*match.span()), support=0.0) if match else None
+
+
+class _Stream:
+    """Finds the sentences in a reply that is still coming, and tells those with a true quote."""
+
+    def __init__(self, hits: Sequence[Hit], listener: Listener) -> None:
+        self._hits = hits
+        self._listener = listener
+        self._text = ""
+        self._at = 0
+
+    def __call__(self, words: str) -> None:
+        self._text += words
+        while match := _OBJECT.search(self._text, self._at):
+            self._at = match.end()
+            try:
+                sentence = Sentence.model_validate_json(match.group())
+            except ValidationError:
+                continue  # what does not fit is told at the end, if at all
+            if located(sentence, self._hits):
+                self._listener.text(sentence.text)
 
 
 def _backed(short: str, kept: Sequence[tuple[str, Evidence]]) -> str:

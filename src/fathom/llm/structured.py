@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message
+from fathom.llm.base import ChatModel, Completion, Message, OnText
 from fathom.llm.faults import CallFailed, ReplyGarbled
 from fathom.usage import Usage
 
@@ -41,10 +41,12 @@ async def ask_for(
     *,
     max_tokens: int,
     deadline: float,
+    on_text: OnText | None = None,
 ) -> Structured[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    A reply that does not fit is sent back once with what is wrong with it.
+    A reply that does not fit is sent back once with what is wrong with it. `on_text` gets the
+    first one as it comes, JSON and all.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -55,10 +57,12 @@ async def ask_for(
     schema = kind.model_json_schema()
     asked = [*messages, Message("user", _instruction(schema))]
 
-    async def call(turns: Sequence[Message]) -> Completion:
-        return await model.complete(turns, schema=schema, max_tokens=max_tokens, deadline=deadline)
+    async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
+        return await model.complete(
+            turns, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
+        )
 
-    first = await call(asked)
+    first = await call(asked, on_text)
     try:
         return Structured(value=read(kind, first.text), usage=first.usage, repaired=False)
     except ValueError as wrong:

@@ -9,13 +9,19 @@ import typer
 
 from fathom import __version__
 from fathom.errors import FathomError, UsageError
-from fathom.serving import manage
+from fathom.serving import manage, runs
 from fathom.serving.options import (
+    CallsOption,
+    CostOption,
+    DeadlineOption,
     FilterOption,
     IndexOption,
     JsonOption,
+    LlmOption,
     OfflineOption,
     SetOption,
+    StrategyOption,
+    TokensOption,
     build_engine,
 )
 
@@ -30,6 +36,8 @@ app.add_typer(manage.docs, name="docs")
 app.add_typer(manage.config, name="config")
 app.command()(manage.status)
 app.command()(manage.doctor)
+app.command()(runs.trace)
+app.command()(runs.replay)
 
 
 def main() -> NoReturn:
@@ -115,6 +123,15 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question; - reads it from stdin.")],
     index: IndexOption = None,
     as_json: JsonOption = False,
+    strategy: StrategyOption = None,
+    llm: LlmOption = None,
+    max_tokens: TokensOption = None,
+    max_calls: CallsOption = None,
+    max_cost: CostOption = None,
+    deadline: DeadlineOption = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the steps with their reasons too.")
+    ] = False,
     filters: FilterOption = None,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -122,13 +139,28 @@ def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
     from fathom.serving.filters import parse_filters
     from fathom.serving.output import answer_text, show, show_json
+    from fathom.serving.progress import steps_shown
 
-    with build_engine(index, assignments, offline=offline) as engine:
-        answer = engine.ask(_text(question), filters=parse_filters(filters or []))
-    if as_json:
-        show_json(answer)
-    else:
-        show(answer_text(answer))
+    text = _text(question)
+    flags = {
+        "ask.strategy": strategy,
+        "llm.model": llm,
+        "budget.tokens": max_tokens,
+        "budget.calls": max_calls,
+        "budget.cost_usd": max_cost,
+        "budget.seconds": deadline,
+    }
+    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        answer = engine.ask(text, filters=parse_filters(filters or []), listener=steps_shown())
+        # Shown at once: closing the engine may have to wait for a search that was cut.
+        if as_json:
+            show_json(answer)
+        else:
+            show(answer_text(answer))
+        if explain and not as_json:
+            show(f"\n{engine.explained(answer)}")
+    if answer.status == "abstained" and answer.stop_reason == "budget":
+        return 4
     return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
 
 

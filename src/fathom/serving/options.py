@@ -1,9 +1,9 @@
 """What several commands share: options, and an engine built from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,13 +22,31 @@ FilterOption = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Condition on metadata, such as year>=2020; may be repeated."),
 ]
+StrategyOption = Annotated[str | None, typer.Option("--strategy", help="Way of answering.")]
+LlmOption = Annotated[
+    str | None, typer.Option("-m", "--llm", help="Language model, PROVIDER:MODEL.")
+]
+TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
+CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
+CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in USD.")]
+DeadlineOption = Annotated[float | None, typer.Option("--deadline", help="Seconds.")]
 
 
 @contextmanager
 def build_engine(
-    index: Path | None, assignments: list[str] | None, *, offline: bool = False
+    index: Path | None,
+    assignments: list[str] | None,
+    *,
+    offline: bool = False,
+    flags: Mapping[str, Any] | None = None,
 ) -> Iterator["Engine"]:
     """An engine over the settings of files, environment and flags, closed at the end.
+
+    Args:
+        index: Its directory.
+        assignments: `a.b=c` texts; these win.
+        offline: Open no socket.
+        flags: Settings given by flags of their own; `None` values are not given.
 
     Raises:
         SettingsError: For an unknown key or an illegal value.
@@ -36,7 +54,11 @@ def build_engine(
     from fathom.config import Layers
     from fathom.engine import Engine
 
-    given = {"index.directory": str(index) if index else None, "offline": offline or None}
+    given: dict[str, Any] = {
+        "index.directory": str(index) if index else None,
+        "offline": offline or None,
+    }
+    given |= flags or {}
     layers = Layers.load(cwd=Path.cwd(), flags=given, assignments=assignments or [])
     with Engine(layers.settings()) as engine:
         yield engine

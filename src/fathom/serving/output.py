@@ -4,14 +4,19 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.evaluation.runner import Row
 from fathom.index.base import Status, Summary
 from fathom.index.ingest import Report
+from fathom.index.traces import TraceSummary
 from fathom.serving.doctor import Finding
 from fathom.types import Answer, Document, Hit
+from fathom.usage import Usage
+
+if TYPE_CHECKING:  # LangGraph takes a second to import
+    from fathom.asking import Replay
 
 REASONS = {
     "no_evidence": "the documents hold nothing that answers this",
@@ -49,6 +54,8 @@ def answer_text(answer: Answer) -> str:
     lines = []
     if answer.status == "answered":
         lines += [answer.answer, ""]
+    elif answer.status == "failed":
+        lines += [f"No answer: {answer.stop_reason}", ""]
     else:
         lines += [f"I don't know: {REASONS.get(answer.stop_reason, answer.stop_reason)}.", ""]
         if answer.citations:
@@ -58,8 +65,47 @@ def answer_text(answer: Answer) -> str:
         quote = " ".join(citation.quote.split())
         lines.append(f'  [{citation.n}] {citation.title}{page}: "{quote}"')
     if answer.confidence is not None:
-        lines.append(f"  confidence {answer.confidence:.2f}, {answer.usage.seconds:.2f} s")
+        lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage)}")
+    if answer.trace_id:
+        lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
+
+
+def _spent(usage: Usage) -> str:
+    if not usage.llm_calls:
+        return f"{usage.seconds:.2f} s"
+    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.6f} USD"
+    return f"{usage.seconds:.2f} s, {usage.llm_calls} calls, {usage.tokens} tokens, {cost}"
+
+
+def replay_json(done: "Replay") -> dict[str, Any]:
+    """The shape of `replay --json`."""
+    return {
+        "trace_id": done.trace.id,
+        "same": done.same,
+        "difference": done.difference,
+        "missing": done.missing,
+        "answer": done.answer,
+    }
+
+
+def replay_text(done: "Replay") -> str:
+    """Whether a replay gave the same answer, and if not what differed first."""
+    if done.missing:
+        asked = "\n".join(f"  {each}" for each in done.missing)
+        return f"no answer: this would have to be asked anew\n{asked}"
+    head = "the same answer, byte for byte" if done.same else f"differs: {done.difference}"
+    return f"{head}\n\n{answer_text(done.answer)}" if done.answer else head
+
+
+def traces_text(traces: Sequence[TraceSummary]) -> str:
+    """One trace a line, newest first."""
+    lines = [
+        f"{each.id[:12]}  {each.started_at[:19]}  {each.strategy:<8} {each.status:<9} "
+        f"{' '.join(each.question.split())[:80]}"
+        for each in traces
+    ]
+    return "\n".join(lines) or "no traces"
 
 
 def hits_json(query: str, hits: Sequence[Hit]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fathom.index.ingest import Progress, Report
+from fathom.run import Listener
 from fathom.serving.output import plain
 
 
@@ -63,4 +64,24 @@ class _Lines:
             line = f"{number}/{files} {file.outcome} {file.path}{reason}"
             sys.stderr.write(plain(line) + "\n")
         self._written = len(report.files)
+        sys.stderr.flush()
+
+
+def steps_shown() -> Listener:
+    """Shows the steps of a question where stderr is a terminal, else nothing."""
+    return _Steps() if sys.stderr.isatty() else Listener()
+
+
+class _Steps(Listener):
+    """A line for each step that is over, and the sentences of a language model as they come."""
+
+    wants_text = True
+
+    def step(self, name: str, news: str) -> None:
+        if news:
+            sys.stderr.write(plain(f"  {name}: {' '.join(news.split())}") + "\n")
+            sys.stderr.flush()
+
+    def text(self, words: str) -> None:
+        sys.stderr.write(plain(f"  > {' '.join(words.split())}") + "\n")
         sys.stderr.flush()

@@ -1,0 +1,58 @@
+"""The commands that look at what was asked: trace, replay."""
+
+from typing import Annotated
+
+import typer
+
+from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
+
+
+def trace(
+    trace_id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Its id or the beginning; none lists all.")
+    ] = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove it for good.")] = False,
+    assignments: SetOption = None,
+) -> None:
+    """Show how an answer came about, step by step."""
+    from fathom.outline import to_json, tree
+    from fathom.serving.output import show, show_json, traces_text
+
+    with build_engine(index, assignments) as engine:
+        if trace_id is None:
+            listed = engine.traces.list()
+            if as_json:
+                show_json({"traces": listed})
+            else:
+                show(traces_text(listed))
+        elif delete:
+            gone = engine.traces.delete(trace_id)
+            if as_json:
+                show_json({"deleted": gone})
+            else:
+                show(f"{gone} deleted")
+        else:
+            found = engine.traces.get(trace_id)
+            show(to_json(found) if as_json else tree(found))
+
+
+def replay(
+    trace_id: Annotated[str, typer.Argument(metavar="ID", help="Its id or the beginning.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> int:
+    """Answer again from the record alone; with --set, as other settings would have."""
+    from fathom.serving.output import replay_json, replay_text, show, show_json
+
+    with build_engine(index, None) as engine:
+        done = engine.replay(trace_id, assignments=assignments or [])
+    if as_json:
+        show_json(replay_json(done))
+    else:
+        show(replay_text(done))
+    if done.missing or not (done.same or assignments):
+        return 5
+    return 0
