@@ -67,12 +67,13 @@ class RetrievalSettings(Section):
     retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
     candidates: int = Field(default=100, ge=1)
     """How many hits each leg gives to the fusion, at least."""
-    fusion: Literal["rrf", "weighted_sum"] = "rrf"
+    fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
+    """`weighted_sum` of min-max scores did better than `rrf` on most sets: docs/retrieval.md."""
     rrf_k: int = Field(default=60, ge=0)
-    vector_weight: float = Field(default=1.0, ge=0)
-    keyword_weight: float = Field(default=1.0, ge=0)
-    foreign_vector_weight: float = Field(default=0.3, ge=0)
-    """Weight of the vector leg for questions in a language that the embedder was not made for."""
+    vector_weight: float = Field(default=0.4, ge=0)
+    keyword_weight: float = Field(default=0.6, ge=0)
+    foreign_vector_weight: float = Field(default=0.05, ge=0)
+    """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
 
 
 class AskSettings(Section):
@@ -109,6 +110,8 @@ class LlmSettings(Section):
     """The variable that holds its key; the provider's usual one by default."""
     max_tokens: int = Field(default=800, ge=16)
     """At most so many tokens a reply, reasoning included."""
+    tries: int = Field(default=4, ge=1)
+    """At most so many calls for one reply, while time and budget allow."""
     certain: float = Field(default=0.95, ge=0)
     """From this confidence of the local mind on the model is not asked; above 1 it always is."""
     fallback: Literal["local", "abstain"] = "local"
