@@ -1,16 +1,27 @@
 """What tests of several rooms share."""
 
+import json
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
+from typing import Any
 
+from fathom.engine import Engine
 from fathom.ledger import Ledger
+from fathom.models.hashing import HashingEmbedder
 from fathom.recorder import Recorder
 from fathom.run import Run
+from fathom.settings import Settings
 from fathom.trace import Events, Origin
+from fathom.types import Chunk, Hit, Span
 from fathom.usage import Budget
+
+FEES = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
+QUESTION = "How much does a mooring permit cost?"
 
 
 @contextmanager
@@ -26,3 +37,47 @@ def run_of(
             deadline=time.monotonic() + seconds,
             end=time.monotonic() + seconds,
         )
+
+
+def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int = 0) -> Hit:
+    """A hit whose chunk holds `text`."""
+    chunk = Chunk(
+        id=f"{document}#0",
+        document_id=document,
+        text=text,
+        span=Span(start, start + len(text)),
+        ordinal=0,
+        title="Fees",
+    )
+    return Hit(chunk=chunk, score=1 / rank, rank=rank, retriever="hybrid")
+
+
+def engine_at(folder: Path, **sections: Any) -> Engine:
+    """An engine over `folder / "index"`, with an embedder that loads nothing."""
+    tree = {"index": {"directory": folder / "index"}, **sections}
+    return Engine(Settings.model_validate(tree), embedder=HashingEmbedder(64))
+
+
+def ingested(folder: Path) -> Path:
+    """The folder with an index of one document in it."""
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    (corpus / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
+    with engine_at(folder) as engine:
+        engine.ingest([corpus])
+    return folder
+
+
+def reply(text: str, quote: str, *, chunk: int = 1, answerable: bool = True) -> str:
+    """What a language model answers to the reader."""
+    sentences = [{"text": text, "chunk": chunk, "quote": quote}]
+    whole = {"answerable": answerable, "sentences": sentences, "short_answer": "40 crowns"}
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def extractive(messages: list[dict[str, str]]) -> str:
+    """Answers the reader's prompt with the first sentence of its first chunk."""
+    body = re.split(r"=== [0-9a-f]{16} ===", messages[1]["content"])[1]
+    text = body.split("\n", 2)[-1].strip()
+    first = re.split(r"(?<=[.!?])\s", text)[0][:300].strip()
+    return reply(first, first)

@@ -8,6 +8,7 @@ from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
 from fathom.llm.chat import LangChainChat
 from fathom.llm.load import load_chat
+from fathom.llm.patience import Patience
 from fathom.llm.role import RoleModel
 from fathom.prices import load_prices
 from fathom.settings import Settings
@@ -56,6 +57,7 @@ class Roles:
         return RoleModel(
             chat=self._connect(name),
             price=load_prices(llm.prices).of(name),
+            patience=Patience(tries=llm.tries),
             max_tokens=llm.max_tokens,
         )
 

@@ -72,7 +72,7 @@ class RetrievalSettings(Section):
     rrf_k: int = Field(default=60, ge=0)
     vector_weight: float = Field(default=0.4, ge=0)
     keyword_weight: float = Field(default=0.6, ge=0)
-    foreign_vector_weight: float = Field(default=0.05, ge=0)
+    foreign_vector_weight: float = Field(default=0.07, ge=0)
     """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
 
 

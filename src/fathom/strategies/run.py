@@ -21,8 +21,9 @@ from fathom.trace import Events, Origin, Trace
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 
-LAST_S = 0.05
-"""Kept for the last step, in which the quotes of the best draft are looked up."""
+LAST_S = 0.25
+LAST_SHARE = 0.2
+"""Kept for the last step, in which quotes are looked up: so long, or that share of all time."""
 MOST_STEPS = 200
 
 
@@ -65,8 +66,10 @@ async def run(
     """
     recorder = Recorder(origin, events=surroundings.events, secrets=surroundings.secrets)
     ledger = Ledger(origin.budget)
-    last, refusal = _hold_back(recorder, ledger)
-    here = _opened(recorder, ledger, origin, surroundings)
+    seconds = origin.budget.seconds
+    last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
+    last, refusal = _hold_back(recorder, ledger, last_s)
+    here = replace(_opened(recorder, ledger, last_s, surroundings), seed=origin.seed)
     if refusal:
         here.refusals.append(refusal)
         answer = await strategy.finish(strategy.start(query), here)
@@ -78,13 +81,15 @@ async def run(
     return Outcome(answer=answer, trace=recorder.seal(answer))
 
 
-def _hold_back(recorder: Recorder, ledger: Ledger) -> tuple[Reservation | None, str]:
+def _hold_back(
+    recorder: Recorder, ledger: Ledger, seconds: float
+) -> tuple[Reservation | None, str]:
     """The reservation of the last step, or why there can be none."""
     held: list[Reservation] = []
 
     def hold() -> str:
         try:
-            held.append(ledger.hold_back(Worst(seconds=LAST_S)))
+            held.append(ledger.hold_back(Worst(seconds=seconds)))
         except BudgetRefused as refused:
             return str(refused)
         return ""
@@ -93,7 +98,7 @@ def _hold_back(recorder: Recorder, ledger: Ledger) -> tuple[Reservation | None, 
     return (held[0] if held else None), refusal
 
 
-def _opened(recorder: Recorder, ledger: Ledger, origin: Origin, surroundings: Surroundings) -> Run:
+def _opened(recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Surroundings) -> Run:
     left = ledger.remaining().seconds
     deadline = inf if left is None or surroundings.events else time.monotonic() + left
     return Run(
@@ -101,8 +106,7 @@ def _opened(recorder: Recorder, ledger: Ledger, origin: Origin, surroundings: Su
         scope=recorder,
         executor=surroundings.executor,
         deadline=deadline,
-        end=deadline + LAST_S,
-        seed=origin.seed,
+        end=deadline + last_s,
         listener=surroundings.listener,
     )
 
@@ -112,16 +116,19 @@ async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: boo
     way = _Way(strategy.start(query))
     if replaying:
         way.most = here.scope.observe("cut", "after states", int)
+    failure = ""
     try:
         await way.follow(strategy.graph(), here)
     except BudgetRefused:
         pass  # noted in the run's refusals by whoever met it
     except CallFailed as failed:
-        return _failed(strategy, query, str(failed))
+        failure = str(failed)
     if not replaying:
         here.scope.observe("cut", "after states", lambda: way.seen if way.late else 0)
     if way.late or way.most:
         here.refusals.append(str(DeadlineOver()))
+    if failure:
+        return _failed(strategy, query, failure)
     answer: Answer | None = way.state.answer
     return answer or await strategy.finish(way.state, here)
 
@@ -129,8 +136,8 @@ async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: boo
 class _Way:
     """The states that a graph goes through.
 
-    Whatever a node waits for ends at the deadline by itself; a node that does not is cut there,
-    and a replay stops after the same number of states, without a clock.
+    Whatever a node waits for ends at the deadline by itself; a node that does not is cut soon
+    after, and a replay stops after the same number of states, without a clock.
     """
 
     def __init__(self, start: Any) -> None:  # noqa: ANN401 - a strategy's own state
@@ -146,7 +153,7 @@ class _Way:
         # LangSmith off, whatever the environment says: no text leaves for another server.
         with tracing_context(enabled=False):
             try:
-                async with asyncio.timeout(run.seconds_left), aclosing(states):
+                async with asyncio.timeout(_patience(run)), aclosing(states):
                     async for values in states:
                         self.state = replace(self.state, **values)
                         self.seen += 1
@@ -154,6 +161,12 @@ class _Way:
                             return
             except TimeoutError:
                 self.late = True
+
+
+def _patience(run: Run) -> float | None:
+    """Seconds until a node that overlooks the deadline is cut: half of the last step's time."""
+    left = run.seconds_left
+    return None if left is None else left + (run.end - run.deadline) / 2
 
 
 def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:

@@ -1,0 +1,42 @@
+import asyncio
+import threading
+
+from tests.making import run_of
+
+from fathom.recorder import Recorder
+from fathom.replay import Recorded
+from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.types import Block, Document, Span
+
+DOCUMENT = Document(
+    id="d1",
+    text="One. Two.",
+    path="a.pdf",
+    title="A",
+    blocks=(Block(kind="paragraph", span=Span(0, 9), page=3),),
+)
+PLACES = [("d1", Span(5, 9)), ("gone", Span(0, 1))]
+FOUND = (Quoted(title="A", page=3, text="Two."), None)
+
+
+def test_what_stands_at_a_place_also_from_the_record() -> None:
+    with run_of() as run:
+        quotes = Quotes({"d1": DOCUMENT}.get)
+        assert asyncio.run(quotes(PLACES, run)) == FOUND
+        assert asyncio.run(quotes([], run)) == ()
+        assert isinstance(run.scope, Recorder)
+        trace = run.scope.seal(None)
+    assert len(trace.events) == 1
+    with run_of(events=Recorded(trace)) as again:
+        assert asyncio.run(Quotes({}.get)(PLACES, again)) == FOUND
+
+
+def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
+    busy = threading.Event()
+
+    def wait(_: str) -> None:
+        busy.wait()
+
+    with run_of(seconds=0.02) as run:
+        assert asyncio.run(Quotes(wait)(PLACES, run)) == (None, None)
+        busy.set()

@@ -1,0 +1,71 @@
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.making import hit_of, run_of
+
+from fathom.ledger import BudgetRefused
+from fathom.recorder import Recorder
+from fathom.replay import EventMissing, Recorded
+from fathom.retrieval.search import Search, documents_of
+from fathom.run import Run
+from fathom.trace import Trace
+from fathom.types import Filter, Hit, Query
+from fathom.usage import Budget
+
+HITS = [
+    replace(hit_of("first", start=3), score=0.1 + 0.2),
+    hit_of("second", document="d2", rank=2),
+]
+QUERY = Query(text="q", filters=(Filter("year", "in", (1, 2)),))
+
+
+class Fixed:
+    name = "hybrid"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        return HITS[:k]
+
+
+def nobody() -> Any:
+    raise AssertionError("a replay opened the index")
+
+
+def trace_of(run: Run) -> Trace:
+    assert isinstance(run.scope, Recorder)
+    return run.scope.seal(None)
+
+
+LIVE = Search(retriever=Fixed, identity={"retriever": "hybrid"})
+RECORD = Search(retriever=nobody, identity={"retriever": "hybrid"})
+
+
+def test_hits_come_back_as_they_were_also_from_the_record() -> None:
+    with run_of() as run:
+        assert asyncio.run(LIVE(QUERY, k=2, run=run)) == tuple(HITS)
+        assert run.ledger.usage.retrievals == 1
+        trace = trace_of(run)
+    with run_of(events=Recorded(trace)) as again:
+        assert asyncio.run(RECORD(QUERY, k=2, run=again)) == tuple(HITS)
+    assert documents_of(trace) == {"d1", "d2"}
+    assert trace.usage.retrievals == 1
+
+
+@pytest.mark.parametrize("changed", ["query", "k", "identity"])
+def test_another_search_is_not_in_the_record(changed: str) -> None:
+    with run_of() as run:
+        asyncio.run(LIVE(QUERY, k=2, run=run))
+        trace = trace_of(run)
+    search = replace(RECORD, identity={"retriever": "vector"}) if changed == "identity" else RECORD
+    query = Query(text="other") if changed == "query" else QUERY
+    with run_of(events=Recorded(trace)) as again, pytest.raises(EventMissing):
+        asyncio.run(search(query, k=1 if changed == "k" else 2, run=again))
+
+
+def test_a_search_that_the_budget_does_not_allow_is_not_made() -> None:
+    with run_of(Budget(retrievals=0)) as run:
+        with pytest.raises(BudgetRefused):
+            asyncio.run(RECORD(QUERY, k=2, run=run))
+        trace = trace_of(run)
+    assert documents_of(trace) == frozenset()

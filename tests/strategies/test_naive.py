@@ -1,0 +1,26 @@
+from pathlib import Path
+
+from tests.making import QUESTION, engine_at, ingested
+
+from fathom.strategies.naive import Naive
+
+PAGE = Path(__file__).parent.parent.parent / "docs/strategies/naive.md"
+
+
+def test_the_picture_in_the_docs_is_the_code() -> None:
+    naive = Naive(search=None, reader=None, finalizer=None, chunks=1)  # type: ignore[arg-type]
+    drawn = naive.graph().compile().get_graph().draw_mermaid()
+    assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
+
+
+def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        answer = engine.ask(QUESTION, strategy="naive")
+        trace = engine.traces.get(str(answer.trace_id))
+    assert [step.id for step in trace.steps] == ["search", "read", "finalize"]
+    assert (answer.status, answer.strategy, answer.phase) == ("answered", "naive", "read")
+    assert answer.answer == "A mooring permit costs 40 crowns a year. [1]"
+    assert (answer.usage.retrievals, answer.usage.llm_calls) == (1, 0)
+    assert answer.budget == engine.parts.budget
+    assert trace.usage.retrievals == 1
+    assert len(trace.data) < 100_000

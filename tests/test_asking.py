@@ -1,0 +1,267 @@
+"""Questions end to end: through the real client, over a real socket, and again without any."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import FEES, QUESTION, engine_at, extractive, ingested, reply
+from tests.scripted_server import (
+    Act,
+    Extractive,
+    drips,
+    echoes_the_key,
+    floods,
+    never_ends,
+    raw,
+    refused_url,
+    resets,
+    says,
+    served,
+    stalls,
+    status,
+    waits,
+)
+
+from fathom.engine import Engine
+from fathom.index.traces import TraceMissing
+from fathom.plain import canonical
+from fathom.recorder import answer_json
+from fathom.types import Answer
+from fathom.usage import Budget
+
+CANARY = "sk-canary-5b0c"
+SAMPLES = Path(__file__).parent.parent / "samples"
+COSTS = "A mooring permit costs 40 crowns a year."
+GOOD = reply("One year of mooring costs 40 crowns with a permit.", COSTS)
+
+
+@pytest.fixture(scope="module")
+def fees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("langchain_openai")
+    return ingested(tmp_path_factory.mktemp("fees"))
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", CANARY)
+
+
+def with_model(folder: Path, url: str, **llm: Any) -> Engine:
+    model = {"model": "openai:m", "base_url": url, "key_env": "CANARY", "tries": 1, "certain": 2}
+    return engine_at(folder, llm={**model, **llm})
+
+
+def test_a_language_model_answers_with_verified_quotes(fees: Path) -> None:
+    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+        answer = engine.ask(QUESTION)
+        replayed = engine.replay(str(answer.trace_id))
+    assert answer.answer == "One year of mooring costs 40 crowns with a permit. [1]"
+    assert answer.short_answer == "40 crowns"
+    assert answer.citations[0].quote == COSTS
+    assert (answer.usage.llm_calls, answer.usage.cost_usd) == (1, None)
+    assert answer.usage.tokens > 100
+    assert replayed.same
+    assert server.calls == 1
+
+
+FAULTS: dict[str, tuple[Act, ...]] = {
+    "429": (status(429, headers={"Retry-After": "0"}),),
+    "429 long": (status(429, headers={"Retry-After": "3600"}),),
+    "500": (status(500),),
+    "502": (status(502),),
+    "503": (status(503),),
+    "401": (echoes_the_key(401),),
+    "404": (status(404),),
+    "reset": (resets(),),
+    "reset inside": (resets("It is "),),
+    "no end": (says(GOOD, finish=None, done=False),),
+    "flood": (floods(),),
+    "garbage": (raw("\x00\x01 what?"), raw("{}")),
+    "half JSON": (says(GOOD[:40]), says(GOOD[:40])),
+    "wrong schema": (says('{"answer": 1}'), says("[]")),
+    "NaN": (says('{"answerable": NaN}'), says('{"answerable": NaN}')),
+    "twins": (says('{"answerable": true, "answerable": true}'), says("")),
+    "empty": (says(""), says("")),
+    "refusal": (says(refusal="I cannot help with that."),),
+    "refusing prose": (says("I'm sorry, I can't."), says("No.")),
+    "citation to 99": (says(reply("It costs 40 crowns.", COSTS, chunk=99)),),
+    "invented": (says(reply("It costs 99 crowns.", COSTS)),),
+    "invented quote": (says(reply("It costs 99 crowns.", "It costs 99 crowns.")),),
+    "other language": (says(reply("Biayanya 77 kron.", COSTS)),),
+}
+SLOW: dict[str, tuple[Act, ...]] = {
+    "slow first byte": (waits(60, says(GOOD)),),
+    "drip": (drips(GOOD, every_s=0.2),),
+    "stall": (stalls("{"),),
+    "never ends": (never_ends(every_s=0.01),),
+}
+
+
+def local_or_nothing(folder: Path, acts: tuple[Act, ...], **budget: Any) -> None:
+    """The local answer, and with `fallback = "abstain"` none; both replay."""
+    with served(*acts, *acts) as server:
+        for fallback in ("local", "abstain"):
+            with with_model(folder, server.base_url, fallback=fallback) as engine:
+                answer = engine.ask(QUESTION, budget=Budget(**budget))
+                replayed = engine.replay(str(answer.trace_id))
+            assert replayed.same, replayed.difference
+            check(answer, fallback)
+
+
+def check(answer: Answer, fallback: str) -> None:
+    text = json.dumps(answer_json(answer))
+    assert CANARY not in text
+    assert all(citation.quote in FEES for citation in answer.citations)
+    assert all(citation.verified for citation in answer.citations)
+    if fallback == "local":
+        assert answer.answer == f"{COSTS} [1]"
+    else:
+        assert (answer.status, answer.answer) in {("failed", ""), ("abstained", "")}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_a_server_does_the_outcome_is_typed(fees: Path, fault: str) -> None:
+    local_or_nothing(fees, FAULTS[fault])
+
+
+@pytest.mark.parametrize("fault", SLOW)
+def test_whoever_is_slow_is_cut(fees: Path, fault: str) -> None:
+    with served(*SLOW[fault]) as server, with_model(fees, server.base_url) as engine:
+        answer = engine.ask(QUESTION, budget=Budget(seconds=1.5))
+        replayed = engine.replay(str(answer.trace_id))
+    check(answer, "local")
+    assert answer.usage.seconds < 1.5 + 1.0
+    assert replayed.same
+
+
+def test_nobody_listens(fees: Path) -> None:
+    with with_model(fees, refused_url()) as engine:
+        check(engine.ask(QUESTION), "local")
+
+
+@pytest.mark.parametrize("tokens", [0, -5, 10**12])
+def test_a_lie_about_usage_does_not_count(fees: Path, tokens: int) -> None:
+    lie = {"prompt_tokens": tokens, "completion_tokens": tokens, "total_tokens": tokens}
+    with served(says(GOOD, usage=lie)) as server, with_model(fees, server.base_url) as engine:
+        answer = engine.ask(QUESTION, budget=Budget(tokens=5_000))
+    assert 100 < answer.usage.tokens <= 5_000
+    assert answer.status == "answered"
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=0), Budget(tokens=50), Budget(cost_usd=0.01)])
+def test_without_budget_for_a_call_none_is_made(fees: Path, budget: Budget) -> None:
+    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+        answer = engine.ask(QUESTION, budget=budget)
+        assert engine.replay(str(answer.trace_id)).same
+    assert (server.calls, answer.answer) == (0, f"{COSTS} [1]")
+
+
+def test_a_budget_spent_before_a_supported_answer_is_said(fees: Path) -> None:
+    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+        answer = engine.ask("Which enzyme unwinds a helix?", budget=Budget(calls=0))
+    assert (answer.status, answer.stop_reason) == ("abstained", "budget")
+
+
+def test_the_key_is_nowhere(fees: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    acts = (says(reply(f"{COSTS} {CANARY}", COSTS)), echoes_the_key(401))
+    with served(*acts) as server, with_model(fees, server.base_url) as engine:
+        answers = [engine.ask(f"{QUESTION} {CANARY}") for _ in acts]
+        traces = [engine.traces.get(str(answer.trace_id)).data for answer in answers]
+    assert server.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert not any(CANARY.encode() in data for data in traces)
+    assert CANARY not in caplog.text
+    assert CANARY not in "".join(answer.answer for answer in answers)
+    files = (path for path in (fees / "index").rglob("*") if path.is_file())
+    assert not any(CANARY.encode() in path.read_bytes() for path in files)
+
+
+def test_another_setting_on_the_recorded_events(fees: Path) -> None:
+    with engine_at(fees) as engine:
+        asked = str(engine.ask(QUESTION).trace_id)
+        strict = engine.replay(asked, assignments=["ask.min_confidence=1.0"])
+        wider = engine.replay(asked, assignments=["ask.chunks=20"])
+        model = engine.replay(asked, assignments=["llm.model=openai:m", "llm.certain=2"])
+    assert strict.answer is not None
+    assert (strict.same, strict.answer.stop_reason) == (False, "low_confidence")
+    assert "answered" in str(strict.difference)
+    assert (wider.answer, wider.missing) == (None, ("search in search: is not in the trace",))
+    assert model.missing == ("llm in read/ask: is not in the trace",)
+
+
+def test_what_is_removed_is_forgotten_by_the_traces_too(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        answer = engine.ask(QUESTION)
+        engine.remove([answer.citations[0].document])
+        with pytest.raises(TraceMissing):
+            engine.traces.get(str(answer.trace_id))
+
+
+def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        (tmp_path / "index" / "traces.db").write_bytes(b"no database" * 100)
+        answer = engine.ask(QUESTION)
+    assert (answer.status, answer.trace_id) == ("answered", None)
+    assert "the trace was not kept" in caplog.text
+    with engine_at(tmp_path, trace={"enabled": False}) as engine:
+        assert engine.ask(QUESTION).trace_id is None
+
+
+WATCHED = {"on": False}
+
+
+def _watch(event: str, _: object) -> None:
+    if WATCHED["on"] and event in {"socket.connect", "socket.getaddrinfo", "socket.bind"}:
+        raise AssertionError(f"a replay opened a socket: {event}")
+
+
+@pytest.fixture
+def _no_sockets() -> Iterator[None]:
+    sys.addaudithook(_watch)  # cannot be taken away again, so it can be switched off
+    yield
+    WATCHED["on"] = False
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("samples")
+    with engine_at(folder) as engine:
+        engine.ingest([SAMPLES / "corpus"])
+    return folder
+
+
+QUESTIONS = [
+    json.loads(line)["text"]
+    for line in (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
+def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
+    samples: Path, certain: float | None, tmp_path: Path
+) -> None:
+    with served(Extractive(extractive)) as server:
+        made = engine_at(samples)
+        if certain is not None:
+            made = with_model(samples, server.base_url, certain=certain)
+        with made as engine:
+            answers = [engine.ask(question) for question in QUESTIONS[:30]]
+            traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
+        calls = server.calls
+    assert (calls > 0) == (certain is not None)
+    assert sum(answer.status == "answered" for answer in answers) >= 10
+    WATCHED["on"] = True
+    with engine_at(ingested(tmp_path)) as other:  # an index of other documents
+        for answer, trace in zip(answers, traces, strict=True):
+            other.traces.put(trace)
+            done = other.replay(trace.id)
+            assert done.same, done.difference
+            assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
+    assert max(len(trace.data) for trace in traces) < 100_000
