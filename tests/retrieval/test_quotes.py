@@ -28,7 +28,8 @@ def test_what_stands_at_a_place_also_from_the_record() -> None:
         trace = run.scope.seal(None)
     assert len(trace.events) == 1
     with run_of(events=Recorded(trace)) as again:
-        assert asyncio.run(Quotes({}.get)(PLACES, again)) == FOUND
+        nothing: dict[str, Document] = {}
+        assert asyncio.run(Quotes(nothing.get)(PLACES, again)) == FOUND
 
 
 def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:

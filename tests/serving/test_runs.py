@@ -1,0 +1,129 @@
+"""What was asked, on the command line: budgets, explanations, traces, replays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import QUESTION, reply
+from tests.scripted_server import says, served
+from tests.serving.test_cli import Ran, Run, corpus, one_line, run  # noqa: F401 - fixtures
+
+COSTS = "A mooring permit costs 40 crowns a year."
+CANARY = "sk-canary-41aa"
+
+
+@pytest.fixture
+def asked(run: Run, corpus: Path) -> Ran:  # noqa: F811
+    run("ingest", str(corpus))
+    return run("ask", QUESTION, "--json")
+
+
+def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> None:  # noqa: F811
+    answer: dict[str, Any] = asked.json
+    trace_id = answer["trace_id"]
+    (listed,) = run("trace", "--json").json["traces"]
+    assert (listed["id"], listed["status"]) == (trace_id, "answered")
+    assert trace_id[:12] in run("trace").out
+
+    shown = run("trace", trace_id[:10])
+    assert "─ search (retriever)" in shown.out
+    assert "because" in shown.out
+    lines = run("trace", trace_id, "--json").json["lines"]
+    assert lines[-1]["answer"] == answer | {"trace_id": None}
+
+    replayed = run("replay", trace_id, "--json")
+    assert replayed.code == 0
+    assert list(replayed.json) == ["trace_id", "same", "difference", "missing", "answer"]
+    assert replayed.json["same"] is True
+    assert replayed.json["answer"] == answer | {"trace_id": None}
+    assert run("replay", trace_id).out.startswith("the same answer, byte for byte\n")
+
+    other = run("replay", trace_id, "--set", "ask.min_confidence=1")
+    assert other.code == 0
+    assert other.out.startswith("differs: step finalize")
+    wider = run("replay", trace_id, "--set", "ask.chunks=20")
+    assert wider.code == 5
+    assert "asked anew" in wider.out
+    one_line(run("replay", trace_id, "--set", "ask.nothing=1"), 2, "unknown setting")
+
+    assert run("trace", trace_id, "--delete").out == f"{trace_id} deleted\n"
+    one_line(run("trace", trace_id), 2, "no trace begins with")
+    assert run("trace").out == "no traces\n"
+
+
+def test_a_budget_that_is_spent_is_exit_code_4(asked: Ran, run: Run) -> None:  # noqa: F811
+    ran = run("ask", QUESTION, "--deadline", "0", "--json")
+    assert (ran.code, ran.json["status"], ran.json["stop_reason"]) == (4, "abstained", "budget")
+    assert ran.json["budget"]["seconds"] == 0
+    assert "budget was spent" in run("ask", QUESTION, "--deadline", "0").out
+
+
+def test_flags_make_the_budget(asked: Ran, run: Run) -> None:  # noqa: F811
+    flags = ("--max-tokens", "500", "--max-calls", "2", "--max-cost", "0.5", "--deadline", "60")
+    budget = run("ask", QUESTION, *flags, "--json").json["budget"]
+    assert budget == {
+        "tokens": 500, "calls": 2, "seconds": 60, "cost_usd": 0.5, "retrievals": 60,
+    }  # fmt: skip
+    one_line(run("ask", QUESTION, "--deadline", "-1"), 2, "budget.seconds", "greater")
+    one_line(run("ask", QUESTION, "--strategy", "magic"), 2, "'magic'", "naive")
+
+
+def test_the_steps_are_explained_after_the_answer(asked: Ran, run: Run) -> None:  # noqa: F811
+    out = run("ask", QUESTION, "--explain").out
+    assert out.index(COSTS) < out.index("─ finalize (finalizer) -> answered")
+    untraced = run("ask", QUESTION, "--explain", "--set", "trace.enabled=false")
+    assert "were not kept" in untraced.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "parts"),
+    [
+        (("-m", "openai:m", "--offline"), ("--offline", "openai:m")),
+        (("-m", "openai:m"), ("export OPENAI_API_KEY",)),
+        (("-m", "magic:m"), ("unknown model 'magic:m'", "openai:")),
+        (("--set", "roles.reader=llm"), ("roles.reader", "-m")),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_one_line_before_anything_is_opened(
+    run: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    parts: tuple[str, ...],
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    one_line(run("ask", QUESTION, *flags), 2, *parts)
+
+
+def test_a_language_model_answers_and_its_key_is_shown_nowhere(
+    asked: Ran,
+    run: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("langchain_openai")
+    monkeypatch.setenv("CANARY", CANARY)
+    with served(says(reply("Mooring permits cost 40 crowns.", COSTS))) as server:
+        model = ("-m", "openai:m", "--set", f"llm.base_url={server.base_url}")
+        flags = (*model, "--set", "llm.key_env=CANARY", "--set", "llm.certain=2")
+        ran = run("ask", QUESTION, *flags, "--json")
+        shown = run("config", "show", "--json", *flags[2:])
+    assert ran.json["answer"] == "Mooring permits cost 40 crowns. [1]"
+    assert ran.json["usage"]["llm_calls"] == 1
+    trace = run("trace", ran.json["trace_id"], "--json")
+    replayed = run("replay", ran.json["trace_id"], "--json")
+    assert replayed.json["same"] is True
+    assert shown.json["llm.key_env"]["value"] == "CANARY"
+    assert not any(CANARY in each.out + each.err for each in (ran, shown, trace, replayed))
+
+
+def test_a_trace_that_was_changed_is_noticed(asked: Ran, run: Run, tmp_path: Path) -> None:  # noqa: F811
+    import sqlite3
+    import zlib
+
+    with sqlite3.connect(tmp_path / ".fathom" / "traces.db") as database:
+        (data,) = database.execute("SELECT data FROM traces").fetchone()
+        forged = zlib.compress(zlib.decompress(data).replace(b"40 crowns", b"99 crowns"))
+        database.execute("UPDATE traces SET data = ?", (forged,))
+    database.close()
+    for command in ("trace", "replay"):
+        one_line(run(command, json.loads(asked.out)["trace_id"]), 5, "was changed")

@@ -1,0 +1,181 @@
+"""Whatever models do, in however many branches: nothing is spent beyond the budget."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from tests.making import QUESTION, hit_of
+
+from fathom.agents.finalizer import Finalizer
+from fathom.ledger import BudgetRefused
+from fathom.llm.base import Completion, Message
+from fathom.llm.faults import CallFailed, ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import Absent, RoleModel
+from fathom.replay import Recorded, same_answer
+from fathom.reservation import Reported
+from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.naive import State
+from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.trace import Origin
+from fathom.types import Answer, Draft, Hit, Query
+from fathom.usage import Budget, Price, Usage
+
+PRICE = Price(prompt=3.0, completion=9.0)
+HUGE = 10**30
+
+
+@dataclass(frozen=True)
+class Whim:
+    """What an adversarial server does with one call."""
+
+    kind: str
+    tokens: int
+    reported: object
+
+
+@dataclass
+class Adversary:
+    """A model of many whims; counts honestly what it was sent, as our client does."""
+
+    whims: list[Whim]
+    name: str = "openai:m"
+
+    async def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, deadline: float, **_: Any
+    ) -> Completion:
+        whim = self.whims.pop() if self.whims else Whim("answers", 1, None)
+        own = Usage(llm_calls=1, prompt_tokens=5, completion_tokens=min(whim.tokens, max_tokens))
+        for _turn in range(whim.tokens % 4):
+            await asyncio.sleep(0)
+        if whim.kind == "fails":
+            raise ModelFault("down", own, at_once=True)
+        if whim.kind == "hangs":
+            raise ModelFault("cut at the deadline", own, retriable=False)
+        reported = Reported(prompt=whim.reported, completion=whim.reported)
+        return Completion(text="word", model=self.name, usage=own, reported=reported)
+
+
+class Fixed:
+    name = "fixed"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        return [hit_of()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Several agents at once, each searching and asking twice."""
+
+    model: RoleModel
+    branches: int
+    name: str = "panel"
+
+    def start(self, query: Query) -> State:
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        figure = StateGraph(State, context_schema=Run)
+        figure.add_node("debate", self.debate)
+        figure.add_edge(START, "debate")
+        figure.add_edge("debate", END)
+        return figure
+
+    async def debate(self, state: State, runtime: Runtime[Run]) -> State:
+        turns = (self.agent(number, runtime.context) for number in range(self.branches))
+        said = await asyncio.gather(*turns)
+        return replace(state, draft=Draft(short_answer=" ".join(said)))
+
+    async def agent(self, number: int, run: Run) -> str:
+        search = Search(retriever=Fixed, identity={})
+        heard = ""
+        with run.step(f"agent {number}") as here:
+            for turn in range(2):
+                try:
+                    await search(Query(text=f"{turn}"), k=1, run=here)
+                    done = await self.model.within(here).complete(
+                        [Message("user", "a word?")], max_tokens=20, deadline=here.deadline
+                    )
+                    heard += done.text
+                except (BudgetRefused, CallFailed) as failed:
+                    heard += type(failed).__name__
+        return heard
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        finalizer = Finalizer(quotes=Quotes(lambda _: None), strategy="panel", min_confidence=0.5)
+        return await finalizer(state.query.text, state.draft, phase="debate", run=run)
+
+
+WHIMS = st.lists(
+    st.builds(
+        Whim,
+        kind=st.sampled_from(["answers", "fails", "hangs"]),
+        tokens=st.integers(0, 40),
+        reported=st.sampled_from([None, 0, -1, 7, 19, HUGE, "many", 1.5, float("nan")]),
+    ),
+    max_size=20,
+)
+BUDGETS = st.builds(
+    Budget,
+    tokens=st.none() | st.integers(0, 300),
+    calls=st.none() | st.integers(0, 8),
+    retrievals=st.none() | st.integers(0, 6),
+    cost_usd=st.none() | st.floats(0, 0.002),
+)
+
+
+def ran(panel: Panel, budget: Budget, events: Recorded | None = None) -> Outcome:
+    origin = Origin(question=QUESTION, strategy="panel", budget=budget)
+
+    async def whole(executor: ThreadPoolExecutor) -> Outcome:
+        surroundings = Surroundings(executor=executor, events=events)
+        outcome = await run(panel, Query(text=QUESTION), origin, surroundings)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return outcome
+
+    with ThreadPoolExecutor(4) as executor:
+        return asyncio.run(whole(executor))
+
+
+def check(whims: list[Whim], budget: Budget, branches: int) -> None:
+    threads = set(threading.enumerate())
+    patience = Patience(tries=3, first_wait_s=0.0)
+    model = RoleModel(chat=Adversary(list(whims)), price=PRICE, patience=patience)
+    first = ran(Panel(model=model, branches=branches), budget)
+    spent = first.answer.usage
+    assert budget.tokens is None or spent.tokens <= budget.tokens
+    assert budget.calls is None or spent.llm_calls <= budget.calls
+    assert budget.retrievals is None or spent.retrievals <= budget.retrievals
+    assert spent.cost_usd is not None
+    assert budget.cost_usd is None or spent.cost_usd <= budget.cost_usd
+    assert first.answer.status == "abstained"
+
+    absent = replace(model, chat=Absent("openai:m"))
+    again = ran(Panel(model=absent, branches=branches), budget, Recorded(first.trace))
+    assert same_answer(first.trace, again.answer)
+    assert set(threading.enumerate()) <= threads
+
+
+@given(whims=WHIMS, budget=BUDGETS, branches=st.integers(1, 4))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_run_overruns_its_budget_and_each_replays(
+    whims: list[Whim], budget: Budget, branches: int
+) -> None:
+    check(whims, budget, branches)
+
+
+@pytest.mark.slow
+@given(whims=WHIMS, budget=BUDGETS, branches=st.integers(1, 4))
+@settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_run_of_ten_thousand(whims: list[Whim], budget: Budget, branches: int) -> None:
+    check(whims, budget, branches)
