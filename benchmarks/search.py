@@ -23,21 +23,24 @@ from pathlib import Path
 
 import numpy as np
 
-from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
 from fathom.retrieval.base import to_hits
+from fathom.settings import IndexSettings, ModelSettings, Settings
 from fathom.types import Query
 
-WORDS = "harbour ferry permit ledger bridge winter notice crown quarry orchard lantern".split()
+WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "crown")
 COLD = """
 import sys, time
 started = time.perf_counter()
 from pathlib import Path
-from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
+from fathom.settings import IndexSettings, ModelSettings, Settings
 loaded = time.perf_counter()
-with Engine(Settings(index=IndexSettings(directory=Path(sys.argv[1])))) as engine:
+settings = Settings(
+    index=IndexSettings(directory=Path(sys.argv[1])), models=ModelSettings(runtime=sys.argv[3])
+)
+with Engine(settings) as engine:
     engine.search(sys.argv[2])
 print(loaded - started, time.perf_counter() - loaded)
 """
@@ -80,7 +83,9 @@ def latencies(engine: Engine, queries: Sequence[str], k: int) -> dict[str, dict[
 def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     """Mean share of the exact `k` nearest chunks that the index finds."""
     store = sqlite3.connect(engine.directory / "fathom.db")
-    rows = store.execute("SELECT id, vector FROM chunks").fetchall()
+    rows = store.execute(
+        "SELECT id, vector FROM chunks JOIN vectors ON chunk_no = no WHERE removed IS NULL"
+    ).fetchall()
     ids = np.asarray([row[0] for row in rows])
     matrix = np.stack([np.frombuffer(row[1], np.float16) for row in rows]).astype(np.float32)
     shares = []
@@ -93,11 +98,11 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def cold(index: Path, query: str) -> dict[str, float]:
+def cold(index: Path, query: str, runtime: str) -> dict[str, float]:
     """Medians of five fresh processes: importing, and from opening the index to the first hit."""
     runs = []
     for _ in range(5):
-        command = [sys.executable, "-c", COLD, str(index), query]
+        command = [sys.executable, "-c", COLD, str(index), query, runtime]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append([float(part) for part in done.stdout.split()])
     imports, first = np.median(np.asarray(runs), axis=0)
@@ -113,17 +118,39 @@ def generated(folder: Path, documents: int) -> list[str]:
     return [" ".join(generator.choices(WORDS, k=8)) for _ in range(100)]
 
 
-def main() -> None:
+def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--index", type=Path)
     parser.add_argument("--dataset", type=Path)
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--runtime", default="onnxruntime", choices=["onnxruntime", "openvino"])
     parser.add_argument("-k", type=int, default=10)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def measured(engine: Engine, queries: Sequence[str], k: int) -> dict[str, object]:
+    """Everything but the cold start."""
+    return {
+        "chunks": engine.status().chunks,
+        "queries": len(queries),
+        "k": k,
+        "runtime": engine.settings.models.runtime,
+        "cpus": len(os.sched_getaffinity(0)),
+        "machine": platform.platform(),
+        "latency": latencies(engine, queries, k),
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "recall@10": recall(engine, queries, 10),
+    }
+
+
+def main() -> None:
+    arguments = options()
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.index or Path(folder) / "index"
-        settings = Settings(index=IndexSettings(directory=place))
+        settings = Settings(
+            index=IndexSettings(directory=place), models=ModelSettings(runtime=arguments.runtime)
+        )
         if arguments.dataset:
             dataset = load(arguments.dataset)
             queries = [question.text for question in dataset.questions]
@@ -133,23 +160,11 @@ def main() -> None:
             source.mkdir()
             queries = generated(source, arguments.documents)
         random.Random(0).shuffle(queries)
-        queries = queries[: arguments.queries]
         with Engine(settings) as engine:
             if arguments.index is None:
-                engine.ingest([source])
-            found = {
-                "chunks": engine.status().chunks,
-                "queries": len(queries),
-                "k": arguments.k,
-                "cpus": len(os.sched_getaffinity(0)),
-                "machine": platform.platform(),
-                "latency": latencies(engine, queries, arguments.k),
-            }
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            if arguments.index is not None:  # else the peak is that of ingestion
-                found["peak_rss_mb"] = round(peak)
-            found["recall@10"] = recall(engine, queries, 10)
-        found["cold"] = cold(place, queries[0])
+                engine.ingest([source])  # the peak memory is then that of ingestion
+            found = measured(engine, queries[: arguments.queries], arguments.k)
+        found["cold"] = cold(place, queries[0], arguments.runtime)
     print(json.dumps(found, indent=1))
 
 
