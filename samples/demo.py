@@ -14,7 +14,9 @@ def fathom(*arguments: str) -> int:
     """Run the command line as a user would, and show the command."""
     shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
     print(f"\n$ fathom {shown}", flush=True)
-    return subprocess.run([sys.executable, "-m", "fathom.serving.cli", *arguments]).returncode
+    return subprocess.run(
+        [sys.executable, "-m", "fathom.serving.cli", *arguments], check=False
+    ).returncode
 
 
 def chosen() -> list[str]:

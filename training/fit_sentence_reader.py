@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from fathom.agents.reader import FEATURES, SentenceReader, candidates_of
-from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.settings import IndexSettings, ModelSettings, Settings
 
 SETS = ("squad-retrieval", "idk-mrc-retrieval", "facqa-id", "covid-qa", "hotpotqa-200")
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -86,13 +86,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=500, help="of each set")
     parser.add_argument("--indexes", type=Path, help="keep and reuse the indexes here")
+    parser.add_argument("--runtime", default="onnxruntime", choices=["onnxruntime", "openvino"])
     arguments = parser.parse_args()
+    models = ModelSettings(runtime=arguments.runtime)
     train, dev = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for name in SETS:
             dataset = load(DATA / name)
             place = (arguments.indexes or Path(folder)) / name
-            with Engine(Settings(index=IndexSettings(directory=place))) as engine:
+            with Engine(Settings(index=IndexSettings(directory=place), models=models)) as engine:
                 engine.ingest([dataset.corpus])
                 generator = np.random.default_rng(0)
                 order = generator.permutation(len(dataset.questions))[: arguments.questions]

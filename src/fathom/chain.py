@@ -21,7 +21,7 @@ ID_DIGITS = 32
 """As many as a trace id has in OpenTelemetry."""
 
 
-class TraceTampered(RunError):  # noqa: N818 - says what happened
+class TraceTampered(RunError):
     """A trace was changed, cut or damaged after it was sealed."""
 
 

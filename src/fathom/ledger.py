@@ -41,7 +41,7 @@ _FLAGS: dict[Limit, str] = {
 }
 
 
-class BudgetRefused(RunError):  # noqa: N818 - a typed outcome, not a fault
+class BudgetRefused(RunError):
     """A step was not started because its worst case does not fit.
 
     Attributes:

@@ -10,11 +10,11 @@ from fathom.recorder import answer_json
 from fathom.trace import Event, Step, Trace
 
 
-class EventMissing(RunError):  # noqa: N818 - says what happened
+class EventMissing(RunError):
     """A replay asks the outside something that the trace has no answer to."""
 
 
-class RecordedFailure(RunError):  # noqa: N818 - says what happened
+class RecordedFailure(RunError):
     """What a replay raises where the run had met an error of a class it was not told of."""
 
 

@@ -9,7 +9,7 @@ from fathom.types import Block, BlockKind, Scalar, Span
 Outcome = Literal["ok", "empty", "no_text_layer", "encrypted", "unsupported", "failed"]
 
 
-class Refused(Exception):  # noqa: N818 - a typed outcome, not a fault
+class Refused(Exception):
     """A parser's word that a file gives no text, and why.
 
     Attributes:

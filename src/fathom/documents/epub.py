@@ -45,7 +45,7 @@ def parse(data: bytes) -> Parsed:
     return builder.build(title, metadata)
 
 
-class _Blank(Exception):  # noqa: N818 - a cover without words is no fault
+class _Blank(Exception):
     """A page that holds no text."""
 
 

@@ -36,7 +36,7 @@ _TABLES = (
 )
 
 
-class TraceMissing(UsageError):  # noqa: N818 - says what happened
+class TraceMissing(UsageError):
     """No trace, or more than one, has this id."""
 
 

@@ -21,7 +21,7 @@ _TRANSPORT = {"APIConnectionError", "RequestError", "TransportError", "TimeoutEx
 _LONGEST_QUOTE = 160
 
 
-class CallFailed(RunError):  # noqa: N818 - a typed outcome
+class CallFailed(RunError):
     """A call that gave no usable reply, and what it may have cost.
 
     Attributes:

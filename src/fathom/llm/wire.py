@@ -10,7 +10,7 @@ Hooks = dict[str, list[Callable[[Any], Any]]]
 _SLICE = 4096
 
 
-class Unbounded(Exception):  # noqa: N818 - a typed outcome, turned into a ModelFault
+class Unbounded(Exception):
     """A reply went past its bytes, or may do so; the message says which."""
 
 
