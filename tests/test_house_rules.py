@@ -1,0 +1,29 @@
+"""What the linters cannot check."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src" / "fathom").rglob("*.py"))
+
+
+def test_no_file_is_longer_than_three_hundred_lines() -> None:
+    assert SOURCES
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
+    assert {str(file): length for file, length in lengths.items() if length > 300} == {}
+
+
+def test_contributing_stays_short() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 80
+
+
+def test_no_code_imports_what_training_alone_may() -> None:
+    banned = ("import torch", "from torch", "import transformers", "import sentence_transformers")
+    guilty = [
+        file
+        for file in SOURCES
+        if any(
+            line.strip().startswith(banned)
+            for line in file.read_text(encoding="utf-8").splitlines()
+        )
+    ]
+    assert guilty == []
