@@ -68,3 +68,20 @@ def test_a_mistake_is_one_line_that_names_its_place(
         load(tmp_path, **layer).settings()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both() -> None:
+    present = Layers()
+    present.assign(["retrieval.k=3", "ask.chunks=4"])
+    layers = Layers.over(present.settings(), {"ask": {"chunks": 5}, "llm": {"model": ""}})
+    layers.assign(["llm.certain=2"])
+    settings = layers.settings()
+    assert (settings.retrieval.k, settings.ask.chunks, settings.llm.certain) == (3, 5, 2.0)
+    with pytest.raises(SettingsError, match=r"unknown setting 'ask.gone' in trace"):
+        Layers.over(present.settings(), {"ask": {"gone": 1}})
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SettingsError, match=r"llm\.base_url in --set holds") as caught:
+        Layers().assign(["llm.base_url=https://me:sk-canary@host/v1"])
+    assert "canary" not in str(caught.value)

@@ -105,6 +105,11 @@ class Layers:
                 near = difflib.get_close_matches(key, self._known, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else "; see `fathom config show`"
                 raise SettingsError(f"unknown setting {key!r} in {origin}{hint}")
+            if key.endswith("base_url") and "@" in str(value):
+                raise SettingsError(
+                    f"{key} in {origin} holds a user name or password; name a variable that "
+                    "holds the key in llm.key_env"
+                )
             self._given[key] = Value(key, value, origin)
 
     def settings(self) -> Settings:

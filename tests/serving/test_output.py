@@ -1,6 +1,7 @@
 """What people and machines get to see."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -112,3 +113,15 @@ def test_hits_json_has_the_contract_s_keys() -> None:
 
 def test_nothing_found_is_said() -> None:
     assert hits_text([]) == "nothing found"
+
+
+def test_a_failed_answer_says_what_broke() -> None:
+    failed = replace(ANSWER, status="failed", answer="", citations=(), stop_reason="m is down")
+    assert answer_text(failed).splitlines()[0] == "No answer: m is down"
+
+
+def test_calls_and_their_cost_are_shown() -> None:
+    spent = Usage(llm_calls=2, prompt_tokens=10, completion_tokens=5, cost_usd=None)
+    assert "2 calls, 15 tokens, cost unknown" in answer_text(replace(ANSWER, usage=spent))
+    priced = replace(ANSWER, usage=replace(spent, cost_usd=0.25), trace_id="0123456789abcdef")
+    assert "15 tokens, 0.250000 USD\n  trace 0123456789ab" in answer_text(priced)

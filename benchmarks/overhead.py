@@ -1,0 +1,93 @@
+"""What graph, ledger and trace cost a question, beside the searching and reading itself.
+
+    python benchmarks/overhead.py [--questions 200] [--json FILE]
+
+Asks the questions of `samples/` through `Engine.ask`, and by calling retriever, reader and index
+directly. Prints what the first way costs more, as time of this process on a core and as wall time
+(which other work on the machine disturbs), the size of the traces, and how far runs overran a
+deadline of 50 ms. The embedder is one without weights: what is measured does not depend on it.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fathom.engine import Engine
+from fathom.models.hashing import HashingEmbedder
+from fathom.settings import Settings
+from fathom.usage import Budget
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+DEADLINE_S = 0.05
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    questions = [texts[number % len(texts)] for number in range(arguments.questions)]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings.model_validate({"index": {"directory": Path(folder) / "index"}})
+        with Engine(settings, embedder=HashingEmbedder()) as engine:
+            engine.ingest([SAMPLES / "corpus"])
+            found = measured(engine, questions)
+    print(json.dumps(found, indent=1))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def measured(engine: Engine, questions: list[str]) -> dict[str, Any]:
+    engine.ask(questions[0])
+    bare, asked = [], []
+    for question in questions:  # in turns, so that other work on the machine hits both
+        bare.append(_ms(lambda question=question: by_hand(engine, question)))
+        asked.append(_ms(lambda question=question: engine.ask(question)))
+    sizes = [len(engine.traces.get(each.id).data) for each in engine.traces.list(1_000)]
+    hurried = [_ms(lambda question=q: _hurried(engine, question))[1] for q in questions]
+    late = [ms - 1_000 * DEADLINE_S for ms in hurried]
+    more = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(asked, bare, strict=True)]
+    return {
+        "questions": len(questions),
+        "overhead_ms_of_a_core": _spread([cpu for cpu, _ in more]),
+        "overhead_ms_of_wall_time": _spread([wall for _, wall in more]),
+        "trace_bytes": {"p50": int(statistics.median(sizes)), "max": max(sizes)},
+        "overrun_of_50_ms": _spread(late) | {"max": round(max(late), 2)},
+    }
+
+
+def by_hand(engine: Engine, question: str) -> None:
+    """What `naive` does, without graph, ledger, threads, verification and trace."""
+    hits = engine.search(question, k=engine.settings.ask.chunks)
+    draft = engine.evidence_reader.draft(question, hits)
+    for item in draft.evidence:
+        engine.reader().document(item.hit.chunk.document_id)
+
+
+def _hurried(engine: Engine, question: str) -> None:
+    engine.ask(question, budget=Budget(seconds=DEADLINE_S))
+
+
+def _ms(work: Callable[[], object]) -> tuple[float, float]:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return 1_000 * (time.process_time() - cpu), 1_000 * (time.perf_counter() - wall)
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        f"p{share}": round(ordered[min(len(ordered) - 1, share * len(ordered) // 100)], 2)
+        for share in (50, 95)
+    }
+
+
+if __name__ == "__main__":
+    main()
