@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,10 @@ def measured(engine: Engine, questions: list[str]) -> dict[str, Any]:
     engine.ask(questions[0])
     bare, asked = [], []
     for question in questions:  # in turns, so that other work on the machine hits both
-        bare.append(_ms(lambda question=question: by_hand(engine, question)))
-        asked.append(_ms(lambda question=question: engine.ask(question)))
+        bare.append(_ms(partial(by_hand, engine, question)))
+        asked.append(_ms(partial(engine.ask, question)))
     sizes = [len(engine.traces.get(each.id).data) for each in engine.traces.list(1_000)]
-    hurried = [_ms(lambda question=q: _hurried(engine, question))[1] for q in questions]
+    hurried = [_ms(partial(_hurried, engine, each))[1] for each in questions]
     late = [ms - 1_000 * DEADLINE_S for ms in hurried]
     more = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(asked, bare, strict=True)]
     return {

@@ -12,15 +12,17 @@ class Terminal(io.StringIO):
 
 
 def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
     quiet = steps_shown()
     quiet.step("read", "done")
-    assert (quiet.wants_text, sys.stderr.getvalue()) == (False, "")
+    assert (quiet.wants_text, err.getvalue()) == (False, "")
 
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
     shown = steps_shown()
     shown.step("read", "")
     shown.step("read", "confidence\n0.9\x1b[2J")
     shown.text("It costs 4.")
     assert shown.wants_text
-    assert sys.stderr.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
+    assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
