@@ -83,7 +83,8 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     # First the language models: what is wrong with them is known before anything is opened.
     reader = parts.reader(live.roles)
     # What is slow and done once is done before the time of the budget begins.
-    await asyncio.get_running_loop().run_in_executor(live.executor, lambda: parts.warm)
+    if not parts.warm:
+        await asyncio.get_running_loop().run_in_executor(live.executor, parts.warm_up)
     index = live.index()
     retriever = parts.retriever(parts.settings.retrieval.retriever, index)
     tools = Tools(

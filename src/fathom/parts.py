@@ -54,6 +54,7 @@ class Parts:
             embedder: Used instead of the one that the settings name.
         """
         self.settings = settings
+        self.warm = False
         self._embedder = embedder
 
     @cached_property
@@ -155,10 +156,10 @@ class Parts:
             retriever=retriever, identity={**identity, "embedder": self.settings.models.embedder}
         )
 
-    @cached_property
-    def warm(self) -> bool:
+    def warm_up(self) -> None:
         """Load what a question needs, so that none has to wait for it within its budget."""
-        return bool(self.embedder.embed(["warm"]).size)
+        self.embedder.embed(["warm"])
+        self.warm = True
 
     @cached_property
     def local_reader(self) -> SentenceReader:

@@ -1,0 +1,37 @@
+"""What every judge keeps, whichever mind it has."""
+
+import asyncio
+
+import pytest
+from tests.llm.making import Scripted, said
+from tests.making import FEES, run_of
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+from fathom.llm.role import RoleModel
+from fathom.models.hashing import HashingEmbedder
+
+PAIRS = [(FEES, FEES), ("It costs 41 crowns.", FEES), ("🙂", "\x00"), ("x" * 5_000, "y")]
+
+
+@pytest.fixture(params=["local", "model", "broken model"])
+def judge(request: pytest.FixtureRequest) -> Judge:
+    local = LocalJudge(embedder=HashingEmbedder(64), terms=ContentTerms())
+    if request.param == "local":
+        return local
+    words = '{"support": [1, 1, 1, 1]}' if request.param == "model" else "?"
+    return LanguageJudge(model=RoleModel(chat=Scripted(said(words), said(words))), local=local)
+
+
+def test_one_number_a_pair_from_0_to_1_and_false_numbers_have_none(judge: Judge) -> None:
+    with run_of() as run:
+        scores = asyncio.run(judge.support(PAIRS, run))
+    assert len(scores) == len(PAIRS)
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores[0] > 0.9
+    assert scores[1] == 0.0
+
+
+def test_nothing_to_judge_is_nothing(judge: Judge) -> None:
+    with run_of() as run:
+        assert asyncio.run(judge.support([], run)) == ()
