@@ -242,26 +242,41 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.usefixtures("_no_sockets")
-@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
-def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
-    samples: Path, certain: float | None, tmp_path: Path
-) -> None:
+def byte_equal(folder: Path, other: Path, certain: float | None, questions: list[str]) -> None:
+    """Asks over `folder` and replays over an index of other documents, without a socket."""
     with served(Extractive(extractive)) as server:
-        made = engine_at(samples)
+        made = engine_at(folder)
         if certain is not None:
-            made = with_model(samples, server.base_url, certain=certain)
+            made = with_model(folder, server.base_url, certain=certain)
         with made as engine:
-            answers = [engine.ask(question) for question in QUESTIONS[:30]]
+            answers = [engine.ask(question) for question in questions]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
     assert sum(answer.status == "answered" for answer in answers) >= 10
     WATCHED["on"] = True
-    with engine_at(ingested(tmp_path)) as other:  # an index of other documents
+    with engine_at(ingested(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
-            other.traces.put(trace)
-            done = other.replay(trace.id)
+            engine.traces.put(trace)
+            done = engine.replay(trace.id)
             assert done.same, done.difference
             assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
     assert max(len(trace.data) for trace in traces) < 100_000
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
+def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
+    samples: Path, certain: float | None, tmp_path: Path
+) -> None:
+    byte_equal(samples, tmp_path, certain, QUESTIONS[:30])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
+def test_two_hundred_questions_replay_byte_for_byte(
+    samples: Path, certain: float | None, tmp_path: Path
+) -> None:
+    turned = [f"{question} {QUESTIONS[at - 1]}" for at, question in enumerate(QUESTIONS)]
+    byte_equal(samples, tmp_path, certain, [*QUESTIONS, *turned][:67])
