@@ -12,6 +12,7 @@ import platform
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cached_embedder import CachedEmbedder
 
@@ -35,7 +36,7 @@ def names() -> list[str]:
     return [folder.name for folder in found if folder.name not in UNJUDGED]
 
 
-def known_rows(file: Path) -> dict[tuple[str, str], dict[str, object]]:
+def known_rows(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     if not file.exists():
         return {}
     rows = map(json.loads, file.read_text().splitlines())
@@ -55,15 +56,38 @@ def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup:
             out.write(json.dumps(row) + "\n")
 
 
+def table(rows: dict[tuple[str, str], dict[str, Any]]) -> str:
+    """nDCG@10 of the three systems with intervals, and what hybrid gains on the better leg."""
+    lines = [
+        "| data set | questions | keyword | vector | hybrid [95 %] | gain | R@5 | R@100 | Hit@10 |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in sorted({dataset for dataset, _ in rows}):
+        of = {system: rows[name, system]["measures"] for system in SYSTEMS}
+        hybrid = of["hybrid"]
+        low, high = rows[name, "hybrid"]["intervals"]["nDCG@10"]
+        gain = hybrid["nDCG@10"] - max(of["keyword"]["nDCG@10"], of["vector"]["nDCG@10"])
+        cells = [name, str(rows[name, "hybrid"]["queries"])]
+        cells += [f"{of[system]['nDCG@10']:.3f}" for system in ("keyword", "vector")]
+        cells += [f"{hybrid['nDCG@10']:.3f} [{low:.3f}, {high:.3f}]", f"{gain:+.3f}"]
+        cells += [f"{hybrid[measure]:.3f}" for measure in ("R@5", "R@100", "Hit@10")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, required=True, help="indexes and vectors")
+    parser.add_argument("--work", type=Path, default=Path(".work"), help="indexes and vectors")
+    parser.add_argument("--table", action="store_true", help="print the rows that are there")
     parser.add_argument("--sets", nargs="*", default=None)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--set", nargs="*", default=[], dest="assignments")
     parser.add_argument("--ingest-only", action="store_true")
     arguments = parser.parse_args()
+    if arguments.table:
+        print(table(known_rows(arguments.results)))
+        return
     arguments.work.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     models = (
