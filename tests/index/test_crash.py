@@ -55,6 +55,7 @@ def killed(directory: Path, step: str) -> None:
 @pytest.mark.parametrize("step", ["stored", "applied", "published", "building", "built"])
 def test_killed_at_a_step(tmp_path: Path, make: Make, step: str) -> None:
     killed(tmp_path, step)
+    assert verify(tmp_path) == []
     # A reader comes first: it must find one whole state, and no writer to wait for.
     with open_reader(tmp_path) as reader:
         document = reader.document("kept")

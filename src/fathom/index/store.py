@@ -36,6 +36,10 @@ class Store:
         """The last revision that all parts have."""
         return int(self.meta("published"))
 
+    def is_unfinished(self) -> bool:
+        """Whether a stored change is not published yet."""
+        return int(self.meta("revision")) != self.published()
+
     def chunks_at(self) -> int:
         """The last published revision that added or removed chunks."""
         return int(self.meta("chunks_at"))
