@@ -30,7 +30,9 @@ def model() -> CrossReader:
         intermediate_size=32,
         initializer_range=0.2,
     )
-    return CrossReader(transformers.BertModel(config, add_pooling_layer=False)).eval()
+    made = CrossReader(transformers.BertModel(config, add_pooling_layer=False))
+    made.eval()
+    return made
 
 
 def expected(model: CrossReader) -> Output:
