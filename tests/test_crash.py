@@ -44,7 +44,9 @@ def start(folder: Path, index: Path, log: Path) -> subprocess.Popen[bytes]:
 def acknowledged(log: Path) -> set[str]:
     """Names of the files that the process has said to be stored."""
     lines = [line.split() for line in log.read_text().splitlines(keepends=True) if line[-1] == "\n"]
-    return {Path(words[2]).name for words in lines if len(words) > 2 and words[1] == "ok"}
+    return {
+        Path(words[2].rstrip(":")).name for words in lines if len(words) > 2 and words[1] == "ok"
+    }
 
 
 def stored(index: Path) -> dict[str, str]:
