@@ -5,9 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.cross_reader.negatives import mined, swapped
+from training.cross_reader.mining import mined
+from training.cross_reader.negatives import swapped
 from training.cross_reader.ranked import ranked_rows
 from training.cross_reader.rows import Row, is_development, read_rows
+
+from fathom.models.base import Embedder
 
 _WINDOW = 9  # words; a text sharing so many in a row with a development text is not learned from
 _WORD = re.compile(r"\w+")
@@ -21,14 +24,17 @@ class Split:
     development: Sequence[Row]
 
 
-def load(data: Path, groups: Iterable[str]) -> Split:
-    """Read all sets under `data`, split them, and add derived rows, keeping only `groups`."""
+def load(data: Path, groups: Iterable[str], embedder: Embedder) -> Split:
+    """Read all sets under `data`, split them, and add derived rows, keeping only `groups`.
+
+    Wrong texts are mined with the vectors of `embedder`.
+    """
     kept = frozenset(groups)
     rows = [row for row in read_rows(data) if row.group in kept]
     development = [row for row in rows if is_development(row)]
     unseen = Unseen(row for row in development if row.source == "squad-dev")
     train = [row for row in rows if not is_development(row) and unseen.allows(row)]
-    derived = [*mined(train), *swapped(train), *ranked_rows(data)]
+    derived = [*mined(train, embedder), *swapped(train), *ranked_rows(data)]
     train += [row for row in derived if row.group in kept and unseen.allows(row)]
     return Split(train=train, development=development)
 

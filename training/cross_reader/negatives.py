@@ -1,59 +1,14 @@
-"""Pairs that look right and are not: the best wrong texts for a question, and swapped questions."""
+"""Questions with a number or a name swapped, so that their text looks right and is not."""
 
 import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import bm25s
-import Stemmer
 from training.cross_reader.rows import Row, number_of
 
-_ASKED = ("squad", "wiki", "nq")
-_DEPTH = 8  # wrong texts are taken among so many best
 _NUMBER = re.compile(r"\b\d[\d,.]*\b")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
-
-
-def mined(rows: Sequence[Row]) -> Iterator[Row]:
-    """For every answerable question a wrong text of high BM25 rank that holds no answer to it.
-
-    Texts come from the training rows themselves, so no development text is ever seen.
-    """
-    asked = [row for row in rows if row.group in _ASKED and row.answerable]
-    texts = sorted({(row.title, row.text) for row in asked})
-    if len(texts) <= _DEPTH:
-        return
-    stemmer = Stemmer.Stemmer("english")
-    index = bm25s.BM25()
-    bodies = [f"{title} {text}" for title, text in texts]
-    index.index(
-        bm25s.tokenize(bodies, stopwords="en", stemmer=stemmer, show_progress=False),
-        show_progress=False,
-    )
-    questions = bm25s.tokenize(
-        [row.question for row in asked], stopwords="en", stemmer=stemmer, show_progress=False
-    )
-    best, _ = index.retrieve(questions, k=_DEPTH, show_progress=False)
-    for row, places in zip(asked, best, strict=True):
-        wrong = [texts[place] for place in places if _is_wrong(row, texts[place][1])]
-        if wrong:
-            title, text = wrong[number_of(row.question) % len(wrong)]
-            yield replace(
-                row,
-                group="mined",
-                title=title,
-                text=text,
-                spans=(),
-                answerable=False,
-                relevant=False,
-            )
-
-
-def _is_wrong(row: Row, text: str) -> bool:
-    low = text.casefold()
-    answers = (row.text[start:end].casefold() for start, end in row.spans)
-    return text != row.text and not any(answer in low for answer in answers)
 
 
 def swapped(rows: Sequence[Row]) -> Iterator[Row]:

