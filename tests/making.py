@@ -13,10 +13,10 @@ from typing import Any
 from fathom.engine import Engine
 from fathom.ledger import Ledger
 from fathom.models.hashing import HashingEmbedder
-from fathom.recorder import Recorder
 from fathom.run import Run
 from fathom.settings import Settings
-from fathom.trace import Events, Origin
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Events, Origin
 from fathom.types import Chunk, Hit, Span
 from fathom.usage import Budget
 

@@ -8,11 +8,11 @@ from tests.making import run_of
 
 from fathom.ledger import BudgetRefused
 from fathom.plain import Json
-from fathom.recorder import Recorder
-from fathom.replay import Recorded
 from fathom.reservation import Worst
 from fathom.run import DeadlineOver, Listener, Run
-from fathom.trace import Trace
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Recorded
+from fathom.tracing.trace import Trace
 from fathom.usage import Budget
 
 

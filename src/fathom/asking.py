@@ -12,7 +12,6 @@ from fathom.index.base import Reader
 from fathom.index.traces import TraceStore
 from fathom.llm.role import Absent
 from fathom.parts import Parts
-from fathom.replay import Difference, EventMissing, Recorded, first_difference, same_answer
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import documents_of
 from fathom.roles import Roles
@@ -20,7 +19,8 @@ from fathom.run import Listener
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.strategies.tools import Tools
-from fathom.trace import Origin, Trace
+from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
+from fathom.tracing.trace import Origin, Trace
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Budget
 

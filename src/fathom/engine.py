@@ -19,12 +19,12 @@ from fathom.index.ingest import Ingester, Progress, Report
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore
 from fathom.models.base import Embedder
-from fathom.outline import tree
 from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
 from fathom.roles import Connect, Roles
 from fathom.settings import Settings
+from fathom.tracing.outline import tree
 from fathom.types import Answer, Document, Filter, Hit, Query
 
 if TYPE_CHECKING:  # LangGraph takes a second to import

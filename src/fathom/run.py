@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.plain import Json
-from fathom.recorder import OpenStep, Recorder
 from fathom.reservation import Worst
+from fathom.tracing.recorder import OpenStep, Recorder
 from fathom.usage import Usage
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fathom.chain import TraceTampered
 from fathom.errors import RunError
 from fathom.index.traces import TraceMissing, TraceStore
-from fathom.recorder import Recorder
-from fathom.trace import Origin, Trace
+from fathom.tracing.chain import TraceTampered
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin, Trace
 
 
 def trace(number: int, size: int = 0) -> Trace:

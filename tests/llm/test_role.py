@@ -11,9 +11,9 @@ from fathom.llm.base import ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import Absent, RoleModel
-from fathom.recorder import Recorder
-from fathom.replay import EventMissing, Recorded
 from fathom.run import Run
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import EventMissing, Recorded
 from fathom.usage import Budget, Price, Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2)

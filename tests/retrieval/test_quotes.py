@@ -3,9 +3,9 @@ import threading
 
 from tests.making import run_of
 
-from fathom.recorder import Recorder
-from fathom.replay import Recorded
 from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Recorded
 from fathom.types import Block, Document, Span
 
 DOCUMENT = Document(

@@ -6,11 +6,11 @@ import pytest
 from tests.making import hit_of, run_of
 
 from fathom.ledger import BudgetRefused
-from fathom.recorder import Recorder
-from fathom.replay import EventMissing, Recorded
 from fathom.retrieval.search import Search, documents_of
 from fathom.run import Run
-from fathom.trace import Trace
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import EventMissing, Recorded
+from fathom.tracing.trace import Trace
 from fathom.types import Filter, Hit, Query
 from fathom.usage import Budget
 

@@ -20,14 +20,14 @@ from fathom.llm.base import Completion, Message
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import Absent, RoleModel
-from fathom.replay import Recorded, same_answer
 from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
 from fathom.run import Run
 from fathom.strategies.naive import State
 from fathom.strategies.run import Outcome, Surroundings, run
-from fathom.trace import Origin
+from fathom.tracing.replay import Recorded, same_answer
+from fathom.tracing.trace import Origin
 from fathom.types import Answer, Draft, Hit, Query
 from fathom.usage import Budget, Price, Usage
 

@@ -14,13 +14,13 @@ from tests.making import FEES, QUESTION, hit_of
 from fathom.agents.finalizer import Finalizer
 from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
-from fathom.replay import Recorded, same_answer
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
 from fathom.run import Run
 from fathom.strategies.naive import Naive
 from fathom.strategies.run import Outcome, Surroundings, run
-from fathom.trace import Origin
+from fathom.tracing.replay import Recorded, same_answer
+from fathom.tracing.trace import Origin
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage
 

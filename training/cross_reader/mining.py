@@ -1,4 +1,4 @@
-"""The best wrong texts for a question, found as Fathom itself finds texts: by words and by vectors."""
+"""The best wrong texts for a question, found by words and by vectors, as Fathom searches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +28,9 @@ def mined(rows: Sequence[Row], embedder: Embedder) -> Iterator[Row]:
     Texts come from the training rows themselves, so no development text is ever seen.
     """
     for language, group in dict.fromkeys(_MINED.values()):
-        asked = [row for row in rows if row.answerable and _MINED.get(row.group) == (language, group)]
+        asked = [
+            row for row in rows if row.answerable and _MINED.get(row.group) == (language, group)
+        ]
         texts = sorted({(row.title, row.text) for row in asked})
         if len(texts) > _DEPTH:
             legs = _words(asked, texts, language), _vectors(asked, texts, embedder)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from fathom.chain import TraceTampered, decode
 from fathom.errors import RunError, UsageError
-from fathom.trace import Trace
+from fathom.tracing.chain import TraceTampered, decode
+from fathom.tracing.trace import Trace
 
 FILE = "traces.db"
 MAX_BYTES = 256 << 20

@@ -10,7 +10,7 @@ from fathom.plain import Json
 from fathom.reservation import Worst
 from fathom.retrieval.base import Retriever
 from fathom.run import Run
-from fathom.trace import Trace
+from fathom.tracing.trace import Trace
 from fathom.types import Chunk, Hit, Query, Span
 from fathom.usage import Usage
 

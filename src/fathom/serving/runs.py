@@ -17,8 +17,8 @@ def trace(
     assignments: SetOption = None,
 ) -> None:
     """Show how an answer came about, step by step."""
-    from fathom.outline import to_json, tree
     from fathom.serving.output import show, show_json, traces_text
+    from fathom.tracing.outline import to_json, tree
 
     with build_engine(index, assignments) as engine:
         if trace_id is None:

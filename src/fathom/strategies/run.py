@@ -13,11 +13,11 @@ from langsmith import tracing_context
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.plain import Json
-from fathom.recorder import Recorder
 from fathom.reservation import Reservation, Worst
 from fathom.run import DeadlineOver, Listener, Run
 from fathom.strategies.base import Strategy
-from fathom.trace import Events, Origin, Trace
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Events, Origin, Trace
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fathom.errors import RunError
 from fathom.plain import Json, canonical, digest
-from fathom.trace import Event, Origin, Record, Step, Trace
+from fathom.tracing.trace import Event, Origin, Record, Step, Trace
 from fathom.usage import Budget, Usage
 
 VERSION = 1

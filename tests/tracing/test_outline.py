@@ -1,8 +1,8 @@
 import json
 
-from fathom.outline import to_json, tree
-from fathom.recorder import Recorder
-from fathom.trace import Origin, TraceLimits
+from fathom.tracing.outline import to_json, tree
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin, TraceLimits
 from fathom.usage import Usage
 
 

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.recorder import Recorder
-from fathom.replay import EventMissing, Recorded, RecordedFailure, first_difference, same_answer
-from fathom.trace import Origin, Trace, TraceLimits
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import (
+    EventMissing,
+    Recorded,
+    RecordedFailure,
+    first_difference,
+    same_answer,
+)
+from fathom.tracing.trace import Origin, Trace, TraceLimits
 
 ORIGIN = Origin(question="q", strategy="s", index_revision="1")
 

@@ -1,7 +1,7 @@
 import pytest
 
-from fathom.recorder import Recorder
-from fathom.trace import Origin
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin
 from fathom.usage import Usage
 
 

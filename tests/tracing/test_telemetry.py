@@ -1,8 +1,8 @@
 import pytest
 
-from fathom.recorder import Recorder
-from fathom.telemetry import spans
-from fathom.trace import Origin, Trace
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.telemetry import spans
+from fathom.tracing.trace import Origin, Trace
 from fathom.usage import Usage
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra otel is missing")

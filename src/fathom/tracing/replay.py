@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fathom.errors import RunError
 from fathom.plain import Json, canonical
-from fathom.recorder import answer_json
-from fathom.trace import Event, Step, Trace
+from fathom.tracing.recorder import answer_json
+from fathom.tracing.trace import Event, Step, Trace
 
 
 class EventMissing(RunError):

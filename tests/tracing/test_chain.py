@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.chain import TraceTampered, decode
 from fathom.plain import canonical, digest
-from fathom.recorder import Recorder
-from fathom.trace import Origin, Trace
+from fathom.tracing.chain import TraceTampered, decode
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin, Trace
 from fathom.usage import Budget, Usage
 
 

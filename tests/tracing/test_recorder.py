@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fathom.chain import decode
-from fathom.recorder import Recorder
-from fathom.trace import Origin, TraceLimits
+from fathom.tracing.chain import decode
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin, TraceLimits
 from fathom.usage import Usage
 
 ORIGIN = Origin(question="q", strategy="s")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
 from fathom.plain import Json, canonical
-from fathom.trace import Step, Trace
+from fathom.tracing.trace import Step, Trace
 from fathom.usage import Usage
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import unicodedata
 from collections import defaultdict
 
 from fathom.plain import Json, canonical
-from fathom.trace import Step, Trace
+from fathom.tracing.trace import Step, Trace
 from fathom.usage import Usage
 
 VALUE_CHARS = 160

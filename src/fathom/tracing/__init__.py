@@ -1,0 +1,1 @@
+"""What a run leaves behind: its trace, how it is written, kept whole, read and run again."""
