@@ -81,19 +81,12 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     name = options.get("strategy") or parts.settings.ask.strategy
     check_strategy(name)
     # First the language models: what is wrong with them is known before anything is opened.
-    reader = parts.reader(live.roles)
+    live.roles.prepare()
     # What is slow and done once is done before the time of the budget begins.
     if not parts.warm:
         await asyncio.get_running_loop().run_in_executor(live.executor, parts.warm_up)
     index = live.index()
-    retriever = parts.retriever(parts.settings.retrieval.retriever, index)
-    tools = Tools(
-        search=parts.search(lambda: retriever),
-        reader=reader,
-        quotes=Quotes(index.document),
-        chunks=parts.settings.ask.chunks,
-        min_confidence=parts.settings.ask.min_confidence,
-    )
+    tools = _tools(parts, live.roles, lambda: index, Quotes(index.document))
     origin = Origin(
         question=question,
         strategy=name,
@@ -133,13 +126,7 @@ async def replay(trace: Trace, parts: Parts, executor: Executor) -> Replay:
     """
     name = trace.origin.strategy
     check_strategy(name)
-    tools = Tools(
-        search=parts.search(_nobody),
-        reader=parts.reader(Roles(parts.settings, Absent)),
-        quotes=Quotes(_nobody),
-        chunks=parts.settings.ask.chunks,
-        min_confidence=parts.settings.ask.min_confidence,
-    )
+    tools = _tools(parts, Roles(parts.settings, Absent), _nobody, Quotes(_nobody))
     events = Recorded(trace)
     try:
         outcome = await run(
@@ -159,6 +146,15 @@ async def replay(trace: Trace, parts: Parts, executor: Executor) -> Replay:
         same=same,
         difference=None if same else first_difference(trace, outcome.trace),
         missing=tuple(events.missing),
+    )
+
+
+def _tools(parts: Parts, roles: Roles, index: Callable[[], Reader], quotes: Quotes) -> Tools:
+    return Tools(
+        settings=parts.settings,
+        search=lambda name: parts.search(name, index),
+        quotes=quotes,
+        cast=parts.cast(roles),
     )
 
 

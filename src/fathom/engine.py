@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from fathom.agents.reader import SentenceReader
 from fathom.config import Layers
 from fathom.documents.guard import Cage
 from fathom.documents.paths import check_paths
@@ -82,11 +81,6 @@ class Engine:
     def embedder(self) -> Embedder:
         """What turns texts into vectors."""
         return self.parts.embedder
-
-    @property
-    def evidence_reader(self) -> SentenceReader:
-        """The local mind of the agent that reads hits."""
-        return self.parts.local_reader
 
     @cached_property
     def roles(self) -> Roles:

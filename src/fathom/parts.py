@@ -4,22 +4,23 @@ With the engine, the only place that knows which parts stand behind the protocol
 """
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from fathom.agents.content import ContentTerms
-from fathom.agents.reader import Reader as EvidenceReader
-from fathom.agents.reader import SentenceReader
 from fathom.documents.chunk import Chunker, StructureChunker
 from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
 from fathom.documents.language import detect
 from fathom.documents.limits import Limits
 from fathom.documents.parse import VERSION as PARSERS_VERSION
+from fathom.domains.domain import load_domain
 from fathom.errors import UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
 from fathom.models.base import Embedder
+from fathom.models.cross_reader import CrossReader
 from fathom.models.embedder import load_embedder
+from fathom.models.shipped import load_shipped_reader
 from fathom.plain import Json
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
@@ -28,19 +29,30 @@ from fathom.retrieval.keyword import KeywordRetriever
 from fathom.retrieval.search import Search
 from fathom.retrieval.vector import VectorRetriever
 from fathom.settings import Settings
+from fathom.types import Chunk, Span
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # language models are imported where a role has one
     from fathom.roles import Roles
+    from fathom.strategies.cast import Cast
 
 RECORDED: Mapping[str, tuple[str, ...]] = {
     "ask": (),
+    "domain": (),
+    "maf": (),
+    "rrf": (),
+    "anchor": (),
+    "mao": (),
+    "hybrid": (),
     "retrieval": (),
     "roles": (),
     "llm": ("model", "base_url", "max_tokens", "certain", "fallback"),
-    "models": ("embedder", "runtime"),
+    "models": ("embedder", "cross_reader", "runtime"),
 }
 """The settings that can change an answer: sections, whole or these keys of them."""
+
+
+WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
 
 
 class Parts:
@@ -68,6 +80,14 @@ class Parts:
             runtime=models.runtime,
             threads=models.threads,
             offline=self.settings.offline,
+        )
+
+    @cached_property
+    def cross_reader(self) -> CrossReader:
+        """What reads a question and a chunk together."""
+        models = self.settings.models
+        return load_shipped_reader(
+            models.cross_reader, runtime=models.runtime, threads=models.threads
         )
 
     @cached_property
@@ -149,41 +169,33 @@ class Parts:
         vector = settings.foreign_vector_weight if foreign else settings.vector_weight
         return vector, settings.keyword_weight
 
-    def search(self, retriever: Callable[[], Retriever]) -> Search:
-        """A retriever as runs use it; called only if a ranking is not recorded."""
-        identity = self.settings.retrieval.model_dump(exclude={"k"})
+    def search(self, name: str, index: Callable[[], Reader]) -> Search:
+        """The retriever of this name as runs use it; made when a ranking is not recorded."""
+        identity = self.settings.retrieval.model_dump(exclude={"k", "retriever"})
         return Search(
-            retriever=retriever, identity={**identity, "embedder": self.settings.models.embedder}
+            retriever=cache(lambda: self.retriever(name, index())),
+            identity={
+                **identity,
+                "retriever": name,
+                "embedder": self.settings.models.embedder,
+            },
         )
 
     def warm_up(self) -> None:
         """Load what a question needs, so that none has to wait for it within its budget."""
         self.embedder.embed(["warm"])
+        self.cross_reader.asking("warm").read([WARM])
         self.warm = True
 
-    @cached_property
-    def local_reader(self) -> SentenceReader:
-        """The local mind of the reader."""
-        return SentenceReader(
-            embedder=self.embedder, terms=ContentTerms(), sentences=self.settings.ask.sentences
-        )
+    def cast(self, roles: "Roles") -> "Cast":
+        """The agents with the minds that the settings give them."""
+        from fathom.strategies.cast import Cast  # LangGraph takes a second to import
 
-    def reader(self, roles: "Roles") -> EvidenceReader:
-        """The reader with the mind that the settings give it."""
-        model = roles.model("reader")
-        if model is None:
-            return self.local_reader
-        from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
-        from fathom.agents.reader_llm import LanguageReader
-
-        local_judge = LocalJudge(embedder=self.embedder, terms=ContentTerms())
-        judging = roles.model("judge")
-        judge: Judge = LanguageJudge(model=judging, local=local_judge) if judging else local_judge
-        return LanguageReader(
-            model=model,
-            local=self.local_reader,
-            judge=judge,
-            certain=self.settings.llm.certain,
-            min_support=self.settings.ask.min_support,
-            fallback=self.settings.llm.fallback,
+        return Cast(
+            settings=self.settings,
+            embedder=self.embedder,
+            cross_reader=self.cross_reader,
+            terms=ContentTerms(),
+            domain=load_domain(self.settings.domain.file),
+            model=roles.model,
         )

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Literal
+from typing import get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
 from fathom.llm.chat import LangChainChat
 from fathom.llm.load import load_chat
 from fathom.llm.patience import Patience
-from fathom.llm.role import RoleModel
+from fathom.llm.role import Role, RoleModel
 from fathom.prices import load_prices
 from fathom.settings import Settings
 
-Role = Literal["reader", "judge"]
+ROLES: tuple[Role, ...] = get_args(Role)
 Connect = Callable[[str], ChatModel]
 """Gives the model called `provider:model`."""
 
@@ -37,6 +37,15 @@ class Roles:
     def secrets(self) -> tuple[str, ...]:
         """The keys of all models made so far."""
         return tuple(self._keys)
+
+    def prepare(self) -> None:
+        """Make every model that a role has, so that what is wrong with one is known at once.
+
+        Raises:
+            UsageError: See `model`.
+        """
+        for role in ROLES:
+            self.model(role)
 
     def model(self, role: Role) -> RoleModel | None:
         """The model of a role; `None` where it has its local mind.

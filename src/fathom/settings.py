@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Section(BaseModel):
-    """A frozen table of settings that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from fathom.presets.anchor import AnchorSettings
+from fathom.presets.hybrid import HybridSettings
+from fathom.presets.maf import MafSettings
+from fathom.presets.mao import MaoSettings
+from fathom.presets.rrf import RrfSettings
+from fathom.presets.section import Section
 
 
 class IndexSettings(Section):
@@ -46,6 +47,8 @@ class ModelSettings(Section):
 
     embedder: str = "all-MiniLM-L6-v2"
     """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
+    cross_reader: str = "shipped"
+    """The shipped model, or a folder that holds another one."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
     threads: int = Field(default=0, ge=0)
     """Cores to use; 0 takes all that this process may use."""
@@ -97,6 +100,22 @@ class RoleSettings(Section):
     reader: str = "auto"
     """`auto` is `llm` where `llm.model` is given, else `local`."""
     judge: str = "local"
+    debater: str = "local"
+    aggregator: str = "local"
+    rewriter: str = "local"
+    decomposer: str = "local"
+    hyde: str = "local"
+    """The local stand-in is pseudo-relevance feedback (RM3)."""
+    reorderer: str = "local"
+    summarizer: str = "local"
+    planner: str = "local"
+
+
+class DomainSettings(Section):
+    """What is known of the subject of the documents: terms, synonyms, classes of questions."""
+
+    file: str = "generic"
+    """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
 
 
 class LlmSettings(Section):
@@ -149,8 +168,14 @@ class Settings(Section):
     retrieval: RetrievalSettings = RetrievalSettings()
     ask: AskSettings = AskSettings()
     roles: RoleSettings = RoleSettings()
+    domain: DomainSettings = DomainSettings()
     llm: LlmSettings = LlmSettings()
     budget: BudgetSettings = BudgetSettings()
     trace: TraceSettings = TraceSettings()
+    maf: MafSettings = MafSettings()
+    rrf: RrfSettings = RrfSettings()
+    anchor: AnchorSettings = AnchorSettings()
+    mao: MaoSettings = MaoSettings()
+    hybrid: HybridSettings = HybridSettings()
     offline: bool = False
     """Open no socket, whatever else is asked."""

@@ -217,6 +217,19 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another answer that the evidence supports.
+
+    Attributes:
+        text: The answer in a few words.
+        evidence: Places in the draft's evidence of what supports it, from 0.
+    """
+
+    text: str
+    evidence: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a reader makes of its evidence, before anything is verified.
 
@@ -224,12 +237,14 @@ class Draft:
         evidence: Best first; empty when nothing supports an answer.
         claims: The answer, sentence by sentence; empty when the quotes themselves are the answer.
         short_answer: The answer in a few words, where the reader can tell; else empty.
+        alternatives: What else the evidence says, where it does not agree.
         confidence: Probability that the evidence holds the answer, in [0, 1].
     """
 
     evidence: tuple[Evidence, ...] = ()
     claims: tuple[Claim, ...] = ()
     short_answer: str = ""
+    alternatives: tuple[Alternative, ...] = ()
     confidence: float = 0.0
 
 

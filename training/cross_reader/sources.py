@@ -51,9 +51,7 @@ SOURCES: Mapping[str, Source] = {
     "pubmedqa-": Source(licence="MIT", group="yesno"),
     "idk-mrc-": Source(licence=CC_BY_SA, group="indonesian"),
     "indonli-": Source(licence="CC BY-SA 3.0/4.0, Apache-2.0", group="indonesian-nli"),
-    "facqa-id-": _unused(
-        "CC BY-SA 4.0; its questions are reported"
-    ),
+    "facqa-id-": _unused("CC BY-SA 4.0; its questions are reported"),
     "anli-": _unused("CC BY-NC 4.0"),
     "sick-": _unused("CC BY-NC-SA 3.0"),
     "rte-": _unused("research use"),

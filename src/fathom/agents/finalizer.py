@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fathom.retrieval.quotes import Quoted, Quotes
 from fathom.run import Run
-from fathom.types import AbstentionReason, Answer, Citation, Draft, Evidence, Span
+from fathom.types import AbstentionReason, Answer, Citation, Conflict, Draft, Evidence, Span
 from fathom.usage import Budget, Usage
 
 
@@ -22,8 +22,23 @@ class Finalizer:
     strategy: str
     min_confidence: float
 
-    async def __call__(self, question: str, draft: Draft, *, phase: str, run: Run) -> Answer:
+    async def __call__(
+        self,
+        question: str,
+        draft: Draft,
+        *,
+        phase: str,
+        run: Run,
+        withheld: AbstentionReason | None = None,
+    ) -> Answer:
         """Turn a draft into an answer, as one step of the run.
+
+        Args:
+            question: What was asked.
+            draft: The last one.
+            phase: The step of the strategy that it comes from.
+            run: Where it is recorded.
+            withheld: Why a gate decided against the answer; it abstains then.
 
         Returns:
             Answered with verified quotes only; abstained when there are none, or when the draft
@@ -32,7 +47,7 @@ class Finalizer:
         with run.step("finalize", agent="finalizer") as here:
             places = [(item.hit.chunk.document_id, _place(item)) for item in draft.evidence]
             found = await self.quotes(places, here)
-            answer = self.answer(question, draft, found, phase=phase)
+            answer = self.answer(question, draft, found, phase=phase, withheld=withheld)
             here.done(
                 outputs={"citations": len(answer.citations), "confidence": draft.confidence},
                 verdict=answer.status,
@@ -41,16 +56,22 @@ class Finalizer:
         return answer
 
     def answer(
-        self, question: str, draft: Draft, found: Sequence[Quoted | None], *, phase: str
+        self,
+        question: str,
+        draft: Draft,
+        found: Sequence[Quoted | None],
+        *,
+        phase: str,
+        withheld: AbstentionReason | None = None,
     ) -> Answer:
         """The answer, given what stands at the places of the draft's evidence."""
         cited = _verified(draft.evidence, found)
         citations = tuple(dict.fromkeys(cited.values()))
         text = _text(draft, cited)
-        reason: AbstentionReason | None = None
+        reason = withheld
         if not text:
             reason = "no_evidence"
-        elif draft.confidence < self.min_confidence:
+        elif reason is None and draft.confidence < self.min_confidence:
             reason = "low_confidence"
         return Answer(
             question=question,
@@ -59,6 +80,7 @@ class Finalizer:
             short_answer="" if reason else draft.short_answer,
             confidence=draft.confidence,
             citations=citations,
+            conflicts=() if reason else _conflicts(draft, cited),
             strategy=self.strategy,
             phase=phase,
             stop_reason=reason or "answered",
@@ -107,6 +129,16 @@ def _text(draft: Draft, cited: Mapping[int, Citation]) -> str:
         if marks:
             parts.append(f"{_line(claim.text)} {''.join(marks)}")
     return " ".join(parts)
+
+
+def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:
+    """The other readings that kept a citation."""
+    found = []
+    for other in draft.alternatives:
+        numbers = dict.fromkeys(cited[at].n for at in other.evidence if at in cited)
+        if numbers:
+            found.append(Conflict(answer=_line(other.text), citations=tuple(numbers)))
+    return tuple(found)
 
 
 def _place(item: Evidence) -> Span:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
@@ -15,6 +15,20 @@ from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded, Replayed
 from fathom.run import Run
 from fathom.usage import Price
+
+Role = Literal[
+    "reader",
+    "judge",
+    "debater",
+    "aggregator",
+    "rewriter",
+    "decomposer",
+    "hyde",
+    "reorderer",
+    "summarizer",
+    "planner",
+]
+"""Who may have a language model for a mind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

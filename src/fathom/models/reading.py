@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from fathom.models.pair import PairRow
 from fathom.models.runtime import Output
 from fathom.models.spans import SpanScores, Window, top, total
-from fathom.types import Span
+from fathom.types import Chunk, Span
 
 SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
 _SUPPORT = slice(5, 8)
@@ -82,6 +83,30 @@ NOTHING = Reading(
     unrelated=1.0,
     spans=(),
 )
+
+
+class Asking(Protocol):
+    """One question, or claim, put to chunks."""
+
+    def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
+        """A reading for every chunk, in their order; spans are in the chunk's own text."""
+        ...
+
+    def score(self, chunk: Chunk, answer: str) -> float:
+        """How well `chunk` supports that `answer` answers the question, 0 to 1.
+
+        The answer must stand in the chunk, in any capitals; else it is 0. It is the probability
+        that a `ReadSpan` has.
+        """
+        ...
+
+
+class PairReader(Protocol):
+    """Reads a question and a chunk together; equal pairs give equal readings."""
+
+    def asking(self, question: str, *, spans: int = 5) -> Asking:
+        """One question, or claim; at most `spans` possible answers are given a chunk."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,12 @@ class Naive:
     @classmethod
     def of(cls, tools: Tools) -> Self:
         """Made of these tools."""
-        finalizer = Finalizer(
-            quotes=tools.quotes, strategy=cls.name, min_confidence=tools.min_confidence
-        )
+        ask = tools.settings.ask
         return cls(
-            search=tools.search, reader=tools.reader, finalizer=finalizer, chunks=tools.chunks
+            search=tools.search(tools.settings.retrieval.retriever),
+            reader=tools.cast.reader,
+            finalizer=tools.finalizer(cls.name),
+            chunks=ask.chunks,
         )
 
     def start(self, query: Query) -> State:

@@ -1,10 +1,13 @@
 """What strategies are made of."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from fathom.agents.reader import Reader
+from fathom.agents.finalizer import Finalizer
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
+from fathom.settings import Settings
+from fathom.strategies.cast import Cast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +15,19 @@ class Tools:
     """Agents and retrievers, made from the settings; a strategy takes what it needs.
 
     Attributes:
-        chunks: How many hits are read.
-        min_confidence: Below it an answer is withheld.
+        search: The search that uses the retriever of this name: `vector`, `keyword`, `hybrid`.
+        cast: The agents.
     """
 
-    search: Search
-    reader: Reader
+    settings: Settings
+    search: Callable[[str], Search]
     quotes: Quotes
-    chunks: int
-    min_confidence: float
+    cast: Cast
+
+    def finalizer(self, strategy: str) -> Finalizer:
+        """The finalizer of a strategy."""
+        return Finalizer(
+            quotes=self.quotes,
+            strategy=strategy,
+            min_confidence=self.settings.ask.min_confidence,
+        )

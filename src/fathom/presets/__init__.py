@@ -1,0 +1,1 @@
+"""The constants of the papers, one file of named settings per strategy."""

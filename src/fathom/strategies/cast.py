@@ -1,0 +1,67 @@
+"""The cast: every agent with the mind that the settings give its role."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+from fathom.agents.reader import Reader, SentenceReader
+from fathom.agents.reader_llm import LanguageReader
+from fathom.domains.domain import Domain
+from fathom.llm.role import Role, RoleModel
+from fathom.models.base import Embedder
+from fathom.models.reading import PairReader
+from fathom.settings import Settings
+
+Terms = Callable[[str], frozenset[str]]
+"""The distinct content words of a text, stemmed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast:
+    """Makes each agent once, when a strategy first asks for it.
+
+    Attributes:
+        model: The language model of a role; `None` where it has its local mind.
+        domain: What is known of the subject of the documents.
+    """
+
+    settings: Settings
+    embedder: Embedder
+    cross_reader: PairReader
+    terms: Terms
+    domain: Domain
+    model: Callable[[Role], RoleModel | None]
+
+    @cached_property
+    def local_reader(self) -> SentenceReader:
+        """The local mind of the reader."""
+        return SentenceReader(
+            embedder=self.embedder, terms=self.terms, sentences=self.settings.ask.sentences
+        )
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Answers from hits."""
+        model = self.model("reader")
+        if model is None:
+            return self.local_reader
+        return LanguageReader(
+            model=model,
+            local=self.local_reader,
+            judge=self.judge,
+            certain=self.settings.llm.certain,
+            min_support=self.settings.ask.min_support,
+            fallback=self.settings.llm.fallback,
+        )
+
+    @cached_property
+    def local_judge(self) -> LocalJudge:
+        """The local mind of the judge."""
+        return LocalJudge(embedder=self.embedder, terms=self.terms)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Says how well quotes support claims."""
+        model = self.model("judge")
+        return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge

@@ -1,0 +1,48 @@
+"""A pair reader that says what a test wants; no model."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fathom.models.reading import NOTHING, Reading, ReadSpan
+from fathom.types import Chunk, Span
+
+Script = Callable[[str, Chunk], Reading]
+
+
+def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float) -> Reading:
+    """What a model might make of a chunk that holds `answer`; without one it holds none."""
+    base = replace(NOTHING, **values)
+    if not answer:
+        return base
+    start = chunk.text.index(answer)
+    span = ReadSpan(span=Span(start, start + len(answer)), score=score)
+    sure = {"relevance": score, "answerable": score, "no_answer": -1.0, **values}
+    return replace(base, **sure, spans=(span,))
+
+
+@dataclass(frozen=True)
+class ScriptedPairs:
+    """A `PairReader` whose readings a function gives."""
+
+    script: Script
+
+    def asking(self, question: str, *, spans: int = 5) -> "ScriptedAsking":
+        return ScriptedAsking(self.script, question, spans)
+
+
+@dataclass(frozen=True)
+class ScriptedAsking:
+    """See `Asking`; an answer's score is that of the span with its text."""
+
+    script: Script
+    question: str
+    spans: int
+
+    def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
+        found = [self.script(self.question, chunk) for chunk in chunks]
+        return [replace(each, spans=each.spans[: self.spans]) for each in found]
+
+    def score(self, chunk: Chunk, answer: str) -> float:
+        (found,) = self.read([chunk])
+        own = (s.score for s in found.spans if s.span.cut(chunk.text).lower() == answer.lower())
+        return max(own, default=0.0)
