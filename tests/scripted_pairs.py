@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fathom.models.reading import NOTHING, Reading, ReadSpan
 from fathom.types import Chunk, Span
@@ -11,13 +12,13 @@ Script = Callable[[str, Chunk], Reading]
 
 def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float) -> Reading:
     """What a model might make of a chunk that holds `answer`; without one it holds none."""
-    base = replace(NOTHING, **values)
-    if not answer:
-        return base
-    start = chunk.text.index(answer)
-    span = ReadSpan(span=Span(start, start + len(answer)), score=score)
-    sure = {"relevance": score, "answerable": score, "no_answer": -1.0, **values}
-    return replace(base, **sure, spans=(span,))
+    known: dict[str, Any] = dict(values)
+    if answer:
+        start = chunk.text.index(answer)
+        spans = (ReadSpan(span=Span(start, start + len(answer)), score=score),)
+        known = {"relevance": score, "answerable": score, "no_answer": -1.0, **known}
+        known["spans"] = spans
+    return replace(NOTHING, **known)
 
 
 @dataclass(frozen=True)
