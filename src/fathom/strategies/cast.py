@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from fathom.agents.classifier import Classifier
+from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
 from fathom.agents.reader import Reader, SentenceReader
 from fathom.agents.reader_llm import LanguageReader
@@ -65,3 +67,13 @@ class Cast:
         """Says how well quotes support claims."""
         model = self.model("judge")
         return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """Says which class of the domain a question belongs to."""
+        return Classifier(domain=self.domain)
+
+    @cached_property
+    def complexity(self) -> ComplexityAnalyser:
+        """Says how complex a question is, and how the legs are to be weighed."""
+        return ComplexityAnalyser()

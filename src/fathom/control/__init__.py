@@ -1,0 +1,1 @@
+"""Decisions from numbers: no model call, no text, nothing outside."""

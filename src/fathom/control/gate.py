@@ -1,0 +1,307 @@
+"""BAUG, the budget-aware uncertainty gate: stop, look again, edit once, or abstain.
+
+From the study of anchors and BAUG, section 3. A draft is shown (`STOP`) when it is supported, all
+required anchors are in its context, no conflict is open, a numeric question has its unit and time,
+and a judge that was asked agrees. Else something is lacking, and the gate looks again while
+rounds, new hits and budget allow it; what remains lacking then decides between a draft that is
+shown for want of better and an abstention.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Literal, get_args
+
+from fathom.types import AbstentionReason
+
+Action = Literal["STOP", "RETRIEVE_MORE", "REFLECT", "ABSTAIN"]
+Reason = Literal[
+    # shown
+    "STOP_OVERLAP_OK",  # nothing is lacking
+    "STOP_JUDGE_OK",  # nothing is lacking, and the judge agrees
+    "STOP_NO_NEW_HITS",  # something minor is lacking; the last look found nothing new
+    "STOP_NO_GAIN",  # ... the last round raised neither support nor coverage
+    "STOP_LAST_ROUND",  # ... no round is left
+    "LOW_BUDGET",  # ... the budget does not allow another round
+    # looked for again
+    "MORE_NO_EVIDENCE",
+    "MORE_MISSING_ANCHOR",
+    "MORE_LOW_OVERLAP",
+    "MORE_CONFLICT",
+    "MORE_MISSING_UNIT",
+    "MORE_JUDGE_UNSURE",
+    "RETRY_MISSING_ANCHOR",  # round 1b: once, with the missing anchors in the query
+    # edited
+    "REFLECT_JUDGE_UNSURE",
+    "REFLECT_LOW_OVERLAP",
+    # withheld
+    "ABSTAIN_NO_EVIDENCE",
+    "ABSTAIN_MISSING_ANCHOR",
+    "ABSTAIN_LOW_OVERLAP",
+    "ABSTAIN_CONFLICT",
+    "ABSTAIN_JUDGE_UNSURE",
+    "ABSTAIN_LOW_BUDGET",
+]
+JudgePolicy = Literal["never", "grey_zone", "always"]
+
+REASONS: tuple[Reason, ...] = get_args(Reason)
+WITHHELD: Mapping[Reason, AbstentionReason] = {
+    "ABSTAIN_NO_EVIDENCE": "no_evidence",
+    "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
+    "ABSTAIN_LOW_OVERLAP": "low_confidence",
+    "ABSTAIN_CONFLICT": "conflict",
+    "ABSTAIN_JUDGE_UNSURE": "low_confidence",
+    "ABSTAIN_LOW_BUDGET": "budget",
+}
+"""What an abstention is called in the answer."""
+
+_Lack = Literal["evidence", "anchor", "overlap", "conflict", "unit", "judge"]
+_MORE: Mapping[_Lack, Reason] = {
+    "evidence": "MORE_NO_EVIDENCE",
+    "anchor": "MORE_MISSING_ANCHOR",
+    "overlap": "MORE_LOW_OVERLAP",
+    "conflict": "MORE_CONFLICT",
+    "unit": "MORE_MISSING_UNIT",
+    "judge": "MORE_JUDGE_UNSURE",
+}
+_End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGET"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do next, and why."""
+
+    action: Action
+    reason: Reason
+
+    @property
+    def withheld(self) -> AbstentionReason | None:
+        """Why the answer is withheld, as the finalizer wants it; `None` unless it is."""
+        return WITHHELD.get(self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How often a question has gone round already; `after` is the only way on.
+
+    Attributes:
+        round: From 1.
+        retried: Whether round 1b was run.
+        reflections: Self-edits so far.
+        judged: Calls of the judge so far.
+    """
+
+    round: int = 1
+    retried: bool = False
+    reflections: int = 0
+    judged: int = 0
+
+    def after(self, verdict: Verdict) -> "Progress":
+        """The progress once the verdict has been carried out."""
+        if verdict.action == "REFLECT":
+            return replace(self, reflections=self.reflections + 1)
+        if verdict.reason == "RETRY_MISSING_ANCHOR":
+            return replace(self, retried=True)
+        if verdict.action == "RETRIEVE_MORE":
+            return replace(self, round=self.round + 1)
+        return self
+
+    def after_judge(self) -> "Progress":
+        """The progress once the judge has been asked."""
+        return replace(self, judged=self.judged + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """What is known of a draft, measured after it was written; shares are in [0, 1].
+
+    Attributes:
+        answered: Whether there is a draft with evidence at all.
+        support: Share of the draft's sentences that what they cite entails (support overlap).
+        support_change: Against the round before, in [-1, 1].
+        coverage: Share of the required anchors that the context holds; 1 when none is required.
+        coverage_change: Against the round before, in [-1, 1].
+        new_hits: Share of the last round's hits that had not been seen before.
+        judge: Confidence of the judge that the draft is right and supported; `None` when it was
+            not asked about this draft.
+        conflict: Whether the evidence holds another answer of like weight that is not resolved.
+        factoid: Whether one fact is asked for.
+        numeric: Whether a number is asked for.
+        unit: Whether the context holds the unit asked for; `True` when none is.
+        time: Whether the context holds the time asked for; `True` when none is.
+        spent: Tokens of this question so far.
+        reserved: Tokens that the next round takes at most.
+        baseline: Tokens that the baseline spends on a question. Without a language model all
+            three are 0, and every round is affordable.
+        left: Tokens that the question's budget still allows.
+    """
+
+    answered: bool
+    support: float
+    support_change: float = 0.0
+    coverage: float = 1.0
+    coverage_change: float = 0.0
+    new_hits: float = 1.0
+    judge: float | None = None
+    conflict: bool = False
+    factoid: bool = True
+    numeric: bool = False
+    unit: bool = True
+    time: bool = True
+    spent: float = 0
+    reserved: float = 0
+    baseline: float = 0
+    left: float = inf
+    progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """The gate's constants; the defaults are those of config A.
+
+    Attributes:
+        rounds: At most so many rounds, at least 1; config B has 2.
+        reflections: At most so many self-edits.
+        tau_overlap: Least support of a draft that may be shown, in [0, 1].
+        new_hits: Epsilon; fewer new hits than this share end the search.
+        coverage_stop: Coverage with which nothing is lacking.
+        coverage_min: Below it a draft is withheld when the search has ended, in spite of its
+            support; `coverage_stop` here is the strictest reading.
+        judge: When the judge is asked: never, in the grey zone of support, or every round.
+        judge_calls: At most so many calls a question under `grey_zone`.
+        grey_low: Grey zone of support, both ends included.
+        grey_high: See `grey_low`.
+        faith: Least confidence of the judge.
+        regeneration: Tokens that must be left for round 1b or a self-edit.
+        ceiling: A further round runs only if spent + reserved <= ceiling * baseline.
+        conflict_abstains: Whether a conflict that stays open withholds the draft; else the draft
+            is shown with its alternatives.
+    """
+
+    rounds: int = 1
+    reflections: int = 1
+    tau_overlap: float = 0.42
+    new_hits: float = 0.15
+    coverage_stop: float = 1.0
+    coverage_min: float = 0.3
+    judge: JudgePolicy = "grey_zone"
+    judge_calls: int = 1
+    grey_low: float = 0.40
+    grey_high: float = 0.60
+    faith: float = 0.65
+    regeneration: float = 300
+    ceiling: float = 1.2
+    conflict_abstains: bool = True
+
+    @property
+    def most_decisions(self) -> int:
+        """After so many decisions the gate has stopped or abstained, whatever the signals."""
+        return self.rounds + 1 + self.reflections
+
+
+def affordable(signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether another round may run: spent + reserved <= ceiling * baseline, and it is left."""
+    inside = signals.spent + signals.reserved <= thresholds.ceiling * signals.baseline
+    return inside and signals.reserved <= signals.left
+
+
+def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether round 1b may run: once, for a fact whose anchor is missing, with tokens left."""
+    return (
+        signals.factoid
+        and not signals.progress.retried
+        and signals.coverage < thresholds.coverage_stop
+        and signals.left >= thresholds.regeneration
+    )
+
+
+def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether the judge is to be asked about this draft before the gate decides."""
+    if not signals.answered or signals.judge is not None or thresholds.judge == "never":
+        return False
+    if thresholds.judge == "always":
+        return True
+    grey = thresholds.grey_low <= signals.support <= thresholds.grey_high
+    return grey and signals.progress.judged < thresholds.judge_calls
+
+
+def decide(signals: Signals, thresholds: Thresholds) -> Verdict:
+    """The gate.
+
+    With `Progress.after` between the calls, at most `Thresholds.most_decisions` calls are made
+    until it stops or abstains.
+    """
+    lack = _lack(signals, thresholds)
+    if lack is None:
+        sure = signals.judge is not None
+        return Verdict(action="STOP", reason="STOP_JUDGE_OK" if sure else "STOP_OVERLAP_OK")
+    if lack == "judge" and _may_reflect(signals, thresholds):
+        return Verdict(action="REFLECT", reason="REFLECT_JUDGE_UNSURE")
+    end = _end(signals, thresholds)
+    if end is None:
+        return Verdict(action="RETRIEVE_MORE", reason=_MORE[lack])
+    return _last_try(lack, signals, thresholds) or _final(end, signals, thresholds)
+
+
+def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
+    """What keeps the draft from being shown, the gravest first."""
+    unsure = signals.judge is not None and signals.judge < thresholds.faith
+    lacks: dict[_Lack, bool] = {
+        "evidence": not signals.answered,
+        "anchor": signals.coverage < thresholds.coverage_stop,
+        "overlap": signals.support < thresholds.tau_overlap,
+        "conflict": signals.conflict,
+        "unit": signals.numeric and not (signals.unit and signals.time),
+        "judge": unsure,
+    }
+    return next((name for name, missing in lacks.items() if missing), None)
+
+
+def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
+    """Why no further round may run."""
+    progress = signals.progress
+    if progress.round >= thresholds.rounds:
+        return "STOP_LAST_ROUND"
+    if (progress.round > 1 or progress.retried) and signals.new_hits < thresholds.new_hits:
+        return "STOP_NO_NEW_HITS"
+    if progress.round > 1 and max(signals.support_change, signals.coverage_change) <= 0:
+        return "STOP_NO_GAIN"
+    return None if affordable(signals, thresholds) else "LOW_BUDGET"
+
+
+def _may_reflect(signals: Signals, thresholds: Thresholds) -> bool:
+    edits_left = signals.progress.reflections < thresholds.reflections
+    return edits_left and signals.left >= thresholds.regeneration
+
+
+def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> Verdict | None:
+    """What may still be tried when no round is left: round 1b, or to drop what has no support."""
+    if may_retry(signals, thresholds):
+        return Verdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
+    if lack == "overlap" and signals.support > 0 and _may_reflect(signals, thresholds):
+        return Verdict(action="REFLECT", reason="REFLECT_LOW_OVERLAP")
+    return None
+
+
+def _final(end: _End, signals: Signals, thresholds: Thresholds) -> Verdict:
+    """Show the draft for want of better, or withhold it."""
+    reason = _grave(signals, thresholds)
+    if reason is None:
+        return Verdict(action="STOP", reason=end)
+    return Verdict(action="ABSTAIN", reason="ABSTAIN_LOW_BUDGET" if end == "LOW_BUDGET" else reason)
+
+
+def _grave(signals: Signals, thresholds: Thresholds) -> Reason | None:
+    """What must not be shown even when nothing more can be done."""
+    weak = signals.support < thresholds.tau_overlap
+    uncovered = signals.coverage < thresholds.coverage_stop
+    unsure = signals.judge is not None and signals.judge < thresholds.faith
+    grave: dict[Reason, bool] = {
+        "ABSTAIN_NO_EVIDENCE": not signals.answered,
+        "ABSTAIN_MISSING_ANCHOR": signals.coverage < thresholds.coverage_min
+        or (weak and uncovered),
+        "ABSTAIN_LOW_OVERLAP": weak,
+        "ABSTAIN_CONFLICT": signals.conflict and thresholds.conflict_abstains,
+        "ABSTAIN_JUDGE_UNSURE": unsure,
+    }
+    return next((reason for reason, holds in grave.items() if holds), None)

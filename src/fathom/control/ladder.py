@@ -1,0 +1,79 @@
+"""The ladder of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+Phase = Literal["vor", "evr", "debate", "web"]
+Action = Literal["accept", "escalate", "give_up"]
+Reason = Literal[
+    "CONFIDENT", "WEB_FOUND", "WEB_LOW_CONFIDENCE", "BELOW_THRESHOLD", "UNKNOWN", "NO_PHASE_LEFT"
+]
+
+PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
+THRESHOLDS: Mapping[Phase, float] = MappingProxyType(
+    {"vor": 0.75, "evr": 0.60, "debate": 0.65, "web": 0.55}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do with the outcome of a phase.
+
+    Attributes:
+        to: The phase to climb to; `None` unless the action is `escalate`.
+        low_confidence: The answer is accepted, but to be marked as uncertain.
+    """
+
+    action: Action
+    reason: Reason
+    to: Phase | None = None
+    low_confidence: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """The phases in the order in which they are tried, and what each must reach.
+
+    Attributes:
+        phases: Those that are there, for example without `debate` for the baselines of Table II,
+            without `web` where no web search is configured. Never empty, each once, in the order
+            of `PHASES`.
+        thresholds: The least confidence, in [0, 1], that is accepted from a phase. For `web` it
+            only decides whether an answer is marked: anything found is accepted.
+    """
+
+    phases: tuple[Phase, ...] = ("vor", "evr", "debate")
+    thresholds: Mapping[Phase, float] = field(default_factory=lambda: THRESHOLDS)
+
+    def __post_init__(self) -> None:
+        ordered = tuple(phase for phase in PHASES if phase in self.phases)
+        if not self.phases or ordered != self.phases:
+            raise ValueError(f"phases {self.phases} must be some of {PHASES}, in this order")
+
+    def overridden(self, own: Mapping[Phase, float]) -> "Ladder":
+        """The same ladder with the thresholds that a class of questions has of its own."""
+        return replace(self, thresholds={**self.thresholds, **own})
+
+    def verdict(self, phase: Phase, confidence: float, *, known: bool = True) -> Verdict:
+        """Accept the outcome of a phase, climb, or give up.
+
+        Args:
+            phase: The one that was just tried; one of `phases`.
+            confidence: Of its outcome, in [0, 1].
+            known: Whether it has an answer at all: `False` for a debate that ends in "unknown",
+                and for a web search that finds nothing.
+        """
+        enough = confidence >= self.thresholds[phase]
+        if known and phase == "web":
+            reason: Reason = "WEB_FOUND" if enough else "WEB_LOW_CONFIDENCE"
+            return Verdict(action="accept", reason=reason, low_confidence=not enough)
+        if known and enough:
+            return Verdict(action="accept", reason="CONFIDENT")
+        above = self.phases[self.phases.index(phase) + 1 :]
+        if not above:
+            return Verdict(action="give_up", reason="NO_PHASE_LEFT")
+        return Verdict(
+            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=above[0]
+        )

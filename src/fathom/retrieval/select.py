@@ -1,0 +1,125 @@
+"""Context selection: which of the hits are read, within caps and tokens."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from fathom.types import Hit
+
+Terms = Callable[[str], frozenset[str]]
+"""The distinct content words of a text, stemmed."""
+
+_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
+_LIST_ITEMS = 3
+_DIGITS = 6
+
+
+def site_of(hit: Hit) -> str | None:
+    """Host of the document, where its id is an address; else nobody knows its source."""
+    parts = urlsplit(hit.chunk.document_id)
+    return parts.hostname if parts.scheme in {"http", "https"} else None
+
+
+def is_list(text: str) -> bool:
+    """Whether a chunk is list-dense: at least three lines of it are bulleted or numbered."""
+    return len(_ITEM.findall(text)) >= _LIST_ITEMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Chooses the hits to read (study of anchors and BAUG, sections 2 and 5).
+
+    Attributes:
+        terms: Content words, for the title bonus.
+        keep: At most so many hits.
+        title_bonus: Added to the score of a hit whose title shares a word with the question, if
+            its text overlaps the question too. Small against scores in [0, 1].
+        title_overlap: The text must hold more than this share of the question's words for it.
+        per_source: At most so many hits of one source; hits of unknown source are not capped.
+        per_document: At most so many hits of one document.
+        list_slots: So many places are kept for list-dense chunks when a list is asked for.
+        source: Where a hit comes from; `None` where that is not known.
+    """
+
+    terms: Terms
+    keep: int = 8
+    title_bonus: float = 0.07
+    title_overlap: float = 0.0
+    per_source: int = 2
+    per_document: int = 2
+    list_slots: int = 3
+    source: Callable[[Hit], str | None] = site_of
+
+    def __call__(
+        self, question: str, hits: Sequence[Hit], *, listing: bool = False
+    ) -> tuple[Hit, ...]:
+        """The hits to read, best first; scores hold the bonus, ranks are made anew.
+
+        Args:
+            question: What is asked.
+            hits: In rank order, scores in [0, 1].
+            listing: Whether a list is asked for.
+        """
+        wanted = self.terms(question)
+        scored = [replace(hit, score=self._score(hit, wanted)) for hit in hits]
+        # At equal scores the order in which they came decides.
+        ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
+        slots = min(self.list_slots, self.keep) if listing else 0
+        lists = [hit for hit in ordered if is_list(hit.chunk.text)] if slots else []
+        chosen = self._fill([], ordered, self.keep - slots)
+        chosen = self._fill(chosen, lists, self.keep)
+        chosen = self._fill(chosen, ordered, self.keep)
+        places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
+        return ranked(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
+
+    def _score(self, hit: Hit, wanted: frozenset[str]) -> float:
+        titled = bool(wanted & self.terms(hit.chunk.title))
+        share = len(wanted & self.terms(hit.chunk.text)) / len(wanted) if wanted else 0.0
+        bonus = self.title_bonus if titled and share > self.title_overlap else 0.0
+        return round(hit.score + bonus, _DIGITS)
+
+    def _fill(self, chosen: Sequence[Hit], offered: Sequence[Hit], most: int) -> list[Hit]:
+        """Add offered hits in order, as long as there is room and no cap is met."""
+        taken = list(chosen)
+        known = {hit.chunk.id for hit in taken}
+        documents = Counter(hit.chunk.document_id for hit in taken)
+        sources = Counter(self.source(hit) for hit in taken)
+        for hit in offered:
+            if len(taken) >= most:
+                break
+            source = self.source(hit)
+            full = source is not None and sources[source] >= self.per_source
+            if full or hit.chunk.id in known:
+                continue
+            if documents[hit.chunk.document_id] >= self.per_document:
+                continue
+            taken.append(hit)
+            known.add(hit.chunk.id)
+            documents[hit.chunk.document_id] += 1
+            sources[source] += 1
+        return taken
+
+
+def packed(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) -> tuple[Hit, ...]:
+    """The hits that fit into so many tokens, taken in rank order; one that does not is skipped.
+
+    Args:
+        hits: In rank order.
+        tokens: All that the hits may take together.
+        count: Number of tokens of a text.
+    """
+    kept: list[Hit] = []
+    left = tokens
+    for hit in hits:
+        size = count(hit.chunk.context)
+        if size <= left:
+            kept.append(hit)
+            left -= size
+    return ranked(kept)
+
+
+def ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits in this order, with ranks from 1."""
+    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
