@@ -80,7 +80,8 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     filters = tuple(options.get("filters", ()))
     name = options.get("strategy") or parts.settings.ask.strategy
     check_strategy(name)
-    # First the language models: what is wrong with them is known before anything is opened.
+    # What is wrong with the domain or the language models is known before anything is opened.
+    _ = parts.domain
     live.roles.prepare()
     # What is slow and done once is done before the time of the budget begins.
     if not parts.warm:

@@ -13,7 +13,7 @@ from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
 from fathom.documents.language import detect
 from fathom.documents.limits import Limits
 from fathom.documents.parse import VERSION as PARSERS_VERSION
-from fathom.domains.domain import load_domain
+from fathom.domains.domain import Domain, load_domain
 from fathom.errors import UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
@@ -89,6 +89,15 @@ class Parts:
         return load_shipped_reader(
             models.cross_reader, runtime=models.runtime, threads=models.threads
         )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What is known of the subject of the documents.
+
+        Raises:
+            SettingsError: If its file is not as it should be.
+        """
+        return load_domain(self.settings.domain.file)
 
     @cached_property
     def chunker(self) -> Chunker:
@@ -196,6 +205,6 @@ class Parts:
             embedder=self.embedder,
             cross_reader=self.cross_reader,
             terms=ContentTerms(),
-            domain=load_domain(self.settings.domain.file),
+            domain=self.domain,
             model=roles.model,
         )

@@ -1,0 +1,233 @@
+"""BAUG: a table of cases that reaches every reason, and a proof that its loop ends."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.control.gate import (
+    REASONS,
+    WITHHELD,
+    Progress,
+    Signals,
+    Thresholds,
+    Verdict,
+    affordable,
+    decide,
+    may_retry,
+    wants_judge,
+)
+
+A = Thresholds()
+B = Thresholds(rounds=2, judge="always")
+THREE = Thresholds(rounds=3)
+GOOD: dict[str, Any] = {"answered": True, "support": 0.9}
+WEAK: dict[str, Any] = {"answered": True, "support": 0.2}
+DEAR: dict[str, Any] = {"spent": 1000, "reserved": 500, "baseline": 1000}
+EDITED: dict[str, Any] = {"reflections": 1}
+TRIED: dict[str, Any] = {"retried": True, "reflections": 1}
+
+Case = tuple[str, str, Thresholds, dict[str, Any], dict[str, Any]]
+
+# action, reason, thresholds, signals, progress
+CASES: list[Case] = [
+    ("STOP", "STOP_OVERLAP_OK", A, GOOD, {}),
+    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "support": 0.42}, {}),
+    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "numeric": True}, {}),
+    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "unit": False, "time": False}, {}),
+    ("STOP", "STOP_OVERLAP_OK", B, {**GOOD, **DEAR, "new_hits": 0.0}, {"round": 2}),
+    ("STOP", "STOP_JUDGE_OK", A, {**GOOD, "judge": 0.65}, {}),
+    # a round is left: what is lacking is looked for
+    ("RETRIEVE_MORE", "MORE_NO_EVIDENCE", B, {"answered": False, "support": 0.0}, {}),
+    ("RETRIEVE_MORE", "MORE_MISSING_ANCHOR", B, {**GOOD, "coverage": 0.5}, {}),
+    ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", B, WEAK, {}),
+    ("RETRIEVE_MORE", "MORE_CONFLICT", B, {**GOOD, "conflict": True}, {}),
+    ("RETRIEVE_MORE", "MORE_MISSING_UNIT", B, {**GOOD, "numeric": True, "unit": False}, {}),
+    ("RETRIEVE_MORE", "MORE_MISSING_UNIT", B, {**GOOD, "numeric": True, "time": False}, {}),
+    ("RETRIEVE_MORE", "MORE_JUDGE_UNSURE", B, {**GOOD, "judge": 0.5}, EDITED),
+    # the first round cannot have failed to bring news
+    ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", B, {**WEAK, "new_hits": 0.0}, {}),
+    ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", THREE, {**WEAK, "support_change": 0.1}, {"round": 2}),
+    # one self-edit
+    ("REFLECT", "REFLECT_JUDGE_UNSURE", B, {**GOOD, "judge": 0.5}, {}),
+    ("REFLECT", "REFLECT_JUDGE_UNSURE", A, {**GOOD, "judge": 0.5}, {}),
+    ("REFLECT", "REFLECT_LOW_OVERLAP", A, WEAK, {}),
+    # round 1b, before anything else is given up
+    ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", A, {**WEAK, "coverage": 0.5, "left": 300}, {}),
+    ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.5}, {}),
+    ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", B, {**GOOD, "coverage": 0.0}, {"round": 2}),
+    # nothing more can be done, and what is lacking is minor
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5}, TRIED),
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "left": 299}, {}),
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "factoid": False}, {}),
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "numeric": True, "unit": False}, {}),
+    ("STOP", "STOP_NO_NEW_HITS", THREE, {**GOOD, "coverage": 0.5, "new_hits": 0.14},
+     {"round": 2, **TRIED}),
+    ("STOP", "STOP_NO_NEW_HITS", B, {**GOOD, "coverage": 0.5, "new_hits": 0.0}, TRIED),
+    ("STOP", "STOP_NO_GAIN", THREE, {**GOOD, "coverage": 0.5}, {"round": 2, **TRIED}),
+    ("STOP", "LOW_BUDGET", B, {**GOOD, "coverage": 0.5, **DEAR}, TRIED),
+    ("STOP", "LOW_BUDGET", B, {**GOOD, "coverage": 0.5, **DEAR, "left": 100}, {}),
+    # nothing more can be done, and it must not be shown
+    ("ABSTAIN", "ABSTAIN_NO_EVIDENCE", A, {"answered": False, "support": 0.0}, {}),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**WEAK, "coverage": 0.5}, TRIED),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.29}, TRIED),
+    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, WEAK, EDITED),
+    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, {**WEAK, "support": 0.0}, {}),
+    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", B, {**WEAK, "new_hits": 0.0}, {"round": 2, **TRIED}),
+    ("ABSTAIN", "ABSTAIN_CONFLICT", A, {**GOOD, "conflict": True}, {}),
+    ("ABSTAIN", "ABSTAIN_JUDGE_UNSURE", A, {**GOOD, "judge": 0.64}, EDITED),
+    ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR}, TRIED),
+    ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR, "left": 200}, {}),
+    # settings
+    ("STOP", "STOP_LAST_ROUND", Thresholds(conflict_abstains=False),
+     {**GOOD, "conflict": True}, {}),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(coverage_min=1.0),
+     {**GOOD, "coverage": 0.9}, TRIED),
+    ("STOP", "STOP_OVERLAP_OK", Thresholds(coverage_stop=0.5), {**GOOD, "coverage": 0.5}, {}),
+    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", Thresholds(reflections=0), WEAK, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("action", "reason", "thresholds", "signals", "progress"), CASES)
+def test_the_table(
+    action: str,
+    reason: str,
+    thresholds: Thresholds,
+    signals: dict[str, Any],
+    progress: dict[str, Any],
+) -> None:
+    verdict = decide(Signals(**signals, progress=Progress(**progress)), thresholds)
+    assert (verdict.action, verdict.reason) == (action, reason)
+
+
+def test_every_reason_is_reached() -> None:
+    assert {reason for _, reason, *_ in CASES} == set(REASONS)
+
+
+def test_an_abstention_has_a_name_in_the_answer() -> None:
+    abstentions = {reason for action, reason, *_ in CASES if action == "ABSTAIN"}
+    assert set(WITHHELD) == abstentions
+    assert Verdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").withheld == "conflict"
+    assert Verdict(action="STOP", reason="STOP_NO_NEW_HITS").withheld is None
+
+
+@pytest.mark.parametrize(
+    ("spent", "reserved", "baseline", "left", "runs"),
+    [
+        (700, 500, 1000, 9000, True),  # exactly 1.2 times
+        (701, 500, 1000, 9000, False),
+        (700, 500, 1000, 499, False),
+        (0, 0, 0, 0, True),  # no language model
+        (0, 1, 0, 9000, False),
+    ],
+)
+def test_the_law_of_a_further_round(
+    spent: int, reserved: int, baseline: int, left: int, runs: bool
+) -> None:
+    signals = Signals(
+        answered=True, support=0.2, spent=spent, reserved=reserved, baseline=baseline, left=left
+    )
+    assert affordable(signals, B) is runs
+
+
+@pytest.mark.parametrize(
+    ("own", "retried", "runs"),
+    [
+        ({"coverage": 0.5, "left": 300}, False, True),
+        ({"coverage": 0.5}, False, True),
+        ({"coverage": 0.5, "left": 299}, False, False),
+        ({"coverage": 0.5}, True, False),
+        ({"coverage": 1.0}, False, False),
+        ({"coverage": 0.5, "factoid": False}, False, False),
+    ],
+)
+def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> None:
+    assert may_retry(Signals(**WEAK, **own, progress=Progress(retried=retried)), A) is runs
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "support", "judged", "asks"),
+    [
+        (A, 0.40, 0, True),
+        (A, 0.60, 0, True),
+        (A, 0.39, 0, False),
+        (A, 0.61, 0, False),
+        (A, 0.50, 1, False),
+        (B, 0.99, 3, True),
+        (Thresholds(judge="never"), 0.5, 0, False),
+    ],
+)
+def test_when_the_judge_is_asked(
+    thresholds: Thresholds, support: float, judged: int, asks: bool
+) -> None:
+    progress = Progress()
+    for _ in range(judged):
+        progress = progress.after_judge()
+    signals = Signals(answered=True, support=support, progress=progress)
+    assert wants_judge(signals, thresholds) is asks
+
+
+def test_the_judge_is_asked_of_a_draft_and_once() -> None:
+    assert not wants_judge(Signals(answered=False, support=0.5), A)
+    assert not wants_judge(Signals(answered=True, support=0.5, judge=0.1), A)
+
+
+SHARE = st.floats(0, 1)
+TOKENS = st.integers(0, 4000)
+SIGNALS = st.fixed_dictionaries(
+    {
+        "answered": st.booleans(),
+        "support": SHARE,
+        "support_change": st.floats(-1, 1),
+        "coverage": SHARE,
+        "coverage_change": st.floats(-1, 1),
+        "new_hits": SHARE,
+        "judge": st.none() | SHARE,
+        "conflict": st.booleans(),
+        "factoid": st.booleans(),
+        "numeric": st.booleans(),
+        "unit": st.booleans(),
+        "time": st.booleans(),
+        "spent": TOKENS,
+        "reserved": TOKENS,
+        "baseline": TOKENS,
+        "left": TOKENS,
+    }
+)
+THRESHOLDS = st.builds(
+    Thresholds,
+    rounds=st.integers(1, 4),
+    reflections=st.integers(0, 3),
+    tau_overlap=SHARE,
+    new_hits=SHARE,
+    coverage_stop=SHARE,
+    coverage_min=SHARE,
+    faith=SHARE,
+    conflict_abstains=st.booleans(),
+)
+
+
+@settings(max_examples=300)
+@given(thresholds=THRESHOLDS, data=st.data())
+def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.DataObject) -> None:
+    progress = Progress()
+    for _ in range(thresholds.most_decisions):
+        signals = Signals(**data.draw(SIGNALS), progress=progress)
+        verdict = decide(signals, thresholds)
+        if verdict.action in {"STOP", "ABSTAIN"}:
+            assert (verdict.withheld is None) == (verdict.action == "STOP")
+            return
+        before, progress = progress, progress.after(verdict)
+        assert progress != before
+        assert progress.round <= thresholds.rounds
+        assert progress.reflections <= thresholds.reflections
+    pytest.fail("the gate did not come to an end")
+
+
+@given(signals=SIGNALS, thresholds=THRESHOLDS)
+def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: Thresholds) -> None:
+    verdict = decide(Signals(**signals), thresholds)
+    if verdict.action == "STOP":
+        assert signals["answered"]
+        assert signals["support"] >= thresholds.tau_overlap

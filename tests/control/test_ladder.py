@@ -1,0 +1,85 @@
+"""The ladder of Table I, case by case."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.control.ladder import PHASES, Ladder, Phase, Verdict
+from fathom.domains.domain import load_domain
+
+FULL = Ladder(phases=PHASES)
+ACCEPT = Verdict(action="accept", reason="CONFIDENT")
+LOST = Verdict(action="give_up", reason="NO_PHASE_LEFT")
+
+
+def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> Verdict:
+    return Verdict(action="escalate", reason=reason, to=to)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("phase", "confidence", "known", "verdict"),
+    [
+        ("vor", 0.75, True, ACCEPT),
+        ("vor", 0.7499, True, up("evr")),
+        ("vor", 0.9, False, up("evr", "UNKNOWN")),
+        ("evr", 0.60, True, ACCEPT),
+        ("evr", 0.59, True, up("debate")),
+        ("debate", 0.65, True, ACCEPT),
+        ("debate", 0.64, True, up("web")),
+        ("debate", 1.0, False, up("web", "UNKNOWN")),
+        ("web", 0.55, True, Verdict(action="accept", reason="WEB_FOUND")),
+        (
+            "web",
+            0.1,
+            True,
+            Verdict(action="accept", reason="WEB_LOW_CONFIDENCE", low_confidence=True),
+        ),
+        ("web", 0.9, False, LOST),
+    ],
+)
+def test_the_whole_ladder(phase: Phase, confidence: float, known: bool, verdict: Verdict) -> None:
+    assert FULL.verdict(phase, confidence, known=known) == verdict
+
+
+def test_the_web_is_off_by_default() -> None:
+    assert Ladder().verdict("debate", 0.5) == LOST
+    assert Ladder().verdict("debate", 0.9, known=False) == LOST
+
+
+def test_the_baselines_have_no_debate() -> None:
+    baseline = Ladder(phases=("vor", "evr", "web"))
+    assert baseline.verdict("evr", 0.2) == up("web")
+
+
+def test_a_class_has_thresholds_of_its_own() -> None:
+    own = FULL.overridden({"vor": 0.8})
+    assert own.verdict("vor", 0.78) == up("evr")
+    assert own.verdict("evr", 0.6) == ACCEPT
+    assert FULL.verdict("vor", 0.78) == ACCEPT
+
+
+def test_every_class_of_the_licensing_domain_fits() -> None:
+    for each in load_domain("licensing-id").classes:
+        assert FULL.overridden(each.thresholds).verdict("vor", 1.0) == ACCEPT
+
+
+@pytest.mark.parametrize("phases", [(), ("evr", "vor"), ("vor", "vor"), ("vor", "internet")])
+def test_phases_are_known_and_in_order(phases: tuple[Phase, ...]) -> None:
+    with pytest.raises(ValueError, match="in this order"):
+        Ladder(phases=phases)
+
+
+@given(data=st.data())
+def test_every_climb_ends(data: st.DataObject) -> None:
+    phases = tuple(p for p in PHASES if p == "vor" or data.draw(st.booleans()))
+    ladder = Ladder(phases=phases)
+    phase: Phase | None = "vor"
+    for _ in phases:
+        assert phase is not None
+        confidence = data.draw(st.floats(0, 1))
+        verdict = ladder.verdict(phase, confidence, known=data.draw(st.booleans()))
+        assert (verdict.to is not None) == (verdict.action == "escalate")
+        phase = verdict.to
+        if phase is None:
+            return
+    pytest.fail("climbed further than the ladder reaches")

@@ -1,0 +1,130 @@
+"""Domain files: the shipped ones are sound, and a mistake in one is one clear line."""
+
+from pathlib import Path
+
+import pytest
+
+from fathom.control.ladder import PHASES
+from fathom.domains.domain import SHIPPED, load_domain
+from fathom.errors import SettingsError, UsageError
+
+SMALL = """
+name = "library"
+terms = ["Loan", "loan", "shelf"]
+
+[[classes]]
+name = "Loans"
+cues = ["borrow", "Due  Date"]
+[classes.thresholds]
+vor = 0.8
+web = 1
+
+[[classes]]
+name = "General"
+
+[synonyms]
+ILL = ["inter-library loan"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "own.toml"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_domains_are_sound(name: str) -> None:
+    domain = load_domain(name)
+    assert domain.name == name
+    assert domain.classes[-1].name == "General"
+    assert domain.classes[-1].cues == ()
+    assert all(each.cues for each in domain.classes[:-1])
+    assert all(set(each.thresholds) <= set(PHASES) for each in domain.classes)
+    assert domain.synonyms
+    assert domain.terms
+
+
+def test_the_licensing_domain_has_the_classes_of_the_paper() -> None:
+    domain = load_domain("licensing-id")
+    names = [each.name for each in domain.classes]
+    assert names == ["Technical", "Procedure", "Licensing", "NIB", "Support", "General"]
+    assert any(each.thresholds for each in domain.classes)
+    assert domain.synonyms["siup"] == ("Surat Izin Usaha Perdagangan",)
+    assert {"nib", "oss", "kbli", "tdp", "imb", "pbg", "npwp"} <= set(domain.synonyms)
+
+
+def test_an_own_file_is_read(file: Path) -> None:
+    file.write_text(SMALL)
+    domain = load_domain(str(file))
+    loans, general = domain.classes
+    assert (loans.cues, dict(loans.thresholds)) == (("borrow", "due date"), {"vor": 0.8, "web": 1})
+    assert (general.cues, dict(general.thresholds)) == ((), {})
+    assert domain.terms == ("loan", "shelf")
+
+
+def test_synonyms_lead_both_ways(file: Path) -> None:
+    file.write_text(SMALL + 'IMB = ["izin bangunan", "PBG"]\nPBG = ["persetujuan bangunan"]\n')
+    found = load_domain(str(file)).synonyms
+    assert found["ill"] == ("inter-library loan",)
+    assert found["inter-library loan"] == ("ILL",)
+    assert found["pbg"] == ("IMB", "izin bangunan", "persetujuan bangunan")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ("empty",)),
+        ("# nothing but a comment\n", ("empty",)),
+        ("name = ", ("not TOML", "Invalid value")),
+        ("x = " + "[" * 5000, ("not TOML",)),
+        ('name = "x"', ("'classes'", "missing")),
+        ('name = "x"\nclasses = []', ("classes",)),
+        ('name = "x"\nclasses = "General"', ("classes", "list")),
+        ('name = ""\n[[classes]]\nname = "G"', ("name", "at least 1 character")),
+        ('name = 5\n[[classes]]\nname = "G"', ("name = 5", "string")),
+        ('name = "x"\n[[classes]]\ncues = []', ("'classes.0.name'", "missing")),
+        ('name = "x"\ncolour = 1\n[[classes]]\nname = "G"', ("unknown key 'colour'",)),
+        ('name = "x"\n[[classes]]\nname = "G"\ncue = []', ("unknown key 'classes.0.cue'",)),
+        ('name = "x"\n[[classes]]\nname = "G"\ncues = "a"', ("classes.0.cues", "list")),
+        ('name = "x"\n[[classes]]\nname = "G"\ncues = [1]', ("classes.0.cues.0 = 1", "string")),
+        ('name = "x"\n[[classes]]\nname = "G"\ncues = [" "]', ("classes.0.cues.0",)),
+        (SMALL.replace("vor = 0.8", "vor = 1.01"), ("classes.0.thresholds.vor = 1.01", "to 1")),
+        (SMALL.replace("vor = 0.8", "vor = -0.1"), ("classes.0.thresholds.vor = -0.1", "to 0")),
+        (SMALL.replace("vor = 0.8", "vor = nan"), ("classes.0.thresholds.vor = nan",)),
+        (SMALL.replace("vor = 0.8", 'vor = "0.8"'), ("classes.0.thresholds.vor", "number")),
+        (SMALL.replace("vor = 0.8", "vor = true"), ("classes.0.thresholds.vor", "number")),
+        (SMALL.replace("vor = 0.8", "first = 0.8"), ("classes.0.thresholds.first", "'vor'")),
+        (SMALL + 'OPAC = "catalogue"', ("synonyms.OPAC", "list")),
+        (SMALL + "OPAC = []", ("synonyms.OPAC", "at least 1")),
+        (SMALL + 'ill = ["unwell"]', ("synonyms", "'ill'", "twice")),
+        (SMALL.replace('"General"', '"Loans"'), ("classes.name", "'Loans'", "twice")),
+        (SMALL.replace('"borrow"', '"due date"'), ("classes.cues", "'due date'", "twice")),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_and_key(
+    file: Path, text: str, parts: tuple[str, ...]
+) -> None:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as raised:
+        load_domain(str(file))
+    said = str(raised.value)
+    assert "\n" not in said
+    assert len(said) < 300 + len(str(file))
+    for part in (str(file), *parts):
+        assert part in said
+
+
+def test_what_is_no_file_says_what_there_is(tmp_path: Path) -> None:
+    for name in ("nowhere", "", str(tmp_path), "a\0b"):
+        with pytest.raises(UsageError, match=r"domain\.file") as raised:
+            load_domain(name)
+        assert raised.value.exit_code == 2
+        assert "\n" not in str(raised.value)
+    with pytest.raises(SettingsError, match="generic, licensing-id"):
+        load_domain("licensing")
+
+
+def test_other_encodings_are_refused(file: Path) -> None:
+    file.write_bytes('name = "caf\xe9"'.encode("latin-1"))
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_domain(str(file))
