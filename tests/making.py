@@ -10,6 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from tests.scripted_pairs import OVERLAP
+
 from fathom.engine import Engine
 from fathom.ledger import Ledger
 from fathom.models.hashing import HashingEmbedder
@@ -53,9 +55,10 @@ def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int 
 
 
 def engine_at(folder: Path, **sections: Any) -> Engine:
-    """An engine over `folder / "index"`, with an embedder that loads nothing."""
+    """An engine over `folder / "index"`, with an embedder and a pair reader that load nothing."""
     tree = {"index": {"directory": folder / "index"}, **sections}
-    return Engine(Settings.model_validate(tree), embedder=HashingEmbedder(64))
+    settings = Settings.model_validate(tree)
+    return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP)
 
 
 def ingested(folder: Path) -> Path:

@@ -1,12 +1,15 @@
 """A pair reader that says what a test wants; no model."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fathom.documents.sentences import split
 from fathom.models.reading import NOTHING, Reading, ReadSpan
 from fathom.types import Chunk, Span
 
+_WORD = re.compile(r"\w+")
 Script = Callable[[str, Chunk], Reading]
 
 
@@ -47,3 +50,37 @@ class ScriptedAsking:
         (found,) = self.read([chunk])
         own = (s.score for s in found.spans if s.span.cut(chunk.text).lower() == answer.lower())
         return max(own, default=0.0)
+
+
+def overlap(question: str, chunk: Chunk) -> Reading:
+    """By shared words alone: the best sentence's first word that is new is the answer."""
+    asked = _words(question)
+    best = max(
+        split(chunk.text), key=lambda s: len(asked & _words(s.cut(chunk.text))), default=None
+    )
+    if best is None or not asked:
+        return NOTHING
+    shared = round(len(asked & _words(best.cut(chunk.text))) / len(asked), 6)
+    new = [
+        Span(best.start + match.start(), best.start + match.end())
+        for match in _WORD.finditer(best.cut(chunk.text))
+        if not _words(match.group()) & asked
+    ]
+    return replace(
+        NOTHING,
+        relevance=shared,
+        answerable=shared,
+        no_answer=0.5 - shared,
+        supported=shared,
+        unrelated=round(1 - shared, 6),
+        spans=tuple(ReadSpan(span=span, score=shared) for span in new[:1]),
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    """The beginnings of the longer words."""
+    return frozenset(word[:4].lower() for word in _WORD.findall(text) if len(word) > 3)
+
+
+OVERLAP = ScriptedPairs(overlap)
+"""For tests of everything around the cross-reader; loads nothing."""

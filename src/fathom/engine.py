@@ -18,6 +18,7 @@ from fathom.index.ingest import Ingester, Progress, Report
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore
 from fathom.models.base import Embedder
+from fathom.models.reading import PairReader
 from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
@@ -38,6 +39,7 @@ class Engine:
         settings: Settings | None = None,
         *,
         embedder: Embedder | None = None,
+        cross_reader: PairReader | None = None,
         connect: Connect | None = None,
     ) -> None:
         """Nothing is loaded or opened before it is needed.
@@ -45,11 +47,13 @@ class Engine:
         Args:
             settings: By default the defaults; files and environment are not read here.
             embedder: Used instead of the one that the settings name.
+            cross_reader: Likewise.
             connect: Gives language models instead of those that the settings name.
         """
         self.settings = settings or Settings()
-        self.parts = Parts(self.settings, embedder)
+        self.parts = Parts(self.settings, embedder, cross_reader)
         self._embedder = embedder
+        self._cross_reader = cross_reader
         self._connect = connect
         self._opened: Reader | None = None
         self._traces: TraceStore | None = None
@@ -222,7 +226,7 @@ class Engine:
         trace = self.traces.get(trace_id)
         layers = Layers.over(self.settings, trace.origin.settings)
         layers.assign([*assignments, "offline=true"])
-        parts = Parts(layers.settings(), self._embedder)
+        parts = Parts(layers.settings(), self._embedder, self._cross_reader)
         return asyncio.run(asking.replay(trace, parts, self.executor))
 
     def retriever(self, name: str | None = None) -> Retriever:

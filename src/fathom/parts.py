@@ -18,8 +18,8 @@ from fathom.errors import UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
 from fathom.models.base import Embedder
-from fathom.models.cross_reader import CrossReader
 from fathom.models.embedder import load_embedder
+from fathom.models.reading import PairReader
 from fathom.models.shipped import load_shipped_reader
 from fathom.plain import Json
 from fathom.retrieval.base import Retriever
@@ -58,16 +58,23 @@ WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordi
 class Parts:
     """Makes each part once."""
 
-    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        embedder: Embedder | None = None,
+        cross_reader: PairReader | None = None,
+    ) -> None:
         """Nothing is loaded yet.
 
         Args:
             settings: What to make.
             embedder: Used instead of the one that the settings name.
+            cross_reader: Likewise.
         """
         self.settings = settings
         self.warm = False
         self._embedder = embedder
+        self._cross_reader = cross_reader
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -83,8 +90,10 @@ class Parts:
         )
 
     @cached_property
-    def cross_reader(self) -> CrossReader:
+    def cross_reader(self) -> PairReader:
         """What reads a question and a chunk together."""
+        if self._cross_reader is not None:
+            return self._cross_reader
         models = self.settings.models
         return load_shipped_reader(
             models.cross_reader, runtime=models.runtime, threads=models.threads
@@ -180,7 +189,8 @@ class Parts:
 
     def search(self, name: str, index: Callable[[], Reader]) -> Search:
         """The retriever of this name as runs use it; made when a ranking is not recorded."""
-        identity = self.settings.retrieval.model_dump(exclude={"k", "retriever"})
+        later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
+        identity = self.settings.retrieval.model_dump(exclude=later)
         return Search(
             retriever=cache(lambda: self.retriever(name, index())),
             identity={

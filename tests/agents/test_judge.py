@@ -3,18 +3,19 @@ import asyncio
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import run_of
+from tests.scripted_pairs import OVERLAP, ScriptedPairs, reading
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelFault
 from fathom.llm.role import RoleModel
-from fathom.models.hashing import HashingEmbedder
+from fathom.models.reading import Reading
+from fathom.types import Chunk
 from fathom.usage import Budget, Usage
 
 QUOTE = "A mooring permit costs 40 crowns a year."
-LOCAL = LocalJudge(embedder=HashingEmbedder(256), terms=ContentTerms())
+LOCAL = LocalJudge(pairs=OVERLAP)
 
 
 def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
@@ -22,12 +23,26 @@ def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[fl
         return asyncio.run(judge.support([(claim, QUOTE) for claim in claims], run))
 
 
-def test_the_same_words_are_full_support_and_none_is_none() -> None:
-    same, other, nothing = judged(LOCAL, QUOTE, "Zebras graze quietly.", "?")
-    assert same == 1.0
-    assert other < 0.2
-    assert nothing < 0.3
-    assert judged(LOCAL) == ()
+def test_the_pair_reader_decides() -> None:
+    def script(claim: str, chunk: Chunk) -> Reading:
+        assert chunk.text == QUOTE
+        return reading(chunk, supported=0.7 if "fee" in claim else 0.1)
+
+    judge = LocalJudge(pairs=ScriptedPairs(script))
+    assert judged(judge, "The fee is 40 crowns.", "Zebras graze quietly.") == (0.7, 0.1)
+    assert judged(judge) == ()
+
+
+@pytest.mark.parametrize("claim", [QUOTE, "a mooring permit costs 40 crowns", "  40\n crowns!"])
+def test_what_stands_in_the_quote_has_full_support(claim: str) -> None:
+    nobody = ScriptedPairs(lambda _, chunk: reading(chunk))
+    assert judged(LocalJudge(pairs=nobody), claim) == (1.0,)
+
+
+@pytest.mark.parametrize("claim", ["?", "", "🙂", "rowns a"])
+def test_no_words_and_parts_of_words_do_not_stand_in_it(claim: str) -> None:
+    nobody = ScriptedPairs(lambda _, chunk: reading(chunk))
+    assert judged(LocalJudge(pairs=nobody), claim) == (0.0,)
 
 
 @pytest.mark.parametrize("claim", ["A mooring permit costs 50 crowns a year.", "40,5 crowns"])

@@ -5,18 +5,17 @@ import asyncio
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import FEES, run_of
+from tests.scripted_pairs import OVERLAP
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
 from fathom.llm.role import RoleModel
-from fathom.models.hashing import HashingEmbedder
 
 PAIRS = [(FEES, FEES), ("It costs 41 crowns.", FEES), ("🙂", "\x00"), ("x" * 5_000, "y")]
 
 
 @pytest.fixture(params=["local", "model", "broken model"])
 def judge(request: pytest.FixtureRequest) -> Judge:
-    local = LocalJudge(embedder=HashingEmbedder(64), terms=ContentTerms())
+    local = LocalJudge(pairs=OVERLAP)
     if request.param == "local":
         return local
     words = '{"support": [1, 1, 1, 1]}' if request.param == "model" else "?"

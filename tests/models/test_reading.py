@@ -31,7 +31,10 @@ def test_a_chunk_is_as_relevant_and_as_answerable_as_its_best_window() -> None:
 
     assert (read.relevance, read.answerable) == (2, 3)
     # Yes and no are taken where the chunk is most relevant.
-    assert (read.yes, read.no) == (0, 4)
+    assert (read.yes, read.no, read.neither) == (0, 4, 0)
+    found = read.reading(Calibration(), 1)
+    assert found.yes == pytest.approx(1 / (1 + math.exp(4)), abs=1e-6)
+    assert found.decided == pytest.approx((math.exp(4) + 1) / (math.exp(4) + 2), abs=1e-6)
 
 
 def test_a_claim_is_judged_where_it_is_least_unrelated() -> None:

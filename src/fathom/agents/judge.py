@@ -1,11 +1,10 @@
 """The judge: how well a quote supports what is claimed with it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from fathom.ledger import BudgetRefused
@@ -13,12 +12,14 @@ from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
-from fathom.models.base import Embedder
+from fathom.models.reading import PairReader
 from fathom.run import Run
+from fathom.types import Chunk, Span
 
 Pair = tuple[str, str]
 """A claim, and the quote that should support it."""
 
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _LONGEST = 2_000
 
@@ -43,17 +44,13 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalJudge:
-    """The mean of two likenesses: shared words, and the cosine of the embeddings.
+    """Asks the pair reader whether the quote says what the claim says; deterministic.
 
-    A claim with a number that the quote does not hold has no support. This is likeness, not
-    entailment: a negation or two names exchanged go unnoticed. Deterministic.
-
-    Attributes:
-        terms: The distinct content words of a text, stemmed.
+    A claim that stands in the quote word for word has full support; one with a number that the
+    quote does not hold, or without any word, has none, whatever the pair reader says.
     """
 
-    embedder: Embedder
-    terms: Callable[[str], frozenset[str]]
+    pairs: PairReader
 
     async def support(self, pairs: Sequence[Pair], run: Run) -> tuple[float, ...]:
         """See `Judge.support`."""
@@ -64,21 +61,25 @@ class LocalJudge:
 
     def scores(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
         """What `support` gives, at once."""
-        if not pairs:
-            return ()
-        vectors = self.embedder.embed([text for pair in pairs for text in pair])
-        cosines = np.sum(vectors[::2] * vectors[1::2], axis=1)
-        return tuple(
-            self._score(claim, quote, float(cosine))
-            for (claim, quote), cosine in zip(pairs, cosines, strict=True)
-        )
+        return tuple(self._score(claim, quote) for claim, quote in pairs)
 
-    def _score(self, claim: str, quote: str, cosine: float) -> float:
-        if not set(_NUMBER.findall(claim)) <= set(_NUMBER.findall(quote)):
+    def _score(self, claim: str, quote: str) -> float:
+        wanted = _plain(claim)
+        if not wanted or not set(_NUMBER.findall(claim)) <= set(_NUMBER.findall(quote)):
             return 0.0
-        wanted = self.terms(claim)
-        shared = len(wanted & self.terms(quote)) / len(wanted) if wanted else 0.0
-        return round(min(1.0, (shared + max(0.0, cosine)) / 2), 6)
+        if f" {wanted} " in f" {_plain(quote)} ":
+            return 1.0
+        (read,) = self.pairs.asking(claim, spans=0).read([_chunk(quote)])
+        return read.supported
+
+
+def _plain(text: str) -> str:
+    """The words of a text."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _chunk(quote: str) -> Chunk:
+    return Chunk(id="quote", document_id="quote", text=quote, span=Span(0, len(quote)), ordinal=0)
 
 
 class JudgeReply(BaseModel):

@@ -1,21 +1,19 @@
 """The reader: what the hits say to a question."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from fathom.agents.expectation import expected_kind, holds
-from fathom.documents.sentences import split
-from fathom.models.base import Embedder
+from fathom.agents.finding import Candidate, Found, candidates_of
+from fathom.agents.form import form_of, word_for
+from fathom.agents.looking import Look, look
+from fathom.agents.wording import same
+from fathom.models.reading import PairReader
 from fathom.run import Run
-from fathom.types import Draft, Evidence, Hit, Span
+from fathom.types import Alternative, Draft, Hit
 
-FEATURES = ("cosine", "sentence_terms", "chunk_terms", "rank", "kind", "fullness", "bias")
-# Fitted by `python training/fit_sentence_reader.py`; its figures are in docs/answers.md.
-WEIGHTS = (3.139, 3.309, 0.046, 3.447, 0.551, -0.038, -8.148)
+_LONGEST_LIST = 8
+_SPANS = 8  # possible answers of a chunk
 
 
 class Reader(Protocol):
@@ -34,78 +32,91 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceReader:
-    """Quotes the sentences that most likely hold the answer; deterministic, no language model.
+class SpanReader:
+    """Answers with the span that the pair reader finds best, and quotes the sentence around it.
 
-    Each sentence is scored by a logistic model of a few features, whose value is the probability
-    that the sentence holds an answer; the best sentence's is the confidence.
+    Equal answers of several hits count together. Hits are read best first, no further than the
+    answer can still change (`looking.look`). A question for a list reads them all and gives every
+    answer that is nearly as likely as the best. Yes or no is said only when the pair reader is
+    sure; otherwise the sentence speaks for itself. Deterministic, no language model.
 
     Attributes:
-        embedder: Compares question and sentence.
-        terms: The distinct content words of a text, stemmed.
-        sentences: At most so many quotes.
-        keep: A further sentence is quoted when it is at least so likely as this share of the best.
+        sentences: At most so many quotes, but for a list.
+        keep: A further sentence is quoted, and another answer told, when it is at least so likely
+            as this share of the best.
+        sure: From this probability on yes or no is said.
     """
 
-    embedder: Embedder
-    terms: Callable[[str], frozenset[str]]
+    pairs: PairReader
     sentences: int = 2
-    keep: float = 0.75
+    keep: float = 0.6
+    sure: float = 0.8
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with run.step("read", agent="reader", inputs=inputs) as here:
-            draft = await here.compute("read", lambda: self.draft(question, hits))
-            here.done(outputs=outline(draft), reason=f"confidence {draft.confidence:.2f}")
+            seen, draft = await here.compute("read", lambda: self.looked(question, hits))
+            reason = f"confidence {draft.confidence:.2f}, {len(seen)} of {len(hits)} chunks read"
+            here.done(outputs=outline(draft), reason=reason)
         return draft
 
     def draft(self, question: str, hits: Sequence[Hit]) -> Draft:
         """What `read` gives, at once."""
-        candidates = list(candidates_of(hits))
+        return self.looked(question, hits)[1]
+
+    def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
+        """The hits that were read, and what came of it."""
+        asking = self.pairs.asking(question, spans=_SPANS)
+        form = form_of(question)
+        if form == "yes or no":
+            seen = look(asking, hits, _decides)
+            return seen, self._decided(question, seen)
+        if form == "several":
+            seen = look(asking, hits, lambda _: 0.0)
+            return seen, self._listed(candidates_of(seen))
+        seen = look(asking, hits, _best)
+        return seen, self._answered(candidates_of(seen))
+
+    def _answered(self, candidates: Sequence[Candidate]) -> Draft:
         if not candidates:
             return Draft()
-        scores = self.score(question, candidates)
-        order = sorted(range(len(candidates)), key=lambda place: -scores[place])
-        best = scores[order[0]]
-        kept = [place for place in order[: self.sentences] if scores[place] >= self.keep * best]
-        evidence = tuple(
-            Evidence(hit=candidates[place][0], span=candidates[place][1], support=scores[place])
-            for place in kept
+        best, *others = candidates
+        places = [*best.places, *(place for each in others for place in each.places)]
+        kept = _quotes([each for each in places if each.score >= self.keep * best.places[0].score])
+        kept = kept[: self.sentences]
+        return Draft(
+            evidence=tuple(each.evidence for each in kept),
+            short_answer=best.text,
+            alternatives=tuple(_alternatives(kept)),
+            confidence=best.score,
         )
-        return Draft(evidence=evidence, confidence=best)
 
-    def score(self, question: str, candidates: Sequence[tuple[Hit, Span]]) -> list[float]:
-        """Probability for each (hit, sentence) that the sentence holds the answer."""
-        rows = np.asarray(self.features(question, candidates))
-        logits = rows @ np.asarray(WEIGHTS)
-        return [round(1 / (1 + math.exp(-logit)), 6) for logit in logits]
+    def _listed(self, candidates: Sequence[Candidate]) -> Draft:
+        likely = [each for each in candidates if each.score >= self.keep * candidates[0].score]
+        if len(likely) < 2:
+            return self._answered(candidates)
+        likely = likely[:_LONGEST_LIST]
+        return Draft(
+            evidence=tuple(each.evidence for each in _quotes([one.places[0] for one in likely])),
+            short_answer=", ".join(each.text for each in likely),
+            confidence=candidates[0].score,
+        )
 
-    def features(
-        self, question: str, candidates: Sequence[tuple[Hit, Span]]
-    ) -> list[tuple[float, ...]]:
-        """The columns `FEATURES` for each (hit, sentence)."""
-        wanted = self.terms(question)
-        kind = expected_kind(question)
-        texts = [span.cut(hit.chunk.text) for hit, span in candidates]
-        shown = [_in_context(hit, text) for (hit, _), text in zip(candidates, texts, strict=True)]
-        vectors = self.embedder.embed([question, *shown])
-        cosines = vectors[1:] @ vectors[0]
-        rows: list[tuple[float, ...]] = []
-        for (hit, _), text, cosine in zip(candidates, texts, cosines, strict=True):
-            words = self.terms(text)
-            rows.append(
-                (
-                    float(cosine),
-                    _share(wanted, words),
-                    _share(wanted, self.terms(hit.chunk.context)),
-                    1 / hit.rank,
-                    0.0 if kind == "any" else 1.0 if holds(kind, text, question) else -1.0,
-                    min(len(words - wanted), 10) / 10,
-                    1.0,
-                )
-            )
-        return rows
+    def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
+        """The answer of the hit that decides best; what it says stands where it would answer."""
+        place = max(seen, key=_decides, default=None)
+        draft = self._answered(candidates_of([place] if place else []))
+        if place is None or not draft.evidence:
+            return Draft()
+        yes = place.reading.yes
+        if max(yes, 1 - yes) * place.reading.decided < self.sure:
+            return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
+        return Draft(
+            evidence=draft.evidence[:1],
+            short_answer=word_for(question, yes=yes >= 0.5),
+            confidence=_decides(place),
+        )
 
 
 def outline(draft: Draft) -> dict[str, object]:
@@ -119,21 +130,32 @@ def outline(draft: Draft) -> dict[str, object]:
     }
 
 
-def candidates_of(hits: Sequence[Hit]) -> Iterator[tuple[Hit, Span]]:
-    """Every sentence of every hit; one that overlapping chunks share comes once."""
-    seen: set[tuple[str, int]] = set()
-    for hit in hits:
-        for span in split(hit.chunk.text):
-            place = (hit.chunk.document_id, hit.chunk.span.start + span.start)
-            if place not in seen and any(char.isalnum() for char in span.cut(hit.chunk.text)):
-                seen.add(place)
-                yield hit, span
+def _best(seen: Look) -> float:
+    return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
 
 
-def _in_context(hit: Hit, sentence: str) -> str:
-    path = dict.fromkeys(part for part in (hit.chunk.title, *hit.chunk.headings) if part)
-    return f"{' > '.join(path)}: {sentence}" if path else sentence
+def _decides(seen: Look) -> float:
+    """Probability that the hit decides the question as it says, times the trust in it."""
+    read = seen.reading
+    sure = read.relevance * read.decided * max(read.yes, 1 - read.yes)
+    return round(seen.trust * sure, 6)
 
 
-def _share(wanted: frozenset[str], words: frozenset[str]) -> float:
-    return len(wanted & words) / len(wanted) if wanted else 0.0
+def _quotes(places: Sequence[Found]) -> list[Found]:
+    """One of those that would quote the same sentence."""
+    first: dict[tuple[str, int], Found] = {}
+    for each in places:
+        chunk = each.evidence.hit.chunk
+        first.setdefault((chunk.document_id, chunk.span.start + each.evidence.span.start), each)
+    return list(first.values())
+
+
+def _alternatives(kept: Sequence[Found]) -> list[Alternative]:
+    """Answers of other documents that are not the first one's."""
+    best = kept[0]
+    return [
+        Alternative(text=each.text, evidence=(number,))
+        for number, each in enumerate(kept)
+        if each.evidence.hit.chunk.document_id != best.evidence.hit.chunk.document_id
+        and not same(each.text, best.text)
+    ]

@@ -1,11 +1,13 @@
 """The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to say nothing."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fathom.errors import ModelError
+from fathom.models.memory import Memory
 from fathom.models.pair import PairRow, PairTokens
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime, sha256_of
@@ -15,12 +17,18 @@ from fathom.types import Chunk
 
 _LIMIT = 256  # tokens of a row, the longest the model was measured with
 _BATCH_TOKENS = 1024
+_KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as many
+
+Key = tuple[str, str, str]
+"""A question, a title, a text."""
 
 
 class CrossReader:
     """Reads pairs with an ONNX model; equal pairs give equal readings, whatever is read beside.
 
-    Only rows of equal token count share a batch, so nothing is ever padded.
+    Only rows of equal token count share a batch, so nothing is ever padded. The last pairs are
+    remembered, so that what one agent has read costs the next one nothing. May be used from
+    several threads.
 
     Attributes:
         calibration: Turns its scores into probabilities.
@@ -30,6 +38,7 @@ class CrossReader:
         self.calibration = calibration
         self._runtime = runtime
         self._tokens = tokens
+        self._memory: Memory[Key, Pass | None] = Memory(_KEPT_WINDOWS, _windows_of)
 
     def asking(self, question: str, *, spans: int = 5) -> "Asked":
         """One question, or claim; at most `spans` possible answers are given a chunk."""
@@ -40,12 +49,20 @@ class CrossReader:
         return self._tokens.placed(text).ids
 
     def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
-        """Run the model over the chunks; None for a chunk without any token."""
+        """The raw scores of every chunk; None for a chunk without any token."""
+        keys = [(question, chunk.title, chunk.text) for chunk in chunks]
+        known = self._memory.known(keys)
+        new = list(dict.fromkeys(key for key in keys if key not in known))
+        found = dict(zip(new, self._read(question, new), strict=True))
+        self._memory.keep(found)
+        return [known[key] if key in known else found[key] for key in keys]
+
+    def _read(self, question: str, keys: Sequence[Key]) -> list[Pass | None]:
         rows: list[PairRow] = []
         places: list[list[tuple[int, Window]]] = []
-        for chunk in chunks:
-            head = self._tokens.head(question, chunk.title)
-            placed = self._tokens.placed(chunk.text)
+        for _, title, text in keys:
+            head = self._tokens.head(question, title)
+            placed = self._tokens.placed(text)
             room = _LIMIT - len(head) - 1
             cut = windows(len(placed.ids), room) if placed.ids else []
             places.append([(len(rows) + number, window) for number, window in enumerate(cut)])
@@ -67,20 +84,19 @@ class CrossReader:
         return outputs
 
 
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """One question; what was read for it is remembered as long as this object lives."""
+    """One question or claim put to a cross-reader; see `Asking`."""
 
-    def __init__(self, reader: CrossReader, question: str, spans: int) -> None:
-        self._reader = reader
-        self._question = question
-        self._spans = spans
-        self._known: dict[tuple[str, str], Pass | None] = {}
+    reader: CrossReader
+    question: str
+    spans: int
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
         """A reading for every chunk, in their order; spans are in the chunk's own text."""
-        law = self._reader.calibration
-        passes = self._passes(chunks)
-        return [read.reading(law, self._spans) if read else NOTHING for read in passes]
+        law = self.reader.calibration
+        passes = self.reader.passes(self.question, chunks)
+        return [read.reading(law, self.spans) if read else NOTHING for read in passes]
 
     def score(self, chunk: Chunk, answer: str) -> float:
         """How well `chunk` supports that `answer` answers the question, 0 to 1.
@@ -88,17 +104,12 @@ class Asked:
         The answer must stand in the chunk, in any capitals; else it is 0. It is the probability
         that a `ReadSpan` has.
         """
-        (read,) = self._passes([chunk])
-        return read.score_of(self._reader.ids(answer), self._reader.calibration) if read else 0.0
+        (read,) = self.reader.passes(self.question, [chunk])
+        return read.score_of(self.reader.ids(answer), self.reader.calibration) if read else 0.0
 
-    def _passes(self, chunks: Sequence[Chunk]) -> list[Pass | None]:
-        keys = [(chunk.title, chunk.text) for chunk in chunks]
-        new = {
-            key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in self._known
-        }
-        found = self._reader.passes(self._question, list(new.values()))
-        self._known.update(zip(new, found, strict=True))
-        return [self._known[key] for key in keys]
+
+def _windows_of(read: Pass | None) -> int:
+    return max(1, len(read.parts)) if read else 1
 
 
 def _inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:

@@ -57,6 +57,7 @@ class Reading:
         answerable: The chunk holds an answer.
         no_answer: Logit of "no answer here" minus the best span's; SQuAD 2.0's null score.
         yes: The answer is yes, given that it is yes or no.
+        decided: The answer is yes or no, rather than something else or nothing.
         supported: The chunk says what the claim says.
         contradicted: The chunk says the opposite.
         unrelated: The chunk decides neither.
@@ -67,6 +68,7 @@ class Reading:
     answerable: float
     no_answer: float
     yes: float
+    decided: float
     supported: float
     contradicted: float
     unrelated: float
@@ -78,6 +80,7 @@ NOTHING = Reading(
     answerable=0.0,
     no_answer=math.inf,
     yes=0.5,
+    decided=0.0,
     supported=0.0,
     contradicted=0.0,
     unrelated=1.0,
@@ -118,6 +121,7 @@ class Pass:
         answerable: Logit, the highest of the windows.
         yes: Logit, in the window of highest relevance.
         no: Likewise.
+        neither: Likewise.
         support: The three support scores, in the window that is least unrelated.
         parts: Scores of the spans.
     """
@@ -126,6 +130,7 @@ class Pass:
     answerable: float
     yes: float
     no: float
+    neither: float
     support: NDArray[np.float32]
     parts: tuple[SpanScores, ...]
 
@@ -142,6 +147,7 @@ class Pass:
             answerable=float(named["answerable"].max()),
             yes=float(named["yes"][first]),
             no=float(named["no"][first]),
+            neither=float(named["none"][first]),
             support=support[nearest],
             parts=tuple(_spans(row, output, window) for row, output, window in windows),
         )
@@ -158,6 +164,7 @@ class Pass:
             answerable=answerable,
             no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
             yes=_share(self.yes - self.no),
+            decided=_share(float(np.logaddexp(self.yes, self.no)) - self.neither),
             supported=support[0],
             contradicted=support[1],
             unrelated=support[2],

@@ -36,7 +36,10 @@ def load_shipped_reader(
         )
         sha256 = str(about["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{str(card)!r} is missing or broken: reinstall fathom") from error
+        raise ModelError(
+            f"{str(card)!r} is missing or broken: reinstall fathom, or name a folder that holds "
+            "a cross-reader in models.cross_reader"
+        ) from error
     return load_cross_reader(
         folder / f"{_NAME}.onnx",
         folder / "vocab.txt",

@@ -7,12 +7,13 @@ from functools import cached_property
 from fathom.agents.classifier import Classifier
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
-from fathom.agents.reader import Reader, SentenceReader
+from fathom.agents.reader import Reader, SpanReader
 from fathom.agents.reader_llm import LanguageReader
 from fathom.domains.domain import Domain
 from fathom.llm.role import Role, RoleModel
 from fathom.models.base import Embedder
 from fathom.models.reading import PairReader
+from fathom.retrieval.rerank import Reranker
 from fathom.settings import Settings
 
 Terms = Callable[[str], frozenset[str]]
@@ -36,11 +37,9 @@ class Cast:
     model: Callable[[Role], RoleModel | None]
 
     @cached_property
-    def local_reader(self) -> SentenceReader:
+    def local_reader(self) -> SpanReader:
         """The local mind of the reader."""
-        return SentenceReader(
-            embedder=self.embedder, terms=self.terms, sentences=self.settings.ask.sentences
-        )
+        return SpanReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
 
     @cached_property
     def reader(self) -> Reader:
@@ -58,9 +57,17 @@ class Cast:
         )
 
     @cached_property
+    def reranker(self) -> Reranker:
+        """Reorders hits by relevance."""
+        retrieval = self.settings.retrieval
+        return Reranker(
+            pairs=self.cross_reader, weight=retrieval.rerank_weight, most=retrieval.rerank_most
+        )
+
+    @cached_property
     def local_judge(self) -> LocalJudge:
         """The local mind of the judge."""
-        return LocalJudge(embedder=self.embedder, terms=self.terms)
+        return LocalJudge(pairs=self.cross_reader)
 
     @cached_property
     def judge(self) -> Judge:

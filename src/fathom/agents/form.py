@@ -1,0 +1,45 @@
+"""What form of answer a question asks for, in English and Indonesian."""
+
+import re
+from typing import Literal
+
+Form = Literal["one", "several", "yes or no"]
+
+_LEAD = r"^(?:[^?]{0,80}?,\s*)?"  # as in "In 2024, is it ...?"
+_YES_NO = re.compile(
+    _LEAD + r"(?:(?:is|are|was|were|am|do|does|did|can|could|may|might|must|should|shall|will|"
+    r"would|has|have|had|(?:is|are|was|were|do|does|did|can|could|has|have|had|wo|must|should|"
+    r"would)n'?t)\s|(?:adakah|bisakah|bolehkah|dapatkah|haruskah|perlukah|mungkinkah|"
+    r"benarkah|betulkah|sudahkah|pernahkah|akankah|apa benar|apa boleh)\b"
+    # "Apakah" alone means "what" more often than "is it so that".
+    r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|masih|"
+    r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b))",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b(?!\s+(?:not|tidak|bukan))", re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"^\W*(?:list|name|enumerate|sebutkan|tuliskan)\b(?!\s+(?:the|a|an)\s+\w+\s*[.?]?$)"
+    r"|\b(?:apa|siapa|mana|kapan) saja(?:kah)?\b"
+    r"|\b(?:what|which|who)\s+(?:are|were)\s+(?:all|the|some|its|their|his|her)\b"
+    r"|\b(?:what|which)\s+(?:two|three|four|five|six|seven|eight|nine|ten|\d+|several)\s",
+    re.IGNORECASE,
+)
+_INDONESIAN = re.compile(r"^.*?\b\w+kah\b|\bapa (?:benar|boleh)\b", re.IGNORECASE)
+
+
+def form_of(question: str) -> Form:
+    """The form of answer that `question` asks for.
+
+    A choice ("is it red or blue?") is one answer.
+    """
+    asked = question.strip()
+    if _YES_NO.match(asked) and not _CHOICE.search(asked):
+        return "yes or no"
+    return "several" if _SEVERAL.search(asked) else "one"
+
+
+def word_for(question: str, *, yes: bool) -> str:
+    """Yes or no in the language of a question that asks for it."""
+    if _INDONESIAN.search(question):
+        return "ya" if yes else "tidak"
+    return "yes" if yes else "no"

@@ -1,0 +1,51 @@
+"""Reading hits best first, as far as it takes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fathom.models.reading import Asking, Reading
+from fathom.types import Hit
+
+FALL = 0.15
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A hit that was read.
+
+    Attributes:
+        trust: What the first stage's order says of it, in (0, 1]; scores are multiplied by it.
+    """
+
+    hit: Hit
+    reading: Reading
+    trust: float
+
+
+Best = Callable[[Look], float]
+"""The highest score that anything in a hit has, at most its trust."""
+
+
+def trust(place: int) -> float:
+    """How far the hit at `place`, from 1, is trusted: a power of it that falls slowly."""
+    return float(place**-FALL)
+
+
+def look(asking: Asking, hits: Sequence[Hit], best: Best) -> tuple[Look, ...]:
+    """Read the hits in order, two at a time, until the rest cannot change what is best.
+
+    The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
+    best score so far is at least the trust of the next hit, none of the others can be better.
+    """
+    seen: list[Look] = []
+    highest = 0.0
+    for start in range(0, len(hits), _AT_ONCE):
+        if highest >= trust(start + 1):
+            break
+        part = hits[start : start + _AT_ONCE]
+        read = asking.read([hit.chunk for hit in part])
+        for place, (hit, reading) in enumerate(zip(part, read, strict=True), start=start + 1):
+            seen.append(Look(hit=hit, reading=reading, trust=trust(place)))
+            highest = max(highest, best(seen[-1]))
+    return tuple(seen)

@@ -1,0 +1,66 @@
+import pytest
+
+from fathom.agents.form import form_of, word_for
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is the library open on Sundays?",
+        "  do I need a permit",
+        "In 2024, was the bridge closed?",
+        "Isn't it closed?",
+        "Is it allowed or not?",
+        "Apakah perpustakaan buka pada hari Minggu?",
+        "Bolehkah warga membawa hewan?",
+        "Menurut aturan, apakah denda berlaku atau tidak?",
+    ],
+)
+def test_yes_or_no(question: str) -> None:
+    assert form_of(question) == "yes or no"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the opening hours of the depots?",
+        "Which three rivers meet there?",
+        "List the documents that are needed.",
+        "Sebutkan syarat pendaftaran!",
+        "Siapa saja anggota panitia?",
+        "Apa saja syaratnya?",
+    ],
+)
+def test_several(question: str) -> None:
+    assert form_of(question) == "several"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is the library open?",
+        "Is it red or blue?",
+        "Who was the mayor?",
+        "Apa ibu kota Prancis?",
+        "Apakah nama kapal itu?",
+        "Apakah hewan yang bisa terbang?",
+        "Berapa tarif sewa?",
+        "Island where the ferry lands?",
+        "",
+        "🙂",
+    ],
+)
+def test_one(question: str) -> None:
+    assert form_of(question) == "one"
+
+
+def test_the_word_is_in_the_language_of_the_question() -> None:
+    assert word_for("Is it open?", yes=True) == "yes"
+    assert word_for("Is it open?", yes=False) == "no"
+    assert word_for("Apakah buka?", yes=True) == "ya"
+    assert word_for("Bolehkah masuk?", yes=False) == "tidak"
+
+
+def test_long_questions_are_no_harder() -> None:
+    assert form_of("a, " * 30_000 + "is it?") == "one"
+    assert form_of("why " * 10_000) == "one"

@@ -1,0 +1,41 @@
+from tests.making import hit_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.agents.looking import Look, look, trust
+from fathom.models.reading import Reading
+from fathom.types import Chunk
+
+HITS = [hit_of(f"Berth {number}", document=f"d{number}", rank=number) for number in range(1, 8)]
+
+
+def seen(*scores: float) -> list[str]:
+    """The documents that are read when the berths have these scores."""
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, chunk.text, scores[int(chunk.text[-1]) - 1])
+
+    def best(each: Look) -> float:
+        return each.trust * each.reading.spans[0].score
+
+    asking = ScriptedPairs(script).asking("?")
+    found = look(asking, HITS[: len(scores)], best)
+    assert [each.trust for each in found] == [trust(place) for place in range(1, len(found) + 1)]
+    return [each.hit.chunk.document_id for each in found]
+
+
+def test_trust_falls_with_the_place() -> None:
+    values = [trust(place) for place in range(1, 100)]
+    assert values[0] == 1
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == len(values)
+
+
+def test_reading_stops_when_no_other_hit_can_be_better() -> None:
+    assert seen(1.0, 0, 1.0, 1.0) == ["d1", "d2"]
+    assert seen(0, 0, trust(5) / trust(3), 0, 0, 0) == ["d1", "d2", "d3", "d4"]
+
+
+def test_all_is_read_while_another_hit_could_be_better() -> None:
+    assert seen(0.5, 0.5, 0.5, 0.5, 0.5) == ["d1", "d2", "d3", "d4", "d5"]
+    assert seen(trust(3) - 0.01, 0, 0) == ["d1", "d2", "d3"]
+    assert seen() == []

@@ -1,0 +1,111 @@
+import asyncio
+from collections.abc import Mapping
+
+from tests.making import FEES, QUESTION, hit_of, run_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.agents.reader import SpanReader
+from fathom.models.reading import Reading
+from fathom.tracing.recorder import Recorder
+from fathom.types import Chunk, Draft, Hit
+
+OLD = "In 2023 a permit cost 35 crowns. It rained."
+SAME = "A permit is had for 40 crowns, they say."
+
+
+def drafted(
+    question: str, answers: Mapping[str, tuple[str, float]], hits: list[Hit], **values: float
+) -> Draft:
+    """A draft where texts hold these answers, with these scores."""
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        answer, score = answers.get(chunk.text, ("", 0.0))
+        return reading(chunk, answer, score, **values)
+
+    return SpanReader(pairs=ScriptedPairs(script)).draft(question, hits)
+
+
+def test_the_sentence_of_the_best_span_is_quoted() -> None:
+    hits = [hit_of("Dogs are welcome.", document="d0"), hit_of(rank=2)]
+    answers = {hits[0].chunk.text: ("Dogs", 0.1), FEES: ("40 crowns", 0.8)}
+    draft = drafted(QUESTION, answers, hits)
+    (evidence,) = draft.evidence
+    assert evidence.quote == "A mooring permit costs 40 crowns a year."
+    assert evidence.support == 0.8
+    assert draft.short_answer == "40 crowns"
+    assert 0.7 < draft.confidence < 0.8
+    assert (draft.claims, draft.alternatives) == ((), ())
+
+
+def test_another_answer_of_another_document_is_told() -> None:
+    hits = [hit_of(document="new"), hit_of(OLD, document="old", rank=2)]
+    draft = drafted(QUESTION, {FEES: ("40 crowns", 0.5), OLD: ("35 crowns", 0.5)}, hits)
+    assert draft.short_answer == "40 crowns"
+    assert [item.hit.chunk.document_id for item in draft.evidence] == ["new", "old"]
+    (other,) = draft.alternatives
+    assert (other.text, other.evidence) == ("35 crowns", (1,))
+
+
+def test_what_says_the_same_is_no_other_answer() -> None:
+    hits = [hit_of(document="a"), hit_of(SAME, document="b", rank=2)]
+    draft = drafted(QUESTION, {FEES: ("40 crowns", 0.5), SAME: ("40 crowns", 0.5)}, hits)
+    assert len(draft.evidence) == 2
+    assert draft.alternatives == ()
+    assert draft.confidence > 0.7
+
+
+def test_an_unlikely_answer_is_not_quoted_beside_a_likely_one() -> None:
+    hits = [hit_of(document="a"), hit_of(OLD, document="b", rank=2)]
+    draft = drafted(QUESTION, {FEES: ("40 crowns", 0.5), OLD: ("35 crowns", 0.1)}, hits)
+    assert len(draft.evidence) == 1
+
+
+def test_a_list_has_all_that_is_likely() -> None:
+    texts = ["Ash grows here.", "Elm does.", "Oak, too.", "So they say."]
+    hits = [hit_of(text, document=text, rank=rank) for rank, text in enumerate(texts, start=1)]
+    answers = {texts[0]: ("Ash", 0.6), texts[1]: ("Elm", 0.6), texts[2]: ("Oak", 0.55)}
+    answers[texts[3]] = ("they", 0.1)
+    draft = drafted("Which three trees grow here?", answers, hits)
+    assert draft.short_answer == "Ash, Elm, Oak"
+    assert [item.quote for item in draft.evidence] == texts[:3]
+    assert drafted("Where do trees grow?", answers, hits).short_answer == "Ash"
+
+
+def test_a_list_of_one_is_an_answer() -> None:
+    draft = drafted("List the fees.", {FEES: ("40 crowns", 0.8)}, [hit_of()])
+    assert draft.short_answer == "40 crowns"
+
+
+def test_yes_or_no_is_said_when_it_is_sure() -> None:
+    def asked(question: str, **values: float) -> Draft:
+        return drafted(question, {FEES: ("40 crowns", 0.5)}, [hit_of()], **values)
+
+    sure = asked("Is a permit free?", relevance=0.9, decided=0.95, yes=0.02)
+    assert sure.short_answer == "no"
+    assert sure.evidence[0].quote == "A mooring permit costs 40 crowns a year."
+    assert 0.8 < sure.confidence < 0.9
+    assert asked("Apakah izin itu wajib?", relevance=0.9, decided=0.95, yes=0.98).short_answer == (
+        "ya"
+    )
+    for values in ({"decided": 0.2, "yes": 0.99}, {"decided": 0.99, "yes": 0.5}):
+        unsure = asked("Is a permit free?", relevance=0.9, **values)
+        assert unsure.short_answer == ""
+        assert unsure.evidence == sure.evidence
+        assert unsure.confidence == 0.5
+
+
+def test_nothing_to_read_is_nothing() -> None:
+    for question in (QUESTION, "Is it free?", "List all fees.", ""):
+        assert drafted(question, {}, []) == Draft()
+        assert drafted(question, {}, [hit_of("", document="empty")]) == Draft()
+
+
+def test_the_step_says_how_many_were_read() -> None:
+    hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
+    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
+    with run_of() as run:
+        draft = asyncio.run(SpanReader(pairs=pairs).read(QUESTION, hits, run))
+        assert isinstance(run.scope, Recorder)
+        (step,) = run.scope.seal(None).steps
+    assert step.reason == "confidence 1.00, 2 of 5 chunks read"
+    assert draft == SpanReader(pairs=pairs).draft(QUESTION, hits)

@@ -1,0 +1,85 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.making import hit_of, run_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.models.reading import Reading
+from fathom.retrieval.rerank import Reranker
+from fathom.types import Chunk, Hit
+
+
+def hits(*scores: float) -> list[Hit]:
+    made = [hit_of(f"Berth {n}", document=f"d{n}", rank=n) for n in range(1, len(scores) + 1)]
+    return [replace(hit, score=score) for hit, score in zip(made, scores, strict=True)]
+
+
+def reranker(*relevance: float, weight: float = 0.5, most: int = 24) -> Reranker:
+    def script(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, relevance=relevance[int(chunk.text.split()[1]) - 1])
+
+    return Reranker(pairs=ScriptedPairs(script), weight=weight, most=most)
+
+
+def names(found: tuple[Hit, ...]) -> list[str]:
+    return [hit.chunk.document_id for hit in found]
+
+
+def test_relevance_is_mixed_with_the_first_stage() -> None:
+    read, found = reranker(0.1, 0.9, 0.8).reranked("q", hits(9.0, 8.0, 1.0), keep=2)
+    assert read == 3
+    assert names(found) == ["d2", "d1"]
+    assert [hit.rank for hit in found] == [1, 2]
+    assert [hit.score for hit in found] == [0.8875, 0.55]
+    assert found[0].retriever == "hybrid"
+
+
+def test_without_weight_nothing_is_read_or_changed() -> None:
+    given = hits(9.0, 8.0, 1.0)
+    assert reranker(weight=0.0).reranked("q", given, keep=2) == (0, tuple(given[:2]))
+
+
+def test_with_full_weight_only_relevance_counts() -> None:
+    _, found = reranker(0.1, 0.2, 0.3, weight=1.0).reranked("q", hits(9.0, 8.0, 1.0), keep=3)
+    assert names(found) == ["d3", "d2", "d1"]
+
+
+def test_reading_stops_when_what_is_kept_is_settled() -> None:
+    scores = [1.0, 0.9, 0.3, 0.2, *[0.1] * 20]
+    relevance = [0.9, 0.9, *[0.0] * 22]
+    read, found = reranker(*relevance).reranked("q", hits(*scores), keep=2)
+    assert read == 4
+    assert names(found) == ["d1", "d2"]
+    read, _ = reranker(*relevance).reranked("q", hits(*scores), keep=3)
+    assert read == 24
+
+
+def test_stopping_early_never_changes_what_is_kept() -> None:
+    for seed in range(40):
+        relevance = [(seed * 7 + n * 13) % 101 / 100 for n in range(20)]
+        given = hits(*[1 - (n * (seed % 5 + 1)) / 100 for n in range(20)])
+        for keep in (1, 3, 8):
+            early = reranker(*relevance).reranked("q", given, keep=keep)[1]
+            whole = reranker(*relevance).reranked("q", given, keep=20)[1]
+            assert early == whole[:keep]
+
+
+def test_no_more_than_the_budget_is_read_and_the_rest_comes_behind() -> None:
+    given = hits(1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+    read, found = reranker(*[0.5] * 4, 1.0, 1.0, most=4).reranked("q", given, keep=6)
+    assert read == 4
+    assert names(found) == ["d1", "d2", "d3", "d4", "d5", "d6"]
+
+
+@pytest.mark.parametrize("scores", [(), (1.0,), (0.5, 0.5, 0.5)])
+def test_odd_lists(scores: tuple[float, ...]) -> None:
+    _, found = reranker(*[0.5] * 3).reranked("q", hits(*scores), keep=8)
+    assert names(found) == [f"d{n}" for n in range(1, len(scores) + 1)]
+
+
+def test_it_is_a_step_of_the_run() -> None:
+    given = hits(1.0, 0.0)
+    with run_of() as run:
+        found = asyncio.run(reranker(0.0, 1.0)("q", given, keep=1, run=run))
+    assert names(found) == ["d1"]
