@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.making import run_of
 
+from fathom.errors import RunError
 from fathom.ledger import BudgetRefused
 from fathom.plain import Json
 from fathom.reservation import Worst
@@ -102,3 +103,61 @@ def test_the_listener_hears_of_each_step() -> None:
             here.done(verdict="model")
         assert [step.id for step in sealed(run).steps] == ["read/ask", "read"]
     assert heard == [("read", ""), ("ask", ""), ("ask", "said"), ("read", "model")]
+
+
+async def fails(_: Run) -> str:
+    raise LookupError("nobody foresaw this")
+
+
+async def sleeps(run: Run) -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def asks(run: Run) -> str:
+    await run.spend("search", "q", Worst(retrievals=1), two)
+    return "found"
+
+
+async def answers(run: Run) -> str:
+    return str(await run.compute("count", lambda: 7))
+
+
+def test_of_several_branches_those_that_come_through_count() -> None:
+    jobs = {"a": asks, "b": fails, "c": sleeps, "d": answers, "e": asks}
+    with run_of(Budget(retrievals=1), seconds=0.2) as run:
+        found = asyncio.run(run.branches(jobs, agent="debater"))
+        assert list(found.items()) == [("a", "found"), ("d", "7")]
+        assert len(run.refusals) == 2
+        trace = sealed(run)
+    why = {step.name: step.reason for step in trace.steps}
+    assert why["b"].startswith("LookupError in tests/test_run.py, line ")
+    assert why["c"] == "budget: the deadline is over; raise --deadline"
+    assert why["e"] == "budget: retrievals would need 1, 0 left; raise the limit of retrievals"
+
+    with run_of(events=Recorded(trace)) as again:
+        nobody = {"b": fails, "c": sleeps}
+        assert asyncio.run(again.branches({**jobs, **nobody})) == found
+        assert again.refusals == run.refusals
+
+
+def test_a_branch_that_meets_a_known_error_ends_them_all() -> None:
+    async def damaged(_: Run) -> str:
+        raise RunError("the index is damaged")
+
+    with run_of() as run, pytest.raises(RunError, match="damaged"):
+        asyncio.run(run.branches({"a": answers, "b": damaged}))
+
+
+def test_who_cancels_branches_waits_for_their_end() -> None:
+    async def whole(run: Run) -> set[asyncio.Task[Any]]:
+        task = asyncio.create_task(run.branches({"a": sleeps, "b": sleeps}))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    with run_of() as run:
+        assert asyncio.run(whole(run)) == set()

@@ -16,6 +16,9 @@ FathomError
 Each message is one line: the culprit, what was expected, the next step.
 """
 
+import os
+import traceback
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -69,3 +72,24 @@ class ModelRefused(RunError):
 
 class MalformedReply(RunError):
     """A language model's reply cannot be used, also after one repair."""
+
+
+def culprit(error: BaseException) -> str:
+    """Who broke off by an error nobody foresaw: its class, and the last line before a library.
+
+    Its message is left out: it may quote a document or a key.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return type(error).__name__
+    paths = [Path(frame.filename) for frame in frames]
+    own = [at for at, path in enumerate(paths) if not _is_library(path)]
+    last = own[-1] if own else -1
+    place = f"{paths[last].parent.name}/{paths[last].name}, line {frames[last].lineno}"
+    return f"{type(error).__name__} in {place}"
+
+
+def _is_library(path: Path) -> bool:
+    here = Path(__file__).parent
+    elsewhere = "site-packages" in path.parts or Path(os.__file__).parent in path.parents
+    return elsewhere and here not in path.parents

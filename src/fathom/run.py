@@ -4,6 +4,7 @@ There is no other way to spend or to record, and none of it is global.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor
@@ -12,6 +13,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeVar
 
+from fathom.errors import (
+    FathomError,
+    MalformedReply,
+    ModelRefused,
+    ModelUnavailable,
+    culprit,
+)
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.plain import Json
 from fathom.reservation import Worst
@@ -19,6 +27,11 @@ from fathom.tracing.recorder import OpenStep, Recorder
 from fathom.usage import Usage
 
 T = TypeVar("T")
+BRANCH_SHARE = 0.8
+"""Of the time that is left, what branches may take together."""
+LOG = logging.getLogger("fathom.run")
+# Answers and traces say what broke; the traceback is for those who listen.
+LOG.addHandler(logging.NullHandler())
 
 
 class Listener:
@@ -124,6 +137,74 @@ class Run:
             raise self.refused(DeadlineOver())
         return made[0] if made else await self.thread(job)
 
+    async def branches(
+        self, jobs: "Mapping[str, Callable[[Run], Awaitable[T]]]", *, agent: str = ""
+    ) -> dict[str, T]:
+        """Do several things at once, each in a step of its own name.
+
+        Who is refused by the budget or by its language model, breaks off by an error nobody
+        foresaw, or has not ended when four fifths of the time are over is left out, and its step
+        says why: the values of the others count, and there is time to do something with them.
+
+        Args:
+            jobs: By name; each gets the run inside its step.
+            agent: The role that does it.
+
+        Returns:
+            The values of those that came through, in the order of `jobs`.
+
+        Raises:
+            FathomError: If one of them met another error that is known, such as a damaged index.
+        """
+        tasks = [asyncio.create_task(self._branch(*job, agent)) for job in jobs.items()]
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        found: dict[str, T] = {}
+        for name, end in zip(jobs, ends, strict=True):
+            if isinstance(end, BaseException):
+                raise end
+            made, refusals = end
+            if made:
+                found[name] = made[0]
+            self.refusals.extend(refusals)
+        return found
+
+    async def _branch(
+        self, name: str, job: "Callable[[Run], Awaitable[T]]", agent: str
+    ) -> tuple[list[T], list[str]]:
+        """The value of a branch, if there is one, and what it was refused."""
+        made: list[T] = []
+        live = False
+
+        async def work() -> None:
+            try:
+                made.append(await job(here))
+            except (BudgetRefused, ModelUnavailable, ModelRefused, MalformedReply) as known:
+                here.done(verdict="left out", reason=str(known))
+
+        async def attempt() -> Json:
+            nonlocal live
+            live, cut, why = True, asyncio.timeout(here.seconds_left), ""
+            try:
+                async with cut:
+                    await work()
+            except FathomError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever an agent raises
+                late = str(here.refused(DeadlineOver())) if cut.expired() else ""
+                why = late or told(name, error)
+            return {"why": why, "refusals": here.refusals}
+
+        with self.step(name, agent=agent) as step:
+            left = self.seconds_left
+            early = inf if left is None else time.monotonic() + BRANCH_SHARE * left
+            here = replace(step, refusals=[], deadline=early)
+            end = await here.scope.aobserve("branch", name, attempt)
+            if end["why"]:
+                here.done(verdict="left out", reason=end["why"])
+            elif not live:
+                await work()
+        return made, end["refusals"]
+
     async def spend(
         self, kind: str, request: object, worst: Worst, ask: Callable[[], Awaitable[Json]]
     ) -> tuple[Json, Usage]:
@@ -166,6 +247,12 @@ class Run:
     def seconds_left(self) -> float | None:
         """Until the deadline; `None` without one."""
         return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
+
+
+def told(who: str, error: Exception) -> str:
+    """What broke, in one line; its traceback goes to the log."""
+    LOG.error("%s: %s", who, culprit(error), exc_info=error)
+    return culprit(error)
 
 
 def _refusal(parts: Json) -> BudgetRefused:

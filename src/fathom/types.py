@@ -258,7 +258,7 @@ class Answer:
         short_answer: A few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
         phase: The step of the strategy that answered.
-        stop_reason: Why it stopped: `answered`, or the reason of the abstention.
+        stop_reason: Why it stopped: `answered`, the reason of the abstention, or what broke.
         trace_id: Under which the run can be replayed; `None` when it was not recorded.
     """
 

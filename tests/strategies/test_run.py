@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
@@ -17,7 +19,7 @@ from fathom.llm.faults import ModelFault
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
 from fathom.run import Run
-from fathom.strategies.naive import Naive
+from fathom.strategies.naive import Naive, State
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
 from fathom.tracing.trace import Origin
@@ -156,3 +158,71 @@ def test_langsmith_is_told_nothing_whatever_the_environment_says(
     ran(naive(Nosy()))
     assert seen == [False]
     assert set(threading.enumerate()) <= threads
+
+
+@pytest.mark.parametrize("error", [KeyError("secret"), TimeoutError(), RecursionError("deep")])
+def test_an_agent_that_raises_is_named_and_its_run_kept(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = ran(naive(Agent(raises=error)))
+    answer = outcome.answer
+    assert (answer.status, answer.answer) == ("failed", "")
+    assert answer.stop_reason.startswith(f"{type(error).__name__} in strategies/test_run.py, line ")
+    assert type(error).__name__ in str(caplog.records[0].exc_info)
+    again = ran(naive(Agent()), events=Recorded(outcome.trace))
+    assert same_answer(outcome.trace, again.answer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twice(Naive):
+    """Reads, then does what may break."""
+
+    second: Any
+
+    def graph(self) -> Any:
+        figure = StateGraph(State, context_schema=Run)
+        for node in (self.retrieve, self.read, self.more):
+            figure.add_node(node.__name__, node)
+        figure.add_edge(START, "retrieve")
+        figure.add_edge("retrieve", "read")
+        figure.add_edge("read", "more")
+        figure.add_conditional_edges("more", lambda _: "more")
+        return figure
+
+    async def more(self, state: State, runtime: Runtime[Run]) -> State:
+        self.second()
+        return state
+
+
+def twice(second: Any, agent: Agent) -> Twice:
+    plain = naive(agent)
+    return Twice(
+        search=plain.search, reader=agent, finalizer=plain.finalizer, chunks=1, second=second
+    )
+
+
+def broken() -> None:
+    raise LookupError("nobody foresaw this")
+
+
+@pytest.mark.parametrize(
+    ("second", "why"), [(broken, "LookupError in "), (int, "naive came to no end in 200 steps")]
+)
+def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> None:
+    outcome = ran(twice(second, Agent()))
+    assert outcome.answer.answer == "A mooring permit costs 40 crowns a year. [1]"
+    assert outcome.answer.status == "answered"
+    assert outcome.answer.stop_reason.startswith(why)
+    again = ran(twice(int, Agent()), events=Recorded(outcome.trace))
+    assert same_answer(outcome.trace, again.answer)
+
+
+def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
+    def lost(_: str) -> Document:
+        raise ZeroDivisionError
+
+    strategy = naive(Agent())
+    strategy = replace(strategy, finalizer=replace(strategy.finalizer, quotes=Quotes(lost)))
+    outcome = ran(strategy)
+    assert outcome.answer.status == "failed"
+    assert outcome.answer.stop_reason.startswith("ZeroDivisionError in ")

@@ -8,13 +8,15 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
+from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
+from fathom.errors import FathomError
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.plain import Json
 from fathom.reservation import Reservation, Worst
-from fathom.run import DeadlineOver, Listener, Run
+from fathom.run import DeadlineOver, Listener, Run, told
 from fathom.strategies.base import Strategy
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin, Trace
@@ -58,6 +60,9 @@ async def run(
 
     A budget that is spent, or a deadline that is over, is a normal end: the best draft so far is
     answered if it is good enough, else the answer is an abstention with the reason `budget`.
+    An agent or a node that breaks off by an error nobody foresaw does not take the answer with
+    it either: the best draft so far counts, else the answer is `failed`. Class and place of the
+    error are why it stopped then; its traceback goes to the log `fathom.run`.
     The time of the budget starts now; what is slow and done once should be done before.
 
     Raises:
@@ -115,52 +120,96 @@ async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: boo
     """The answer of the graph, or of the state it was in when it had to end."""
     way = _Way(strategy.start(query))
     if replaying:
-        way.most = here.scope.observe("cut", "after states", int)
+        way.end = _End(**here.scope.observe("cut", "after states", dict))
     failure = ""
     try:
-        await way.follow(strategy.graph(), here)
+        await way.follow(strategy, here)
     except BudgetRefused:
         pass  # noted in the run's refusals by whoever met it
     except CallFailed as failed:
         failure = str(failed)
     if not replaying:
-        here.scope.observe("cut", "after states", lambda: way.seen if way.late else 0)
-    if way.late or way.most:
-        here.refusals.append(str(DeadlineOver()))
+        here.scope.observe("cut", "after states", lambda: asdict(way.end))
     if failure:
         return _failed(strategy, query, failure)
+    if way.end.broken:
+        return await _rescued(strategy, way.state, here, way.end.broken)
+    if way.end.states is not None:
+        here.refusals.append(str(DeadlineOver()))
     answer: Answer | None = way.state.answer
     return answer or await strategy.finish(way.state, here)
+
+
+async def _rescued(strategy: Strategy, state: Any, here: Run, broken: str) -> Answer:  # noqa: ANN401
+    """The best draft so far if it is good enough, else a failed answer; both say what broke."""
+    try:
+        best: Answer = state.answer or await strategy.finish(state, here)
+    except FathomError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
+        told(strategy.name, error)
+        return _failed(strategy, state.query, broken)
+    if best.status == "answered":
+        return replace(best, stop_reason=broken)
+    return replace(best, status="failed", stop_reason=broken)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why the graph had to end before its own end.
+
+    Attributes:
+        states: After so many states; `None` where it did not have to.
+        broken: What broke; empty where it was cut at the deadline.
+    """
+
+    states: int | None = None
+    broken: str = ""
 
 
 class _Way:
     """The states that a graph goes through.
 
     Whatever a node waits for ends at the deadline by itself; a node that does not is cut soon
-    after, and a replay stops after the same number of states, without a clock.
+    after. A replay stops after the same number of states, without a clock.
     """
 
     def __init__(self, start: Any) -> None:  # noqa: ANN401 - a strategy's own state
         self.state = start
-        self.seen = 0
-        self.most = 0
-        self.late = False
+        self.end = _End()
+        self._seen = 0
 
-    async def follow(self, graph: Any, run: Run) -> None:  # noqa: ANN401
-        states = graph.compile().astream(
+    async def follow(self, strategy: Strategy, run: Run) -> None:
+        cut = asyncio.timeout(_patience(run))
+        try:
+            # LangSmith off, whatever the environment says: no text leaves for another server.
+            with tracing_context(enabled=False):
+                async with cut:
+                    await self._walk(strategy.graph().compile(), run)
+        except FathomError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a node raises
+            self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
+
+    async def _walk(self, graph: Any, run: Run) -> None:  # noqa: ANN401
+        if self.end.states == 0:
+            return
+        states = graph.astream(
             self.state, {"recursion_limit": MOST_STEPS}, context=run, stream_mode="values"
         )
-        # LangSmith off, whatever the environment says: no text leaves for another server.
-        with tracing_context(enabled=False):
-            try:
-                async with asyncio.timeout(_patience(run)), aclosing(states):
-                    async for values in states:
-                        self.state = replace(self.state, **values)
-                        self.seen += 1
-                        if self.seen == self.most:
-                            return
-            except TimeoutError:
-                self.late = True
+        async with aclosing(states):
+            async for values in states:
+                self.state = replace(self.state, **values)
+                self._seen += 1
+                if self._seen == self.end.states:
+                    return
+
+
+def _told(strategy: Strategy, error: Exception) -> str:
+    """What broke, in one line; the rest goes to the log."""
+    if isinstance(error, GraphRecursionError):
+        return f"{strategy.name} came to no end in {MOST_STEPS} steps"
+    return told(strategy.name, error)
 
 
 def _patience(run: Run) -> float | None:
