@@ -1,0 +1,107 @@
+"""Speed and memory of the cross-reader.
+
+    python benchmarks/cross_reader.py [--threads 2] [--rounds 20] [--words 150] [--json FILE]
+
+Reads 1, 4 and 24 pairs of a question and a generated chunk of about `--words` words (one token
+each, lengths differ a little, as those of real chunks do), with every runtime that is installed,
+each in a process of its own. Prints medians in milliseconds, the time to load, the memory that
+loading and reading added, and the size of the model's file.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from fathom.models.cross_reader import CrossReader
+from fathom.models.shipped import SHIPPED, load_shipped_reader
+from fathom.types import Chunk, Span
+
+RUNTIMES = ("onnxruntime", "openvino")
+PAIRS = (1, 4, 24)
+WORDS = ("harbour", "ferry", "permit", "bridge", "winter", "notice", "crown", "boat", "city", "day")
+
+
+def chunks(count: int, words: int, seed: int) -> list[Chunk]:
+    generator = random.Random(seed)
+    found = []
+    for _ in range(count):
+        length = generator.randint(words * 4 // 5, words * 6 // 5)
+        text = " ".join(generator.choices(WORDS, k=length)) + "."
+        found.append(
+            Chunk(
+                id="d#0",
+                document_id="d",
+                text=text,
+                span=Span(0, len(text)),
+                ordinal=0,
+                title="Harbour fees",
+            )
+        )
+    return found
+
+
+def read_ms(reader: CrossReader, count: int, words: int, round_: int) -> float:
+    """One reading of pairs that were never read before."""
+    new = chunks(count, words, seed=1_000 * round_ + count)
+    started = time.perf_counter()
+    reader.asking("How much does a permit for a boat in the harbour cost?").read(new)
+    return 1_000 * (time.perf_counter() - started)
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What one process finds with one runtime."""
+    before, started = resident_mb(), time.perf_counter()
+    reader = load_shipped_reader(
+        arguments.model, runtime=arguments.runtime, threads=arguments.threads
+    )
+    loaded = time.perf_counter() - started
+    found: dict[str, Any] = {"runtime": arguments.runtime, "load_ms": round(1_000 * loaded)}
+    for count in PAIRS:
+        read_ms(reader, count, arguments.words, round_=-1)
+        times = [read_ms(reader, count, arguments.words, each) for each in range(arguments.rounds)]
+        found[f"{count} pairs ms"] = round(statistics.median(times), 1)
+    found["memory_mb"] = round(resident_mb() - before)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--words", type=int, default=150, help="of a chunk, on average")
+    parser.add_argument("--model", default=SHIPPED, help="shipped, or a folder")
+    parser.add_argument("--runtime", choices=RUNTIMES, help="this one only, in this process")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.runtime:
+        print(json.dumps(measured(arguments)))
+        return
+    rows = []
+    for runtime in RUNTIMES:
+        command = [sys.executable, *sys.argv, "--runtime", runtime]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        last = (done.stderr.splitlines() or [""])[-1]
+        rows.append(
+            json.loads(done.stdout) if not done.returncode else {"runtime": runtime, "error": last}
+        )
+    found = {"machine": platform.machine(), "threads": arguments.threads, "rows": rows}
+    print(json.dumps(found, indent=1))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import ModelError
+from fathom.models.cross_reader import CrossReader
+from fathom.models.shipped import load_shipped_reader
+from fathom.types import Chunk, Span
+
+RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
+needs_model = pytest.mark.skipif(
+    not (RESOURCES / "cross-reader.onnx").exists(), reason="the cross-reader's file is not there"
+)
+CARD = {"sha256": "0" * 64, "calibration": {"relevance": [1, 0], "answerable": [1, 0, 0]}}
+TEXTS = (
+    "The mooring permit costs 40 crowns a year.",
+    "The mooring permit costs 55 crowns a year.",
+    "It opens at nine.",
+)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> CrossReader:
+    return load_shipped_reader(threads=1)
+
+
+def chunk(text: str, title: str = "") -> Chunk:
+    return Chunk(
+        id="d#0", document_id="d", text=text, span=Span(0, len(text)), ordinal=0, title=title
+    )
+
+
+@needs_model
+@pytest.mark.parametrize(
+    "question", ["", "why " * 10_000, "?!…", "👩‍👩‍👧", "أين تقع باريس؟", "\ud800"]
+)
+def test_odd_pairs_are_read(shipped: CrossReader, question: str) -> None:
+    texts = [
+        "",
+        "  \n",
+        "...!?",
+        "👩‍👩‍👧 🇩🇪",
+        "باريس هي عاصمة فرنسا",
+        "\ud800 x",
+        "a" * 5000,
+        "\x00\u202e",
+    ]
+    found = shipped.asking(question).read([chunk(text, title=text) for text in texts])
+    for text, read in zip(texts, found, strict=True):
+        assert 0 <= read.answerable <= 1
+        assert all(0 <= span.span.start < span.span.end <= len(text) for span in read.spans)
+
+
+@needs_model
+def test_a_pair_reads_the_same_beside_others_and_alone(shipped: CrossReader) -> None:
+    chunks = [chunk(text, "Fees") for text in TEXTS]
+    assert len({len(shipped.ids(text)) for text in TEXTS[:2]}) == 1  # they share a batch
+    together = shipped.asking("What does a permit cost?").read(chunks)
+    again = load_shipped_reader(threads=1)
+    alone = [again.asking("What does a permit cost?").read([each])[0] for each in chunks]
+    assert together == alone
+
+
+@needs_model
+def test_both_runtimes_agree(shipped: CrossReader) -> None:
+    pytest.importorskip("openvino")
+    chunks = [chunk(text, "Fees") for text in TEXTS]
+    other = load_shipped_reader(runtime="openvino", threads=1)
+    pairs = zip(
+        shipped.asking("What does a permit cost?").read(chunks),
+        other.asking("What does a permit cost?").read(chunks),
+        strict=True,
+    )
+    for one, two in pairs:
+        assert one.relevance == pytest.approx(two.relevance, abs=0.1)
+        assert one.answerable == pytest.approx(two.answerable, abs=0.1)
+        assert one.supported == pytest.approx(two.supported, abs=0.1)
+
+
+@pytest.mark.parametrize("card", [None, "", "[]", json.dumps({"sha256": 1}), json.dumps(CARD)])
+def test_a_folder_without_a_reader_says_what_to_do(tmp_path: Path, card: str | None) -> None:
+    if card is not None:
+        (tmp_path / "cross-reader.json").write_text(card)
+    with pytest.raises(ModelError, match=r"cross-reader\.json.*reinstall fathom, or name a folder"):
+        load_shipped_reader(str(tmp_path))
+
+
+def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
+    card = CARD | {"calibration": {**CARD["calibration"], "support": 1}}  # type: ignore[dict-item]
+    (tmp_path / "cross-reader.json").write_text(json.dumps(card))
+    with pytest.raises(ModelError, match=r"cross-reader\.onnx.*reinstall"):
+        load_shipped_reader(str(tmp_path))
