@@ -23,6 +23,8 @@ from fathom.models.reading import PairReader
 from fathom.models.shipped import load_shipped_reader
 from fathom.plain import Json
 from fathom.retrieval.base import Retriever
+from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
 from fathom.retrieval.hybrid import HybridRetriever
 from fathom.retrieval.keyword import KeywordRetriever
@@ -165,12 +167,20 @@ class Parts:
         Raises:
             UsageError: If there is none of this name.
         """
-        if name == "keyword":
-            return KeywordRetriever(index)
-        if name == "vector":
-            return VectorRetriever(index, self.embedder)
-        if name != "hybrid":
-            raise UsageError(f"retriever {name!r}: choose vector, keyword or hybrid")
+        makers: Mapping[str, Callable[[Reader], Retriever]] = {
+            "vector": lambda index: VectorRetriever(index, self.embedder),
+            "keyword": KeywordRetriever,
+            "hybrid": self._hybrid,
+            "vector_feedback": lambda index: VectorFeedback(index=index, embedder=self.embedder),
+            "keyword_feedback": lambda index: KeywordFeedback(
+                index=index, feedback=Feedback(words=ContentTerms().words)
+            ),
+        }
+        if name not in makers:
+            raise UsageError(f"retriever {name!r}: choose one of {', '.join(makers)}")
+        return makers[name](index)
+
+    def _hybrid(self, index: Reader) -> HybridRetriever:
         settings = self.settings.retrieval
         fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
         return HybridRetriever(

@@ -30,7 +30,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield made
 
 
-@pytest.fixture(params=["vector", "keyword", "hybrid"])
+@pytest.fixture(params=["vector", "keyword", "hybrid", "vector_feedback", "keyword_feedback"])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

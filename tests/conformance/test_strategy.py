@@ -43,7 +43,8 @@ def test_equal_questions_have_equal_answers(engine: Engine, strategy: str) -> No
         first, second = (engine.ask(QUESTION, strategy=strategy) for _ in range(2))
         traces = [engine.traces.get(str(each.trace_id)) for each in (first, second)]
     assert (first.answer, first.citations) == (second.answer, second.citations)
-    assert [step.id for step in traces[0].steps] == [step.id for step in traces[1].steps]
+    # Branches that work side by side end in any order.
+    assert sorted(s.id for s in traces[0].steps) == sorted(s.id for s in traces[1].steps)
 
 
 def test_the_steps_account_for_the_usage_and_the_run_replays(engine: Engine, strategy: str) -> None:

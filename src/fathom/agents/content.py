@@ -1,6 +1,7 @@
 """The words that carry a text's meaning."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fathom.documents.language import stop_words
@@ -17,7 +18,10 @@ class ContentTerms:
 
     def __call__(self, text: str) -> frozenset[str]:
         """The terms; empty when the text holds stop words only."""
+        return frozenset(self.analyzer.query_terms(" ".join(self.words(text))))
+
+    def words(self, text: str) -> Iterator[str]:
+        """The words themselves in order, small letters, with repetitions."""
         dropped = stop_words("en") | stop_words("id")
-        words = (match.group().rstrip("'.,/-") for match in _WORD.finditer(text))
-        kept = " ".join(word for word in words if word.casefold() not in dropped)
-        return frozenset(self.analyzer.query_terms(kept))
+        found = (match.group().rstrip("'.,/-") for match in _WORD.finditer(text))
+        return (word for word in map(str.casefold, found) if word not in dropped)

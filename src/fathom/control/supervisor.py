@@ -30,8 +30,8 @@ class Verdict:
     """What the supervisor decided.
 
     Attributes:
-        orders: By branch, where it begins anew: at its search, or at a laxer filter. The others
-            are done.
+        orders: By branch what it does anew: search, or filter what it found more laxly. The
+            other branches are done.
         reason: In words.
     """
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from fathom.run import Run
+from fathom.strategies.hybrid import Hybrid
 from fathom.strategies.naive import Naive
+from fathom.strategies.rrf import Rrf
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Query
 
@@ -34,4 +36,8 @@ class Strategy(Protocol):
         ...
 
 
-STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {"naive": Naive.of}
+STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {
+    "naive": Naive.of,
+    "rrf": Rrf.of,
+    "hybrid": Hybrid.of,
+}

@@ -7,9 +7,13 @@ from functools import cached_property
 from fathom.agents.classifier import Classifier
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+from fathom.agents.keyword_filter import KeywordFilter
 from fathom.agents.reader import Reader, SpanReader
 from fathom.agents.reader_llm import LanguageReader
+from fathom.agents.reorderer import LanguageReorderer, Reorderer
+from fathom.agents.semantic_filter import SemanticFilter
 from fathom.domains.domain import Domain
+from fathom.index.analyzer import Analyzer
 from fathom.llm.role import Role, RoleModel
 from fathom.models.base import Embedder
 from fathom.models.reading import PairReader
@@ -83,4 +87,37 @@ class Cast:
     @cached_property
     def complexity(self) -> ComplexityAnalyser:
         """Says how complex a question is, and how the legs are to be weighed."""
-        return ComplexityAnalyser()
+        own = self.settings.hybrid
+        levels = {"simple": own.simple, "moderate": own.moderate, "complex": own.complex}
+        return ComplexityAnalyser(weights=levels)
+
+    @cached_property
+    def keyword_filter(self) -> KeywordFilter:
+        """Drops hits that share too few words with a question."""
+        own = self.settings.hybrid
+        return KeywordFilter(
+            counts=Analyzer().query_terms,
+            domain=self.domain,
+            floor=own.tfidf_floor,
+            domain_weight=own.domain_weight,
+        )
+
+    @cached_property
+    def semantic_filter(self) -> SemanticFilter:
+        """Drops hits that are too unlike a question."""
+        own = self.settings.hybrid
+        return SemanticFilter(terms=self.terms, cosine=own.cosine_floor, density=own.density_floor)
+
+    @cached_property
+    def reorderer(self) -> Reorderer:
+        """Puts hits in the order of what they say to a question."""
+        model, own = self.model("reorderer"), self.settings.hybrid
+        if model is None:
+            return self.reranker
+        return LanguageReorderer(
+            model=model,
+            local=self.reranker,
+            top=own.reorder_top,
+            window=own.window,
+            step=own.step,
+        )

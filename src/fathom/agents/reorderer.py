@@ -1,0 +1,148 @@
+"""The reorderer: the best hits in the order of what they say to the question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pydantic import BaseModel, Field
+
+from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.ledger import BudgetRefused
+from fathom.llm.base import Message
+from fathom.llm.faults import CallFailed
+from fathom.llm.role import RoleModel
+from fathom.llm.structured import ask_for
+from fathom.run import Run
+from fathom.types import Hit
+
+PROMPT = """\
+You rank numbered chunks of documents by how well they help to answer a question.
+- Give the numbers of all chunks, the most helpful first, each once.
+- A chunk that says the answer comes before one that is merely about the same thing.
+{rule}"""
+
+_LONGEST_CHUNK = 1_200
+
+
+class Reorderer(Protocol):
+    """Puts hits in a better order; `Reranker` is the local mind."""
+
+    async def __call__(
+        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+    ) -> tuple[Hit, ...]:
+        """The `keep` best hits, ranked anew, as one step of the run.
+
+        Raises:
+            BudgetRefused: If there was no time for it.
+        """
+        ...
+
+
+class OrderReply(BaseModel):
+    """What a language model is asked for."""
+
+    order: list[int] = Field(description="Numbers of the chunks, the most helpful first.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageReorderer:
+    """Listwise reordering with a sliding window (Sun et al. 2023, "Is ChatGPT good at search?").
+
+    The window moves from the last of the first `top` hits to the first, so that what belongs to
+    the top climbs there. When a call is refused or fails, the windows done so far count; when
+    none was done, the local mind takes over.
+
+    Attributes:
+        local: Used when the model gives nothing.
+        top: So many hits are put in order; the others stay behind them.
+        window: So many are seen at once, at least 2.
+        step: By which the window moves, at least 1.
+    """
+
+    model: RoleModel
+    local: Reorderer
+    top: int = 50
+    window: int = 20
+    step: int = 10
+
+    async def __call__(
+        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+    ) -> tuple[Hit, ...]:
+        """See `Reorderer`; scores are 1 / rank, as a list in words has none."""
+        inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
+        with run.step("reorder", agent="reorderer", inputs=inputs) as here:
+            order = list(hits)
+            done, reason = 0, ""
+            for start in windows(min(self.top, len(hits)), self.window, self.step):
+                part = slice(start, start + min(self.window, self.top - start))
+                try:
+                    order[part] = await self._ordered(question, order[part], here)
+                except (BudgetRefused, CallFailed) as failed:
+                    reason = str(failed)
+                    break
+                done += 1
+            if reason and not done:
+                here.done(verdict="local", reason=reason)
+                return await self.local(question, hits, keep=keep, run=here)
+            found = _ranked(order[:keep])
+            listed = [hit.chunk.id for hit in found]
+            here.done(outputs={"hits": listed}, verdict="model", reason=reason or f"{done} windows")
+        return found
+
+    async def _ordered(self, question: str, hits: Sequence[Hit], run: Run) -> list[Hit]:
+        with run.step("ask", agent="reorderer", inputs={"model": self.model.chat.name}) as here:
+            try:
+                reply = await ask_for(
+                    OrderReply,
+                    self.model.within(here),
+                    _messages(question, hits),
+                    max_tokens=self.model.max_tokens,
+                    deadline=here.deadline,
+                )
+            except CallFailed as failed:
+                here.done(usage=failed.usage)
+                raise
+            here.done(outputs={"order": reply.value.order}, usage=reply.usage)
+        return [hits[place] for place in permutation(reply.value.order, len(hits))]
+
+
+def windows(hits: int, size: int, step: int) -> list[int]:
+    """Where windows over so many hits begin, the last first; no hit is outside of all of them.
+
+    One hit needs no window.
+    """
+    if hits < 2:
+        return []
+    move = min(step, size)
+    starts = list(range(max(0, hits - size), 0, -move))
+    return [*starts, 0]
+
+
+def permutation(order: Sequence[int], count: int) -> list[int]:
+    """Places from 0 in the order of a reply that numbers them from 1.
+
+    Numbers that come again or that there are none of are left out; places that the reply leaves
+    out follow in their own order.
+    """
+    said = [number - 1 for number in order if 1 <= number <= count]
+    return list(dict.fromkeys([*said, *range(count)]))
+
+
+def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The best hits at both ends and the weakest in the middle, ranks as they are.
+
+    Models read the middle of a long context least (Liu et al. 2024, "Lost in the middle").
+    """
+    return (*hits[::2], *hits[1::2][::-1])
+
+
+def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    return tuple(replace(hit, rank=n, score=1 / n) for n, hit in enumerate(hits, start=1))
+
+
+def _messages(question: str, hits: Sequence[Hit]) -> list[Message]:
+    texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
+    fence = fence_for(question, texts)
+    prompt = PROMPT.format(rule=RULE.format(fence=fence))
+    asked = f"{fenced(fence, texts)}\n\nQuestion: {question}"
+    return [Message("system", prompt), Message("user", asked)]

@@ -1,0 +1,246 @@
+"""Two branches of agents side by side, compared and reordered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, ClassVar, Literal, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.comparer import Comparer
+from fathom.agents.complexity import ComplexityAnalyser
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.keyword_filter import HitFilter
+from fathom.agents.reader import Reader
+from fathom.agents.reorderer import Reorderer, ends_first
+from fathom.control.supervisor import Order, Report, Supervisor
+from fathom.documents.language import detect
+from fathom.presets.hybrid import FIXED, HybridSettings
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Hit, Query
+
+KEYWORD, SEMANTIC = "keyword", "semantic"
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far.
+
+    Attributes:
+        weights: Of each branch.
+        messages: The last one of each agent, by `search` or `filter` and its branch.
+        rounds: How often the supervisor has sent branches out again.
+        orders: Which of them, and what they are to do anew.
+    """
+
+    query: Query
+    weights: Weights = field(default_factory=dict)
+    messages: Annotated[Messages, merged] = field(default_factory=dict)
+    rounds: int = 0
+    orders: Mapping[str, Order] = field(default_factory=dict)
+    hits: tuple[Hit, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A retrieval agent and its filter; another one plugs in by standing beside the two.
+
+    Attributes:
+        filter: `None` keeps everything.
+    """
+
+    name: str
+    search: Search
+    filter: HitFilter | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """Who says how much each branch counts; see `HybridSettings.weights`."""
+
+    analyser: ComplexityAnalyser
+    settings: HybridSettings
+
+    async def __call__(self, question: str, run: Run) -> Weights:
+        """The weights by branch; the paper's prior where the analyser fails."""
+        return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, run), strict=True))
+
+    async def _pair(self, question: str, run: Run) -> tuple[float, float]:
+        if self.settings.weights != "complexity":
+            return FIXED[self.settings.weights]
+        done = await attempt("analyse", partial(self.analyser.analyse, question), run)
+        if detect(question) not in {"en", "und"}:
+            return self.settings.foreign
+        return done.value.weights if done.value else self.settings.prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hybrid:
+    """Multi-agent hybrid retrieval (the paper's figure 1 and its steps 1 to 8).
+
+    Attributes:
+        branches: Work at the same time; those without weight do not.
+        reorderer: `None` leaves the order of the comparison.
+        candidates: Hits of each branch.
+        relax: By which the floors of a filter are multiplied each time it is asked again.
+        k: How many hits are read.
+        positions: In which order: best first, or the best at both ends.
+    """
+
+    weighing: Weighing
+    branches: Sequence[Branch]
+    supervisor: Supervisor
+    comparer: Comparer
+    reorderer: Reorderer | None
+    reader: Reader
+    finalizer: Finalizer
+    candidates: int
+    relax: float
+    k: int
+    positions: Literal["rank", "ends"]
+    name: ClassVar[str] = "hybrid"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        own, cast = tools.settings.hybrid, tools.cast
+        filters = (cast.keyword_filter, cast.semantic_filter) if own.filters else (None, None)
+        return cls(
+            weighing=Weighing(analyser=cast.complexity, settings=own),
+            branches=(
+                Branch(name=KEYWORD, search=tools.search("keyword"), filter=filters[0]),
+                Branch(name=SEMANTIC, search=tools.search("vector"), filter=filters[1]),
+            ),
+            supervisor=Supervisor(own.retries),
+            comparer=Comparer(),
+            reorderer=cast.reorderer if own.reorder else None,
+            reader=cast.reader,
+            finalizer=tools.finalizer(cls.name),
+            candidates=own.candidates,
+            relax=own.relax,
+            k=own.k,
+            positions=own.positions,
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`."""
+        figure = StateGraph(State, context_schema=Run)
+        for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
+            figure.add_node(node.__name__, node)
+        figure.add_node("finalize", self.finalize)
+        begins = [f"search_{branch.name}" for branch in self.branches]
+        for branch in self.branches:
+            figure.add_node(f"search_{branch.name}", partial(self.search, branch))
+            figure.add_node(f"filter_{branch.name}", partial(self.filter, branch))
+            figure.add_edge(f"search_{branch.name}", f"filter_{branch.name}")
+            figure.add_edge(f"filter_{branch.name}", "supervise")
+        figure.add_edge(START, "analyse")
+        figure.add_conditional_edges("analyse", self.begins, begins)
+        figure.add_conditional_edges("supervise", self.goes_on, [*begins, "compare"])
+        for one, other in _LAST_EDGES:
+            figure.add_edge(one, other)
+        return figure
+
+    async def analyse(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, weights=await self.weighing(state.query.text, runtime.context))
+
+    def begins(self, state: State) -> list[str]:
+        """The branches with a weight."""
+        return [f"search_{branch.name}" for branch in self.branches if state.weights[branch.name]]
+
+    async def search(
+        self, branch: Branch, state: State, runtime: Runtime[Run]
+    ) -> dict[str, Messages]:
+        if state.orders.get(branch.name) == "filter":
+            return {}  # what it found is still there
+        ask = partial(branch.search, state.query, k=self.candidates)
+        name = f"search {branch.name}"
+        done = await attempt(name, lambda run: ask(run=run), runtime.context)
+        return {"messages": {name: done.message()}}
+
+    async def filter(
+        self, branch: Branch, state: State, runtime: Runtime[Run]
+    ) -> dict[str, Messages]:
+        found = state.messages[f"search {branch.name}"].hits
+        name = f"filter {branch.name}"
+        if branch.filter is None or not found:
+            return {"messages": {name: Message(hits=found)}}
+        strictness = self.relax**state.rounds
+        keep = partial(branch.filter.keep, state.query.text, found, strictness=strictness)
+        done = await attempt(name, lambda run: keep(run=run), runtime.context)
+        told = done.message(strictness=strictness)
+        return {"messages": {name: replace(told, hits=found) if done.failed else told}}
+
+    async def supervise(self, state: State, runtime: Runtime[Run]) -> State:
+        reports = [_report(branch.name, state) for branch in self._asked(state)]
+        verdict = self.supervisor(reports, state.rounds)
+        with runtime.context.step("supervise", agent="supervisor") as here:
+            here.done(outputs={"orders": verdict.orders}, reason=verdict.reason)
+        return replace(state, rounds=state.rounds + 1, orders=verdict.orders)
+
+    def goes_on(self, state: State) -> list[str]:
+        """The branches that were sent out again; without any, the comparison."""
+        return [f"search_{name}" for name in state.orders] or ["compare"]
+
+    async def compare(self, state: State, runtime: Runtime[Run]) -> State:
+        asked = self._asked(state)
+        check_heard({b.name: state.messages[f"search {b.name}"] for b in asked})
+        lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in asked}
+        hits = await self.comparer.compare(lists, state.weights, runtime.context)
+        return replace(state, hits=hits)
+
+    async def reorder(self, state: State, runtime: Runtime[Run]) -> State:
+        hits = await self._reordered(state, runtime.context)
+        return replace(state, hits=ends_first(hits) if self.positions == "ends" else hits)
+
+    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        return replace(state, draft=draft)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`."""
+        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)
+
+    async def _reordered(self, state: State, run: Run) -> tuple[Hit, ...]:
+        best = state.hits[: self.k]
+        if self.reorderer is None or len(state.hits) < 2:
+            return best
+        order = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
+        done = await attempt("reorder", lambda run: order(run=run), run)
+        return best if done.value is None else done.value
+
+    def _asked(self, state: State) -> list[Branch]:
+        return [branch for branch in self.branches if f"search {branch.name}" in state.messages]
+
+
+_LAST_EDGES = (
+    ("compare", "reorder"),
+    ("reorder", "read"),
+    ("read", "finalize"),
+    ("finalize", END),
+)
+
+
+def _report(branch: str, state: State) -> Report:
+    searched, kept = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
+    return Report(
+        name=branch,
+        failed=searched.failed,
+        final=searched.final,
+        found=len(searched.hits),
+        kept=len(kept.hits),
+    )

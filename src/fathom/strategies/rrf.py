@@ -1,0 +1,105 @@
+"""Several retrievers at once, fused by reciprocal rank; the best hit is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, ClassVar, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.comparer import Comparer
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.reader import Reader
+from fathom.retrieval.fusion import ReciprocalRank
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.bus import Messages, attempt, check_heard, merged
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Hit, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far; `messages` by retriever."""
+
+    query: Query
+    messages: Annotated[Messages, merged] = field(default_factory=dict)
+    hits: tuple[Hit, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rrf:
+    """Multi-retrieval integration by reciprocal rank fusion (the paper's figure 3).
+
+    Attributes:
+        searches: By retriever.
+        weights: Of each list; 1 where none is named.
+        k: Candidates of each retriever.
+        contexts: How many of the fused hits are read.
+    """
+
+    searches: Mapping[str, Search]
+    comparer: Comparer
+    reader: Reader
+    finalizer: Finalizer
+    weights: Mapping[str, float]
+    k: int
+    contexts: int
+    name: ClassVar[str] = "rrf"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        rrf = tools.settings.rrf
+        return cls(
+            searches={name: tools.search(name) for name in rrf.retrievers},
+            comparer=Comparer(fusion=ReciprocalRank(rrf.rrf_k)),
+            reader=tools.cast.reader,
+            finalizer=tools.finalizer(cls.name),
+            weights=dict(zip(rrf.retrievers, rrf.weights, strict=False)),
+            k=rrf.k,
+            contexts=rrf.contexts,
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`."""
+        figure = StateGraph(State, context_schema=Run)
+        for node in (self.fuse, self.read, self.finalize):
+            figure.add_node(node.__name__, node)
+        for name in self.searches:
+            figure.add_node(f"retrieve_{name}", partial(self.retrieve, name))
+            figure.add_edge(START, f"retrieve_{name}")
+            figure.add_edge(f"retrieve_{name}", "fuse")
+        figure.add_edge("fuse", "read")
+        figure.add_edge("read", "finalize")
+        figure.add_edge("finalize", END)
+        return figure
+
+    async def retrieve(self, name: str, state: State, runtime: Runtime[Run]) -> dict[str, Messages]:
+        search = partial(self.searches[name], state.query, k=self.k)
+        done = await attempt(name, lambda run: search(run=run), runtime.context)
+        return {"messages": {name: done.message()}}
+
+    async def fuse(self, state: State, runtime: Runtime[Run]) -> State:
+        check_heard(state.messages)
+        lists = {name: message.hits for name, message in state.messages.items()}
+        hits = await self.comparer.compare(lists, self.weights, runtime.context)
+        return replace(state, hits=hits[: self.contexts])
+
+    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        return replace(state, draft=draft)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`."""
+        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)

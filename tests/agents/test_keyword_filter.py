@@ -1,0 +1,59 @@
+import asyncio
+
+from tests.making import hit_of, run_of
+
+from fathom.agents.keyword_filter import KeywordFilter
+from fathom.domains.domain import Domain
+from fathom.index.analyzer import Analyzer
+from fathom.types import Hit
+
+QUESTION = "How much does a mooring permit cost?"
+TEXTS = (
+    "A mooring permit costs 40 crowns a year.",
+    "The mooring is closed in winter.",
+    "The ferry sails at noon.",
+    "A permit, a permit, a permit.",
+)
+HITS = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(TEXTS, start=1)]
+
+
+def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
+    known = Domain(name="test", **domain)  # type: ignore[arg-type]
+    return KeywordFilter(counts=Analyzer().query_terms, domain=known, floor=floor)
+
+
+def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
+    async def keep() -> tuple[Hit, ...]:
+        with run_of() as run:
+            return await filter_.keep(question, HITS, run, strictness=strictness)
+
+    return [hit.chunk.document_id for hit in asyncio.run(keep())]
+
+
+def test_what_shares_no_word_with_the_question_goes() -> None:
+    assert kept(made(), QUESTION) == ["1", "2", "4"]
+    assert kept(made(0.9), QUESTION) == ["1"]
+    assert kept(made(0.9), QUESTION, strictness=0.0) == ["1", "2", "3", "4"]
+
+
+def test_words_that_are_rare_and_repeated_count_more() -> None:
+    best, mooring, ferry, permit = made().shares(QUESTION, HITS)
+    assert best == 1.0
+    assert best > permit > mooring > ferry == 0.0
+
+
+def test_terms_of_the_domain_count_more() -> None:
+    plain, known = made(), made(terms=("mooring",))
+    assert known.shares(QUESTION, HITS)[1] > plain.shares(QUESTION, HITS)[1]
+
+
+def test_a_synonym_counts_as_the_word() -> None:
+    asked = "How much is a berth?"
+    assert made().shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)  # nothing to compare
+    assert made(synonyms={"berth": ("mooring",)}).shares(asked, HITS) == (1.0, 1.0, 0.0, 0.0)
+    assert made(synonyms={"ber": ("mooring",)}).shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_nothing_and_nonsense_are_survived() -> None:
+    assert made().shares("", []) == ()
+    assert made().shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)

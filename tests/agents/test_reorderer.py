@@ -1,0 +1,114 @@
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.llm.making import Scripted, said
+from tests.making import QUESTION, hit_of, run_of
+
+from fathom.agents.reorderer import LanguageReorderer, ends_first, permutation, windows
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import RoleModel
+from fathom.run import Run
+from fathom.types import Hit
+from fathom.usage import Budget, Usage
+
+HITS = [hit_of(f"Text {n}.", document=str(n), rank=n) for n in range(1, 7)]
+DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+
+
+class Same:
+    async def __call__(
+        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+    ) -> tuple[Hit, ...]:
+        return tuple(hits[:keep])
+
+
+def order(*numbers: int) -> Completion:
+    return said(json.dumps({"order": numbers}), usage=Usage(llm_calls=1))
+
+
+def made(*outcomes: Completion | Exception) -> LanguageReorderer:
+    patience = Patience(tries=1)
+    model = RoleModel(chat=Scripted(*outcomes), patience=patience)
+    return LanguageReorderer(model=model, local=Same(), top=5, window=3, step=2)
+
+
+def reordered(agent: LanguageReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
+    with run_of(budget) as run:
+        hits = asyncio.run(agent(QUESTION, HITS, keep=keep, run=run))
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    return [hit.chunk.document_id for hit in hits]
+
+
+def test_the_window_climbs_from_the_last_hit_to_the_first() -> None:
+    agent = made(order(3, 1, 2), order(3, 2, 1))
+    # 3 4 5 become 5 3 4, then 1 2 5 become 5 2 1; the sixth is not in the top.
+    assert reordered(agent) == ["5", "2", "1", "3", "4", "6"]
+    assert reordered(made(order(3, 1, 2), order(3, 2, 1)), keep=2) == ["5", "2"]
+
+
+def test_texts_stand_in_a_fence_and_are_numbered() -> None:
+    scripted = Scripted(order(), order())
+    agent = made()
+    agent = LanguageReorderer(
+        model=RoleModel(chat=scripted), local=agent.local, top=5, window=3, step=2
+    )
+    assert reordered(agent) == ["1", "2", "3", "4", "5", "6"]
+    system, user = (message.text for message in scripted.asked[0][0][:2])
+    (fence,) = set(re.findall(r"=== [0-9a-f]{16} ===", user))
+    assert fence in system
+    assert [f"{fence} chunk {n}\nFees\nText {n + 2}." in user for n in (1, 2, 3)] == [True] * 3
+
+
+def test_a_model_that_fails_at_once_leaves_it_to_the_local_mind() -> None:
+    assert reordered(made(DOWN)) == ["1", "2", "3", "4", "5", "6"]
+    assert reordered(made(order(3, 2, 1)), Budget(calls=0)) == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_a_model_that_fails_later_has_done_what_it_has_done() -> None:
+    assert reordered(made(order(3, 1, 2), DOWN)) == ["1", "2", "5", "3", "4", "6"]
+    assert reordered(made(order(3, 1, 2)), Budget(calls=1)) == ["1", "2", "5", "3", "4", "6"]
+
+
+@pytest.mark.parametrize(
+    ("said_", "places"),
+    [
+        ([], [0, 1, 2]),
+        ([3, 1, 2], [2, 0, 1]),
+        ([3, 3, 3], [2, 0, 1]),
+        ([0, -1, 9, 2], [1, 0, 2]),
+        ([10**30, 2], [1, 0, 2]),
+    ],
+)
+def test_whatever_is_said_becomes_a_permutation(said_: list[int], places: list[int]) -> None:
+    assert permutation(said_, 3) == places
+
+
+@given(st.lists(st.integers()), st.integers(0, 30))
+def test_nothing_is_lost_and_nothing_comes_twice(said_: list[int], count: int) -> None:
+    assert sorted(permutation(said_, count)) == list(range(count))
+
+
+@given(st.integers(0, 120), st.integers(2, 30), st.integers(1, 40))
+def test_windows_leave_no_hit_out_and_end_at_the_first(hits: int, size: int, step: int) -> None:
+    starts = windows(hits, size, step)
+    seen = {place for start in starts for place in range(start, min(hits, start + size))}
+    assert seen == (set(range(hits)) if hits > 1 else set())
+    assert starts == sorted(set(starts), reverse=True)
+
+
+def test_the_windows_of_the_paper() -> None:
+    assert windows(50, 20, 10) == [30, 20, 10, 0]
+    assert windows(15, 20, 10) == [0]
+    assert windows(1, 20, 10) == windows(0, 20, 10) == []
+
+
+def test_the_best_stand_at_both_ends() -> None:
+    assert [hit.rank for hit in ends_first(HITS)] == [1, 3, 5, 6, 4, 2]
+    assert ends_first([]) == ()

@@ -1,0 +1,52 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at
+
+from fathom.engine import Engine
+from fathom.retrieval.feedback import VectorFeedback
+from fathom.types import Query
+
+TEXTS = {
+    "one": "The helicase unwinds the helix. A helicase needs energy from nucleotides.",
+    "two": "Nucleotides give energy.",
+    "three": "A ferry sails at noon.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("feedback")
+    (folder / "corpus").mkdir()
+    for name, text in TEXTS.items():
+        (folder / "corpus" / f"{name}.txt").write_text(text)
+    with engine_at(folder) as made:
+        made.ingest([folder / "corpus"])
+        yield made
+
+
+def found(engine: Engine, name: str, question: str) -> list[str]:
+    hits = engine.retriever(name).retrieve(Query(text=question), k=3)
+    return [hit.chunk.title for hit in hits]
+
+
+def test_words_of_the_best_hits_find_what_the_query_does_not(engine: Engine) -> None:
+    assert found(engine, "keyword", "What unwinds a helix?") == ["one"]
+    assert found(engine, "keyword_feedback", "What unwinds a helix?") == ["one", "two"]
+
+
+def test_the_query_moves_towards_its_best_hit(engine: Engine) -> None:
+    query = Query(text="What unwinds a helix?")
+    index, embedder = engine.reader(), engine.embedder
+    plain, moved = (
+        VectorFeedback(index=index, embedder=embedder, hits=1, original=share).retrieve(query, k=1)
+        for share in (1.0, 0.5)
+    )
+    assert plain[0].chunk == moved[0].chunk
+    assert plain[0].score < moved[0].score
+
+
+def test_what_finds_nothing_finds_nothing_again(engine: Engine) -> None:
+    assert found(engine, "keyword_feedback", "zzz") == []
+    assert len(found(engine, "vector_feedback", "!?")) <= 3

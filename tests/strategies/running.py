@@ -1,0 +1,91 @@
+"""Runs strategies whose parts are scripted."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.making import FEES, QUESTION, hit_of
+
+from fathom.agents.finalizer import Finalizer
+from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.base import Strategy
+from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.tracing.replay import Recorded, same_answer
+from fathom.tracing.trace import Origin
+from fathom.types import Document, Draft, Evidence, Hit, Query, Span
+from fathom.usage import Budget
+
+DOCUMENT = Document(id="d1", text=FEES, path="a", title="A")
+
+
+@dataclass
+class Finds:
+    """A retriever of these hits that first breaks as often as it is told to."""
+
+    hits: Sequence[Hit]
+    breaks: int = 0
+    asked: int = 0
+    name: str = "finds"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        self.asked += 1
+        if self.asked <= self.breaks:
+            raise KeyError("nobody foresaw this")
+        return list(self.hits[:k])
+
+    def search(self, name: str = "finds") -> Search:
+        return Search(retriever=lambda: self, identity={"name": name})
+
+
+class Sleeps:
+    """A search that never comes back."""
+
+    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@dataclass
+class Reads:
+    """A reader that quotes the beginning of the first hit, and remembers what it was given."""
+
+    given: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        self.given.append(tuple(hit.chunk.id for hit in hits))
+        if not hits:
+            return Draft()
+        evidence = Evidence(hit=hits[0], span=Span(0, 40), support=0.9)
+        return Draft(evidence=(evidence,), confidence=0.9)
+
+
+def finalizer(name: str) -> Finalizer:
+    return Finalizer(quotes=Quotes({"d1": DOCUMENT}.get), strategy=name, min_confidence=0.5)
+
+
+def hits_of(*documents: str) -> tuple[Hit, ...]:
+    return tuple(hit_of(document=name, rank=rank) for rank, name in enumerate(documents, start=1))
+
+
+def ran(strategy: Strategy, budget: Budget | None = None, events: Any = None) -> Outcome:
+    """The outcome; no task is left behind."""
+    origin = Origin(question=QUESTION, strategy=strategy.name, budget=budget or Budget())
+
+    async def whole(executor: ThreadPoolExecutor) -> Outcome:
+        surroundings = Surroundings(executor=executor, events=events)
+        outcome = await run(strategy, Query(text=QUESTION), origin, surroundings)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return outcome
+
+    with ThreadPoolExecutor(4) as executor:
+        return asyncio.run(whole(executor))
+
+
+def replays(outcome: Outcome, strategy: Strategy) -> bool:
+    """Whether the same comes out again from the record alone."""
+    budget = outcome.trace.origin.budget
+    return same_answer(outcome.trace, ran(strategy, budget, Recorded(outcome.trace)).answer)

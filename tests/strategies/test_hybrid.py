@@ -1,0 +1,201 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import QUESTION, engine_at, ingested, run_of
+from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
+
+from fathom.agents.comparer import Comparer
+from fathom.agents.complexity import ComplexityAnalyser
+from fathom.control.supervisor import Supervisor
+from fathom.errors import RunError
+from fathom.presets.hybrid import HybridSettings
+from fathom.run import Run
+from fathom.strategies.hybrid import Branch, Hybrid, Weighing
+from fathom.types import Hit
+from fathom.usage import Budget
+
+PAGE = Path(__file__).parent.parent.parent / "docs/strategies/hybrid.md"
+A, B, C = hits_of("d1", "d2", "d3")
+
+
+@dataclass
+class Keeps:
+    """A filter that keeps nothing as long as it is stricter than it is told, or breaks."""
+
+    strictest: float = 1.0
+    breaks: bool = False
+    asked: list[float] = field(default_factory=list)
+
+    async def keep(
+        self, question: str, hits: Sequence[Hit], run: Run, *, strictness: float = 1.0
+    ) -> tuple[Hit, ...]:
+        self.asked.append(strictness)
+        if self.breaks:
+            raise ValueError
+        return tuple(hits) if strictness <= self.strictest else ()
+
+
+class Reverses:
+    async def __call__(
+        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+    ) -> tuple[Hit, ...]:
+        return tuple(hits[::-1][:keep])
+
+
+class Breaks:
+    async def __call__(
+        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+    ) -> tuple[Hit, ...]:
+        raise IndexError
+
+
+def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
+    settings = other.pop("settings", HybridSettings(weights="50/50"))
+    filters = other.pop("filters", (None, None))
+    made = Hybrid(
+        weighing=Weighing(analyser=ComplexityAnalyser(), settings=settings),
+        branches=(
+            Branch(name="keyword", search=keyword, filter=filters[0]),
+            Branch(name="semantic", search=semantic, filter=filters[1]),
+        ),
+        supervisor=Supervisor(1),
+        comparer=Comparer(),
+        reorderer=None,
+        reader=reader,
+        finalizer=finalizer("hybrid"),
+        candidates=5,
+        relax=0.5,
+        k=2,
+        positions="rank",
+    )
+    return replace(made, **other)
+
+
+def test_the_picture_in_the_docs_is_the_code() -> None:
+    drawn = hybrid(Reads(), None, None).graph().compile().get_graph().draw_mermaid()
+    assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
+
+
+def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        answer = engine.ask(QUESTION, strategy="hybrid")
+        trace = engine.traces.get(str(answer.trace_id))
+    assert answer.usage.retrievals == 2
+    top = sorted(step.id for step in trace.steps if not step.parent)
+    assert top == [
+        "analyse",
+        "compare",
+        "filter keyword",
+        "filter semantic",
+        "finalize",
+        "read",
+        "search keyword",
+        "search semantic",
+        "supervise",
+    ]
+
+
+def test_the_weights_decide_who_is_first() -> None:
+    for weights, first in (("70/30", "d1#0"), ("30/70", "d2#0")):
+        reader = Reads()
+        settings = HybridSettings(weights=weights)
+        lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
+        ran(hybrid(reader, *lists, settings=settings))
+        assert reader.given[0][0] == first
+
+
+def test_a_branch_without_weight_is_not_asked() -> None:
+    keyword, semantic = Finds([A]), Finds([B])
+    settings = HybridSettings(weights="bm25")
+    ran(hybrid(Reads(), keyword.search("k"), semantic.search("s"), settings=settings))
+    assert (keyword.asked, semantic.asked) == (1, 0)
+
+
+def test_what_is_reordered_is_read_in_that_order() -> None:
+    reader = Reads()
+    lists = Finds([A, B]).search("k"), Finds([A, C]).search("s")
+    ran(hybrid(reader, *lists, reorderer=Reverses()))
+    ran(hybrid(reader, *lists, reorderer=Breaks()))
+    assert [given[0] for given in reader.given] == ["d3#0", "d1#0"]
+    ran(hybrid(reader, *lists, k=3, positions="ends"))
+    assert reader.given[2] == ("d1#0", "d3#0", "d2#0")
+
+
+def test_a_branch_that_breaks_once_is_sent_out_again() -> None:
+    def made(keyword: Finds) -> Hybrid:
+        return hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"))
+
+    keyword = Finds([A], breaks=1)
+    outcome = ran(made(keyword))
+    assert (keyword.asked, outcome.answer.status) == (2, "answered")
+    assert outcome.answer.usage.retrievals == 3
+    assert replays(outcome, made(Finds([])))
+
+
+def test_a_branch_that_always_breaks_does_not_take_the_answer_with_it() -> None:
+    keyword = Finds([A], breaks=99)
+    outcome = ran(hybrid(Reads(), keyword.search("k"), Finds([A]).search("s")))
+    assert (keyword.asked, outcome.answer.status) == (2, "answered")
+
+
+def test_nor_does_one_that_never_comes_back() -> None:
+    def made() -> Hybrid:
+        return hybrid(Reads(), Sleeps(), Finds([A]).search("s"), supervisor=Supervisor(0))
+
+    outcome = ran(made(), Budget(seconds=1.0))
+    assert outcome.answer.status == "answered"
+    assert replays(outcome, made())
+
+
+def test_where_both_break_something_is_broken() -> None:
+    bad = Finds([], breaks=99)
+    with pytest.raises(RunError, match="every retriever broke off"):
+        ran(hybrid(Reads(), bad.search("k"), bad.search("s")))
+
+
+def test_a_filter_that_keeps_nothing_is_asked_to_be_laxer() -> None:
+    lax, never, broken = Keeps(strictest=0.5), Keeps(strictest=0.1), Keeps(breaks=True)
+    finds = Finds([A])
+    searches = finds.search("k"), finds.search("s")
+    reader = Reads()
+    ran(hybrid(reader, *searches, filters=(lax, never)))
+    assert (lax.asked, never.asked) == ([1.0, 0.5], [1.0, 0.5])
+    assert finds.asked == 2  # what was found is still there
+    ran(hybrid(reader, *searches, filters=(broken, never)))
+    assert (broken.asked, reader.given) == ([1.0], [("d1#0",), ("d1#0",)])
+
+
+def test_an_order_to_search_and_one_to_filter_at_once_end_in_one_comparison() -> None:
+    keyword, lax = Finds([A], breaks=1), Keeps(strictest=0.5)
+    made = hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"), filters=(None, lax))
+    outcome = ran(made)
+    names = [step.id for step in outcome.trace.steps]
+    assert (names.count("supervise"), names.count("supervise#2")) == (1, 1)
+    assert names.count("compare") == 1
+
+
+@pytest.mark.parametrize("retries", [0, 1, 5])
+def test_the_flow_ends_whatever_the_branches_do(retries: int) -> None:
+    keyword, never = Finds([A], breaks=99), Keeps(strictest=0.0)
+    made = hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"), filters=(None, never))
+    outcome = ran(replace(made, supervisor=Supervisor(retries)))
+    assert outcome.answer.stop_reason == "no_evidence"
+    assert keyword.asked == len(never.asked) == retries + 1
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("ISO 9001 audit", (0.6, 0.4)),
+        ("Berapa biaya izin tambat kapal dan di mana itu dibayar?", (0.9, 0.1)),
+    ],
+)
+def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
+    weighing = Weighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
+    with run_of() as run:
+        weights = asyncio.run(weighing(question, run))
+    assert tuple(weights.values()) == expected
