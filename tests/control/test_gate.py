@@ -175,7 +175,7 @@ def test_the_judge_is_asked_of_a_draft_and_once() -> None:
 
 SHARE = st.floats(0, 1)
 TOKENS = st.integers(0, 4000)
-SIGNALS = st.fixed_dictionaries(
+SIGNALS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "answered": st.booleans(),
         "support": SHARE,

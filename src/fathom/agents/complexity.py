@@ -13,7 +13,7 @@ Level = Literal["simple", "moderate", "complex"]
 Weights = tuple[float, float]
 """Of the keyword leg (BM25) and of the dense leg."""
 
-WEIGHTS: Mapping[Level, Weights] = MappingProxyType(
+WEIGHTS: Mapping[str, Weights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
 )
 
@@ -28,7 +28,7 @@ _CONJUNCTIONS = re.compile(
 _SUBORDINATE = re.compile(
     r"\b(that|because|if|although|though|after|before|since|until|unless|whose|whom|"
     r"yang|karena|jika|bila|apabila|kalau|meskipun|walaupun|setelah|sesudah|sebelum|sejak|"
-    r"hingga|agar|supaya|ketika|sehingga)\b|(?<=\w )(?:who|which|where|when)\b",
+    r"hingga|agar|supaya|ketika|sehingga)\b",
     re.IGNORECASE,
 )
 _WH = re.compile(
@@ -45,7 +45,7 @@ class Features:
 
     Attributes:
         entities: Names, quoted texts and numbers; each once.
-        clauses: Main and subordinate ones, at least 1.
+        clauses: Those that question words and subordinating words begin, at least 1.
         conjunctions: Words that join.
         length: In words.
         wh_words: Question words.
@@ -77,7 +77,7 @@ class ComplexityAnalyser:
         weights: By level.
     """
 
-    weights: Mapping[Level, Weights] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[str, Weights] = field(default_factory=lambda: WEIGHTS)
 
     async def analyse(self, question: str, run: Run) -> Complexity:
         """The complexity of a question, as one step of the run."""

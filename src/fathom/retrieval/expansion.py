@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import fsum
 
 from fathom.retrieval.select import Terms, ranked
@@ -26,7 +27,7 @@ def expanded(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
     """
     added: list[str] = []
     for term in _terms_in(query, synonyms):
-        for other in synonyms[term]:
+        for other in synonyms.get(term, ()):
             said = " ".join([query, *added])
             if not _pattern(other).search(said):
                 added.append(other)
@@ -132,7 +133,9 @@ class Feedback:
     def terms(self, query: str, hits: Sequence[Hit]) -> tuple[str, ...]:
         """The likeliest words that the query does not hold."""
         known = set(self.words(query))
-        return tuple(word for word in self.model(query, hits) if word not in known)[: self.count]
+        model = self.model(query, hits)
+        new = (word for word, weight in model.items() if weight > 0 and word not in known)
+        return tuple(islice(new, self.count))
 
     def __call__(self, query: str, hits: Sequence[Hit]) -> str:
         """The query followed by the words of the hits."""

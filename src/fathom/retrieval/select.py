@@ -18,7 +18,10 @@ _DIGITS = 6
 
 def site_of(hit: Hit) -> str | None:
     """Host of the document, where its id is an address; else nobody knows its source."""
-    parts = urlsplit(hit.chunk.document_id)
+    try:
+        parts = urlsplit(hit.chunk.document_id)
+    except ValueError:  # brackets that do not close
+        return None
     return parts.hostname if parts.scheme in {"http", "https"} else None
 
 

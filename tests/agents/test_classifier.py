@@ -1,0 +1,83 @@
+"""The classifier: whole words, the longest cue, the order of classes."""
+
+import asyncio
+
+import pytest
+from tests.making import run_of
+
+from fathom.agents.classifier import Classifier
+from fathom.domains.domain import Domain, QuestionClass, load_domain
+from fathom.tracing.recorder import Recorder
+
+DOMAIN = Domain(
+    name="x",
+    classes=(
+        QuestionClass(name="Money", cues=("fee", "loan", "late fee")),
+        QuestionClass(name="Books", cues=("book", "loan period", "late fine", "lend")),
+        QuestionClass(name="General", cues=()),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "cue"),
+    [
+        ("What is the FEE?", "Money", "fee"),
+        ("How long is the loan period?", "Books", "loan period"),  # longer than "loan"
+        ("loan\n  period", "Books", "loan period"),
+        ("the fee of a book", "Books", "book"),  # longer
+        ("lend me a loan", "Money", "loan"),  # as long: the first class
+        ("bookkeeping and coffee", "General", ""),  # no whole word
+        ("", "General", ""),
+    ],
+)
+def test_cues(question: str, name: str, cue: str) -> None:
+    told = Classifier(domain=DOMAIN).told(question)
+    assert (told.found.name, told.cue) == (name, cue)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Saya lupa kata sandi akun OSS, bagaimana?", "Technical"),
+        ("Kenapa gagal login ke OSS?", "Technical"),
+        ("Bagaimana cara mengurus SIUP?", "Procedure"),
+        ("Dokumen apa saja untuk mendirikan CV?", "Procedure"),
+        ("Apa perbedaan SIUP dan TDP?", "Licensing"),
+        ("Apakah restoran termasuk risiko menengah?", "Licensing"),
+        ("Apa itu NIB?", "NIB"),
+        ("KBLI untuk toko kelontong", "NIB"),
+        ("Di mana kantor DPMPTSP Semarang?", "Support"),
+        ("Nomor telepon PTSP?", "Support"),
+        ("Siapa gubernur Jawa Tengah?", "General"),
+    ],
+)
+def test_the_licensing_domain(question: str, name: str) -> None:
+    assert Classifier(domain=load_domain("licensing-id")).told(question).found.name == name
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("How do I renew my permit?", "Procedure"),
+        ("Bagaimana cara memperpanjang izin?", "Procedure"),
+        ("How much does a permit cost?", "Cost"),
+        ("Berapa biaya balik nama?", "Cost"),
+        ("When does the library open?", "Time"),
+        ("Jam buka kantor?", "Time"),
+        ("The server shows an error", "Technical"),
+        ("Am I allowed to bring a dog?", "Rules"),
+        ("Who wrote it?", "General"),
+    ],
+)
+def test_the_generic_domain(question: str, name: str) -> None:
+    assert Classifier(domain=load_domain("generic")).told(question).found.name == name
+
+
+def test_it_is_a_step_of_the_run() -> None:
+    with run_of() as run:
+        found = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", run))
+        assert isinstance(run.scope, Recorder)
+        (step,) = run.scope.seal(None).steps
+    assert found.name == "Money"
+    assert (step.name, step.agent, step.reason) == ("classify", "classifier", "cue 'late fee'")

@@ -1,0 +1,113 @@
+"""The complexity analyser: what is counted, and a table of questions in two languages."""
+
+import asyncio
+
+import pytest
+from tests.making import run_of
+
+from fathom.agents.complexity import ComplexityAnalyser, Features, features_of, level_of
+from fathom.tracing.recorder import Recorder
+
+ANALYSER = ComplexityAnalyser()
+NOTHING = Features(entities=0, clauses=1, conjunctions=0, length=0, wh_words=0, question_marks=0)
+
+
+@pytest.mark.parametrize(
+    ("question", "level"),
+    [
+        ("Dell Latitude warranty", "simple"),
+        ("Who wrote Dune?", "simple"),
+        ("How do I reset my password?", "simple"),
+        ("What is the capital of France?", "simple"),
+        ("list files sorted by size", "simple"),
+        ("", "simple"),
+        ("Apa itu NIB?", "simple"),
+        ("Berapa biaya SIUP?", "simple"),
+        ("Di mana kantor PTSP Jawa Tengah?", "simple"),
+        ("Which film came first, Alien or Blade Runner?", "moderate"),
+        ("What are the steps for setting up an Azure VM and linking to SSO?", "moderate"),
+        ("Who directed the film that won Best Picture in 1994?", "moderate"),
+        ("Siapa presiden Indonesia pertama dan kapan ia lahir?", "moderate"),
+        ("Bagaimana cara mengurus NIB dan dokumen apa saja yang diperlukan?", "moderate"),
+        (
+            "What is the difference between a Deployment and a StatefulSet, and when should I "
+            "use each?",
+            "complex",
+        ),
+        (
+            "How does photosynthesis work and why does it matter for plants that live in the "
+            "desert? What happens at night?",
+            "complex",
+        ),
+        (
+            "Jelaskan perbedaan SIUP dan TDP, siapa yang menerbitkannya, serta berapa lama "
+            "prosesnya?",
+            "complex",
+        ),
+        (
+            "Apa yang harus dilakukan perusahaan PMA setelah NIB terbit, dan kapan LKPM wajib "
+            "dilaporkan jika belum ada kegiatan?",
+            "complex",
+        ),
+    ],
+)
+def test_the_table(question: str, level: str) -> None:
+    found = ANALYSER.of(question)
+    assert found.level == level, found.features
+
+
+@pytest.mark.parametrize(
+    ("question", "features"),
+    [
+        (
+            "Who wrote “Dune Messiah” and when?",
+            Features(entities=1, clauses=2, conjunctions=1, length=6, wh_words=2, question_marks=1),
+        ),
+        (
+            "Apakah Budi, yang lahir di Solo pada 1990, atau Ani lebih tua??",
+            Features(
+                entities=4, clauses=2, conjunctions=1, length=12, wh_words=1, question_marks=2
+            ),
+        ),
+        ("", NOTHING),
+    ],
+)
+def test_what_is_counted(question: str, features: Features) -> None:
+    assert features_of(question) == features
+
+
+def test_more_of_anything_is_never_simpler() -> None:
+    order = ["simple", "moderate", "complex"]
+    plain = {"entities": 1, "clauses": 1, "conjunctions": 0, "length": 6, "wh_words": 1}
+    for name, least in plain.items():
+        levels = [
+            order.index(level_of(Features(**{**plain, name: value}, question_marks=1)))
+            for value in range(least, 40)
+        ]
+        assert levels == sorted(levels)
+
+
+@pytest.mark.parametrize(
+    ("question", "weights"),
+    [
+        ("Who wrote Dune?", (0.6, 0.4)),
+        ("Which film came first, Alien or Blade Runner?", (0.4, 0.6)),
+        ("Who are A and B, what do they do, and why do they do that when C is there?", (0.3, 0.7)),
+    ],
+)
+def test_weights_are_those_of_the_paper(question: str, weights: tuple[float, float]) -> None:
+    assert ANALYSER.of(question).weights == weights
+
+
+def test_weights_can_be_others() -> None:
+    own = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
+    assert ComplexityAnalyser(weights=own).of("Who wrote Dune?").weights == (1.0, 0.0)
+
+
+def test_it_is_a_step_of_the_run() -> None:
+    with run_of() as run:
+        found = asyncio.run(ANALYSER.analyse("Who wrote Dune?", run))
+        assert isinstance(run.scope, Recorder)
+        (step,) = run.scope.seal(None).steps
+    assert (step.name, step.verdict) == ("complexity", "simple")
+    assert found == ANALYSER.of("Who wrote Dune?")

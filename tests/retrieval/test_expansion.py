@@ -1,0 +1,122 @@
+"""Synonyms, KeyMatch and pseudo-relevance feedback, on numbers worked out by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.retrieval.hits import hit, words
+
+from fathom.domains.domain import load_domain
+from fathom.retrieval.expansion import EnhancedScore, Feedback, expanded, key_match
+
+SYNONYMS = {
+    "siup": ("Surat Izin Usaha Perdagangan",),
+    "surat izin usaha perdagangan": ("SIUP",),
+    "oss": ("Online Single Submission",),
+    "oss rba": ("OSS berbasis risiko",),
+    "c++": ("cpp",),
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("Apa itu SIUP?", "Apa itu SIUP? Surat Izin Usaha Perdagangan"),
+        ("apa itu siup", "apa itu siup Surat Izin Usaha Perdagangan"),
+        ("surat  izin usaha\nperdagangan", "surat  izin usaha\nperdagangan SIUP"),
+        ("OSS RBA", "OSS RBA OSS berbasis risiko"),  # the longer term hides the shorter
+        ("OSS dan SIUP", "OSS dan SIUP Online Single Submission Surat Izin Usaha Perdagangan"),
+        ("SIUP siup SIUP", "SIUP siup SIUP Surat Izin Usaha Perdagangan"),
+        ("SIUP (Surat Izin Usaha Perdagangan)", "SIUP (Surat Izin Usaha Perdagangan)"),
+        ("a C++ file", "a C++ file cpp"),
+        ("SIUPAL", "SIUPAL"),
+        ("nothing of it", "nothing of it"),
+        ("\u017fiup", "\u017fiup"),
+        ("", ""),
+    ],
+)
+def test_synonyms_are_added_behind_the_query(query: str, whole: str) -> None:
+    assert expanded(query, SYNONYMS) == whole
+
+
+def test_a_domain_without_synonyms_adds_nothing() -> None:
+    assert expanded("Apa itu SIUP?", {}) == "Apa itu SIUP?"
+
+
+@given(query=st.text(max_size=60) | st.sampled_from(["SIUP NIB OSS", "IMB?", "apa itu kbli"]))
+def test_adding_twice_adds_no_more_of_a_domain(query: str) -> None:
+    synonyms = load_domain("licensing-id").synonyms
+    once = expanded(query, synonyms)
+    assert once.startswith(query)
+    assert len(expanded(once, synonyms)) <= len(once) + 200
+
+
+def test_key_match_is_a_share_of_the_distinct_words() -> None:
+    chunk = hit("surat izin usaha", title="SIUP").chunk
+    assert key_match("siup surat tanda SIUP", chunk, words) == pytest.approx(2 / 3)
+    assert key_match("", chunk, words) == 0.0
+
+
+def test_the_enhanced_score() -> None:
+    hits = [
+        hit("nothing", document="dropped", score=0.5, rank=1),  # 0.35 is not above the floor
+        hit("surat izin", document="second", score=0.5, rank=2),  # 0.35 + 0.3 * 2 / 3
+        hit("siup surat izin", document="first", score=0.45, rank=3),  # 0.315 + 0.3
+        hit("siup", document="third", score=0.5, rank=4),  # 0.35 + 0.3 / 3
+    ]
+    found = EnhancedScore(terms=words)("siup surat izin", hits)
+    assert [(each.chunk.document_id, each.rank, each.score, each.retriever) for each in found] == [
+        ("first", 1, 0.615, "evr"),
+        ("second", 2, 0.55, "evr"),
+        ("third", 3, 0.45, "evr"),
+    ]
+
+
+def test_equal_scores_keep_their_order() -> None:
+    hits = [hit("siup", document=name, score=0.5, rank=n) for n, name in enumerate("ba", start=1)]
+    found = EnhancedScore(terms=words)("siup", hits)
+    assert [each.chunk.document_id for each in found] == ["b", "a"]
+
+
+FEEDBACK = Feedback(words=str.split)
+BEST = (hit("b c c d", document="x", score=3.0), hit("d e", document="y", score=1.0, rank=2))
+
+
+def test_rm3_by_hand() -> None:
+    # Query: a 1/2, b 1/2, times 0.5. First hit: b 1/4, c 1/2, d 1/4, times 0.5 * 3/4. Second:
+    # d 1/2, e 1/2, times 0.5 * 1/4.
+    assert FEEDBACK.model("a b", BEST) == {
+        "b": 0.34375,
+        "a": 0.25,
+        "c": 0.1875,
+        "d": 0.15625,
+        "e": 0.0625,
+    }
+    assert list(FEEDBACK.model("a b", BEST)) == ["b", "a", "c", "d", "e"]
+    assert FEEDBACK.terms("a b", BEST) == ("c", "d", "e")
+    assert FEEDBACK("a b", BEST) == "a b c d e"
+
+
+def test_rm3_is_bounded() -> None:
+    assert Feedback(words=str.split, count=1)("a b", BEST) == "a b c"
+    assert Feedback(words=str.split, hits=1)("a b", BEST) == "a b c d"
+
+
+def test_rm3_without_hits_or_words_adds_nothing() -> None:
+    assert FEEDBACK("a b", ()) == "a b"
+    assert FEEDBACK("a b", (hit("", score=1.0),)) == "a b"
+
+
+def test_scores_that_are_not_positive_count_alike() -> None:
+    negative = [hit("c", score=-1.0), hit("d", document="e", score=-9.0, rank=2)]
+    assert FEEDBACK.model("a", negative) == {"a": 0.5, "c": 0.25, "d": 0.25}
+    mixed = [hit("c", score=1.0), hit("d", document="e", score=-9.0, rank=2)]
+    assert FEEDBACK.terms("a", mixed) == ("c",)
+
+
+@given(texts=st.lists(st.text("abc ", max_size=12), max_size=5), query=st.text("abc ", max_size=8))
+def test_the_model_is_a_distribution(texts: list[str], query: str) -> None:
+    hits = [hit(text, document=f"d{n}", score=1.0, rank=n + 1) for n, text in enumerate(texts)]
+    model = FEEDBACK.model(query, hits)
+    assert sum(model.values()) <= 1 + 1e-9
+    assert all(0 <= weight <= 1 for weight in model.values())
+    assert list(model.values()) == sorted(model.values(), reverse=True)

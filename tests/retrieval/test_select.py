@@ -1,0 +1,152 @@
+"""Context selection: bonus, caps, places for lists, tie-break, packing."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.retrieval.hits import hit, words
+
+from fathom.retrieval.select import Selection, is_list, packed, site_of
+from fathom.types import Hit
+
+QUESTION = "who won the 2004 award"
+SELECT = Selection(terms=words)
+LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
+
+
+def names(hits: tuple[Hit, ...]) -> list[str]:
+    assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
+    return [each.chunk.id for each in hits]
+
+
+def test_a_title_counts_when_the_text_overlaps_too() -> None:
+    hits = [
+        hit("ada was there", document="plain", score=0.60, rank=1),
+        hit("she won", document="titled", score=0.58, rank=2, title="Award list"),
+        hit("a cat (car)", document="titled-only", score=0.57, rank=3, title="Award list"),
+    ]
+    chosen = SELECT(QUESTION, hits)
+    assert names(chosen) == ["titled#0", "plain#0", "titled-only#0"]
+    assert [each.score for each in chosen] == [0.65, 0.60, 0.57]
+
+
+def test_the_text_may_have_to_overlap_more() -> None:
+    strict = Selection(terms=words, title_overlap=0.2)
+    one, two = (hit(text, score=0.5, title="award") for text in ("she won", "she won the cup"))
+    assert strict(QUESTION, [one])[0].score == 0.5  # one word of five
+    assert strict(QUESTION, [two])[0].score == 0.57  # two
+
+
+def test_at_equal_scores_the_rank_decides() -> None:
+    hits = [hit("x", document=name, score=0.5, rank=n) for n, name in enumerate("ca", start=1)]
+    assert names(SELECT(QUESTION, hits)) == ["c#0", "a#0"]
+
+
+def test_a_document_has_two_places() -> None:
+    many = [hit("x", document=f"d#{n}", score=1 - n / 10, rank=n + 1) for n in range(4)]
+    other = hit("y", document="e", score=0.1, rank=5)
+    assert names(SELECT(QUESTION, [*many, other])) == ["d#0", "d#1", "e#0"]
+
+
+def test_a_source_has_two_places_where_it_is_known() -> None:
+    addresses = [f"https://one.example/{n}" for n in range(3)] + ["http://two.example/"]
+    hits = [hit("x", document=each, score=0.5, rank=n) for n, each in enumerate(addresses, 1)]
+    chosen = SELECT(QUESTION, hits)
+    assert [each.chunk.document_id for each in chosen] == [*addresses[:2], addresses[3]]
+    unknown = [hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
+    assert len(SELECT(QUESTION, unknown)) == 5
+    one_source = Selection(terms=words, source=lambda _: "wiki")
+    assert len(one_source(QUESTION, unknown)) == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "site"),
+    [
+        ("https://en.example.org/wiki/A", "en.example.org"),
+        ("HTTP://Two.Example:80/x", "two.example"),
+        ("doc-17", None),
+        ("file:///a", None),
+        ("http://", None),
+        ("http://[bad", None),
+    ],
+)
+def test_the_site_of_an_address(document: str, site: str | None) -> None:
+    assert site_of(hit("x", document=document)) == site
+
+
+def test_lists_have_places_of_their_own_when_one_is_asked_for() -> None:
+    plain = [hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(8)]
+    lists = [hit(LIST, document=f"l{n}", score=0.3 - n / 100, rank=n + 9) for n in range(4)]
+    asked = names(SELECT(QUESTION, [*plain, *lists], listing=True))
+    assert asked == ["p0#0", "p1#0", "p2#0", "p3#0", "p4#0", "l0#0", "l1#0", "l2#0"]
+    assert names(SELECT(QUESTION, [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
+
+
+def test_places_for_lists_are_not_left_empty() -> None:
+    plain = [hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(9)]
+    assert names(SELECT(QUESTION, plain, listing=True)) == [f"p{n}#0" for n in range(8)]
+
+
+def test_caps_hold_for_lists_too() -> None:
+    lists = [hit(LIST, document=f"l#{n}", score=0.5, rank=n + 1) for n in range(5)]
+    assert len(SELECT(QUESTION, lists, listing=True)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "dense"),
+    [
+        (LIST, True),
+        ("1. a\n2) b\n(3) c", True),
+        ("  a) one\n  b) two\n  c) three", True),
+        ("• satu\n• dua\n• tiga", True),
+        ("- a\n- b", False),
+        ("In 1990. It was\n-5 degrees\n3.5 percent\n2004 was warm", False),
+        ("", False),
+    ],
+)
+def test_list_dense_chunks(text: str, dense: bool) -> None:
+    assert is_list(text) is dense
+
+
+HITS = st.lists(
+    st.tuples(st.integers(0, 3), st.floats(0, 1), st.booleans()), max_size=14
+).map(
+    lambda rows: [
+        hit(LIST if listed else "x", document=f"http://s{d % 2}.example/{d}#{n}", score=s, rank=n)
+        for n, (d, s, listed) in enumerate(rows, start=1)
+    ]
+)  # fmt: skip
+
+
+@given(hits=HITS, listing=st.booleans())
+def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
+    chosen = SELECT(QUESTION, hits, listing=listing)
+    assert len(chosen) <= SELECT.keep
+    assert max(Counter(each.chunk.document_id for each in chosen).values(), default=0) <= 2
+    assert max(Counter(map(site_of, chosen)).values(), default=0) <= 2
+    assert [each.score for each in chosen] == sorted((e.score for e in chosen), reverse=True)
+    assert chosen == SELECT(QUESTION, hits, listing=listing)
+
+
+def test_what_does_not_fit_is_skipped() -> None:
+    sizes = (400, 600, 300, 250, 200)
+    hits = [hit("x" * size, document=f"d{size}", rank=n) for n, size in enumerate(sizes, 1)]
+    assert names(packed(hits, tokens=900, count=len)) == ["d400#0", "d300#0", "d200#0"]
+    assert packed(hits, tokens=199, count=len) == ()
+    assert packed((), tokens=900, count=len) == ()
+
+
+@given(
+    sizes=st.lists(st.integers(0, 50), max_size=10),
+    tokens=st.integers(0, 200),
+)
+def test_packing_never_takes_too_much(sizes: list[int], tokens: int) -> None:
+    hits = [hit("x" * size, document=f"d{n}", rank=n + 1) for n, size in enumerate(sizes)]
+    assert sum(len(each.chunk.text) for each in packed(hits, tokens=tokens, count=len)) <= tokens
+
+
+def test_the_title_is_packed_too() -> None:
+    titled = hit("x" * 10, title="t" * 10)
+    assert packed([titled], tokens=20, count=len) == ()
+    assert packed([titled], tokens=21, count=len) == (titled,)
