@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,6 @@ from tests.scripted_server import (
 )
 
 from fathom.engine import Engine
-from fathom.index.traces import TraceMissing
 from fathom.plain import canonical
 from fathom.tracing.recorder import answer_json
 from fathom.types import Answer
@@ -193,12 +193,31 @@ def test_another_setting_on_the_recorded_events(fees: Path) -> None:
     assert model.missing == ("llm in read/ask: is not in the trace",)
 
 
-def test_what_is_removed_is_forgotten_by_the_traces_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "how", ["rm", "prune", "change", "killed before the sweep", "copy", "none"]
+)
+def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -> None:
     with engine_at(ingested(tmp_path)) as engine:
         answer = engine.ask(QUESTION)
-        engine.remove([answer.citations[0].document])
-        with pytest.raises(TraceMissing):
-            engine.traces.get(str(answer.trace_id))
+        (document,) = list(engine.documents())
+        file = Path(document.path)
+        if how == "copy":
+            shutil.copy(file, file.with_name("copy.md"))
+        if how in {"prune", "copy"}:
+            file.unlink()
+        elif how != "none":
+            file.write_text("It is secret now.")
+        if how == "rm":
+            engine.remove([document.id])
+        elif how == "killed before the sweep":
+            Path(engine.directory / "traces.db").rename(tmp_path / "aside")
+            engine.ingest([file.parent])
+            (tmp_path / "aside").rename(engine.directory / "traces.db")
+        elif how != "none":
+            (file.parent / "other.md").write_text("Something else.")
+            engine.ingest([file.parent], prune=True)
+        kept = [each.id for each in engine.traces.list()]
+    assert kept == ([answer.trace_id] if how in {"copy", "none"} else [])
 
 
 def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(

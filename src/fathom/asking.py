@@ -7,15 +7,17 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypedDict
 
+from fathom.config import Layers
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
 from fathom.index.traces import TraceStore
 from fathom.llm.role import Absent
 from fathom.parts import Parts
 from fathom.retrieval.quotes import Quotes
-from fathom.retrieval.search import documents_of
+from fathom.retrieval.search import texts_of
 from fathom.roles import Roles
 from fathom.run import Listener
+from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.strategies.tools import Tools
@@ -109,12 +111,28 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
 def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Answer:
     """Store the trace; the answer with the id under which it can be found."""
     try:
-        store().put(outcome.trace, documents=documents_of(outcome.trace))
+        store().put(outcome.trace, held=texts_of(outcome.trace))
     except RunError as error:
         # An answer is worth more than its record.
         logging.getLogger("fathom").warning("the trace was not kept: %s", error)
         return outcome.answer
     return replace(outcome.answer, trace_id=outcome.trace.id)
+
+
+def settings_then(trace: Trace, now: Settings, assignments: Sequence[str]) -> Settings:
+    """The settings with which a question was asked, offline.
+
+    Args:
+        trace: Holds those that can change an answer.
+        now: Gives the others.
+        assignments: `a.b=c`: what is to be different.
+
+    Raises:
+        SettingsError: If a setting is unknown or illegal.
+    """
+    layers = Layers.over(now, trace.origin.settings)
+    layers.assign([*assignments, "offline=true"])
+    return layers.settings()
 
 
 async def replay(trace: Trace, parts: Parts, executor: Executor) -> Replay:

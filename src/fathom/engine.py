@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from fathom.config import Layers
 from fathom.documents.guard import Cage
 from fathom.documents.paths import check_paths
 from fathom.errors import UsageError
@@ -16,7 +15,7 @@ from fathom.index.base import Reader, Status, Summary
 from fathom.index.embedded import open_reader, open_writer, verify
 from fathom.index.ingest import Ingester, Progress, Report
 from fathom.index.traces import FILE as TRACES
-from fathom.index.traces import TraceStore
+from fathom.index.traces import TraceStore, open_traces
 from fathom.models.base import Embedder
 from fathom.models.reading import PairReader
 from fathom.parts import Parts
@@ -69,12 +68,10 @@ class Engine:
         if "executor" in self.__dict__:
             self.executor.shutdown(cancel_futures=True)
             del self.executor
-        if self._traces is not None:
-            self._traces.close()
-            self._traces = None
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        for opened in (self._traces, self._opened):
+            if opened is not None:
+                opened.close()
+        self._traces = self._opened = None
 
     @property
     def directory(self) -> Path:
@@ -130,15 +127,16 @@ class Engine:
             ) as writer,
             Cage(self.parts.caps) as cage,
         ):
-            ingester = Ingester(
+            report = Ingester(
                 writer=writer,
                 embedder=self.parts.embedder,
                 chunker=self.parts.chunker,
                 cage=cage,
                 batch_documents=self.settings.ingest.batch_documents,
                 on_progress=on_progress,
-            )
-            return ingester.run(paths, prune=prune)
+            ).run(paths, prune=prune)
+        self._sweep_traces()
+        return report
 
     def search(
         self,
@@ -197,10 +195,9 @@ class Engine:
             IndexMissing: If nothing has been ingested.
         """
         if self._traces is None:
-            self.reader(checked=False)
-            self._traces = TraceStore(
-                self.directory / TRACES, max_bytes=self.settings.trace.max_mb << 20
-            )
+            index = self.reader(checked=False)
+            max_bytes = self.settings.trace.max_mb << 20
+            self._traces = open_traces(self.directory, index, max_bytes=max_bytes)
         return self._traces
 
     def explained(self, answer: Answer) -> str:
@@ -224,9 +221,8 @@ class Engine:
         from fathom import asking
 
         trace = self.traces.get(trace_id)
-        layers = Layers.over(self.settings, trace.origin.settings)
-        layers.assign([*assignments, "offline=true"])
-        parts = Parts(layers.settings(), self._embedder, self._cross_reader)
+        settings = asking.settings_then(trace, self.settings, assignments)
+        parts = Parts(settings, self._embedder, self._cross_reader)
         return asyncio.run(asking.replay(trace, parts, self.executor))
 
     def retriever(self, name: str | None = None) -> Retriever:
@@ -266,9 +262,12 @@ class Engine:
         with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
             places = [source.path for source in writer.sources() if source.document_id in found]
             removed = writer.forget(places)
-        if (self.directory / TRACES).exists():
-            self.traces.forget(found)
+        self._sweep_traces()
         return removed
+
+    def _sweep_traces(self) -> None:
+        if (self.directory / TRACES).exists():
+            self.traces.sweep(self.reader(checked=False))
 
     def status(self) -> Status:
         """Counts, sizes and identity of the index."""

@@ -3,15 +3,19 @@ import os
 import sqlite3
 import stat
 import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fathom.errors import RunError
+from fathom.index.held import Held
 from fathom.index.traces import TraceMissing, TraceStore
 from fathom.tracing.chain import TraceTampered
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin, Trace
+from fathom.types import Document, Span
 
 
 def trace(number: int, size: int = 0) -> Trace:
@@ -141,18 +145,72 @@ def test_what_is_deleted_is_gone_from_the_disk(path: Path) -> None:
             store.delete(first.id)
 
 
-def test_traces_of_a_document_go_with_it(path: Path) -> None:
-    traces = [trace(number) for number in range(3)]
-    with TraceStore(path) as store:
-        store.put(traces[0], documents=["a", "b"])
-        store.put(traces[1], documents=["b"])
-        store.put(traces[2], documents=["c", "c"])
+def of(name: str, text: str, title: str = "T") -> Document:
+    return Document(id=name, text=text, path=name, title=title)
 
-        assert store.forget(["a", "b", "nothing"]) == 2
-        assert [summary.id for summary in store.list()] == [traces[2].id]
+
+@dataclass
+class Index:
+    """Documents, and how often they were looked up."""
+
+    documents: dict[str, Document]
+    state: str = "1"
+    asked: list[str] = field(default_factory=list)
+
+    def revision(self) -> str:
+        return self.state
+
+    def document(self, name: str) -> Document | None:
+        self.asked.append(name)
+        return self.documents.get(name)
+
+
+def held(document: Document, start: int, end: int) -> Held:
+    span = Span(start, end)
+    return Held.of(document.id, document.title, span, span.cut(document.text))
+
+
+A, B, C = of("a", "some words"), of("b", "other words here"), of("c", "third")
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ({"a": A, "b": B, "c": C}, [2, 1, 0]),
+        ({"b": B, "c": C}, [2, 1]),
+        ({"a": of("a", "some words and more"), "b": B, "c": C}, [2, 1, 0]),
+        ({"a": of("a", "same words"), "b": B, "c": C}, [2, 1]),
+        ({"a": of("a", "some words", title="new"), "b": B, "c": C}, [2, 1]),
+        ({"a": A, "b": of("b", "another word")}, []),
+    ],
+)
+def test_a_trace_stays_while_the_documents_hold_its_texts(
+    path: Path, changed: dict[str, Document], left: list[int]
+) -> None:
+    texts = [[held(A, 0, 4), held(B, 0, 5)], [held(B, 6, 11)], [held(C, 0, 5)]]
+    index: Any = Index({"a": A, "b": B, "c": C})
+    with TraceStore(path) as store:
+        for number, each in enumerate(texts):
+            store.put(trace(number), held=each)
+        assert store.sweep(index) == 0
+        index.documents = changed
+        assert store.sweep(index) == 0  # what has not changed is not looked at
+        index.state = "2"
+        assert store.sweep(index) == 3 - len(left)
+        assert [summary.question for summary in store.list()] == [f"question {n}" for n in left]
         for file in path.parent.iterdir():
-            assert b"question 0" not in file.read_bytes()
-        assert store.forget(["a"]) == 0
+            for number in {0, 1, 2} - set(left):
+                assert f"question {number}".encode() not in file.read_bytes()
+
+
+def test_a_trace_of_an_older_state_is_looked_at_the_next_time(path: Path) -> None:
+    index: Any = Index({"b": B}, state="2")
+    with TraceStore(path) as store:
+        assert store.sweep(index) == 0
+        store.put(trace(1), held=[held(A, 0, 4), held(A, 5, 10), held(B, 0, 5)])
+        assert store.sweep(index) == 1
+        assert index.asked == ["a", "b"]
+        assert store.list() == ()
 
 
 def put_many(path: Path, first: int) -> None:

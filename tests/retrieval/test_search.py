@@ -6,7 +6,7 @@ import pytest
 from tests.making import hit_of, run_of
 
 from fathom.ledger import BudgetRefused
-from fathom.retrieval.search import Search, documents_of
+from fathom.retrieval.search import Search, texts_of
 from fathom.run import Run
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
@@ -48,7 +48,9 @@ def test_hits_come_back_as_they_were_also_from_the_record() -> None:
         trace = trace_of(run)
     with run_of(events=Recorded(trace)) as again:
         assert asyncio.run(RECORD(QUERY, k=2, run=again)) == tuple(HITS)
-    assert documents_of(trace) == {"d1", "d2"}
+    assert {(text.document, text.start) for text in texts_of(trace)} == {
+        (hit.chunk.document_id, hit.chunk.span.start) for hit in HITS
+    }
     assert trace.usage.retrievals == 1
 
 
@@ -68,4 +70,4 @@ def test_a_search_that_the_budget_does_not_allow_is_not_made() -> None:
         with pytest.raises(BudgetRefused):
             asyncio.run(RECORD(QUERY, k=2, run=run))
         trace = trace_of(run)
-    assert documents_of(trace) == frozenset()
+    assert texts_of(trace) == frozenset()

@@ -1,7 +1,8 @@
 """Traces beside the index: one SQLite file of their own, capped in size.
 
 A file of its own, because a question is asked, and its trace stored, also while another process
-writes to the index.
+writes to the index. A trace stays as long as the documents hold every text that it holds: what
+is removed from the index, or changed in it, does not live on here.
 """
 
 import os
@@ -11,10 +12,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
 from fathom.errors import RunError, UsageError
+from fathom.index.base import Reader
+from fathom.index.held import Held
 from fathom.tracing.chain import TraceTampered, decode
 from fathom.tracing.trace import Trace
 
@@ -27,12 +31,14 @@ _TABLES = (
     "no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, started_at TEXT NOT NULL, "
     "question TEXT NOT NULL, strategy TEXT NOT NULL, status TEXT NOT NULL, "
     "size INTEGER NOT NULL, data BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS mentions("
-    "document TEXT NOT NULL, trace_no INTEGER NOT NULL, PRIMARY KEY(document, trace_no)"
+    "CREATE TABLE IF NOT EXISTS held("
+    'document TEXT NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, mark TEXT NOT NULL, '
+    'trace_no INTEGER NOT NULL, PRIMARY KEY(document, start, "end", mark, trace_no)'
     ") WITHOUT ROWID",
-    "CREATE TRIGGER IF NOT EXISTS gone AFTER DELETE ON traces "
-    "BEGIN DELETE FROM mentions WHERE trace_no = OLD.no; END",
-    "CREATE INDEX IF NOT EXISTS mentions_trace ON mentions(trace_no)",
+    "CREATE TRIGGER IF NOT EXISTS let_go AFTER DELETE ON traces "
+    "BEGIN DELETE FROM held WHERE trace_no = OLD.no; END",
+    "CREATE INDEX IF NOT EXISTS held_by ON held(trace_no)",
+    "CREATE TABLE IF NOT EXISTS swept(revision TEXT NOT NULL)",
 )
 
 
@@ -80,12 +86,12 @@ class TraceStore:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
 
-    def put(self, trace: Trace, *, documents: Iterable[str] = ()) -> None:
+    def put(self, trace: Trace, *, held: Iterable[Held] = ()) -> None:
         """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
 
         Args:
             trace: A sealed trace; one that is there already is not stored again.
-            documents: Ids of the documents whose text it holds, for `forget`.
+            held: The texts of documents in it, for `sweep`.
         """
         data = zlib.compress(trace.data, 6)
         answer = trace.answer if isinstance(trace.answer, dict) else {}
@@ -108,8 +114,12 @@ class TraceStore:
             if cursor.rowcount:
                 number = cursor.lastrowid
                 self._connection.executemany(
-                    "INSERT OR IGNORE INTO mentions VALUES (?, ?)",
-                    [(document, number) for document in documents],
+                    "INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)",
+                    [(text.document, text.start, text.end, text.mark, number) for text in held],
+                )
+                # The index may have changed while the question was answered.
+                self._connection.execute(
+                    "DELETE FROM swept WHERE revision <> ?", (origin.index_revision,)
                 )
                 self._evict()
 
@@ -152,18 +162,26 @@ class TraceStore:
         self._empty_log()
         return found
 
-    def forget(self, documents: Iterable[str]) -> int:
-        """Remove for good all traces that hold text of these documents; returns how many."""
-        gone = 0
+    def sweep(self, index: Reader) -> int:
+        """Remove for good all traces with a text that its document does not hold any more.
+
+        Nothing is looked up where the index has not changed since the last time.
+
+        Returns:
+            How many went.
+        """
+        revision = index.revision()
+        if self._swept() == revision:
+            return 0
+        document = lru_cache(1)(index.document)  # they come in the order of their documents
+        gone = [text for text in self._all_held() if not text.still_in(document(text.document))]
         with self._transaction():
-            for document in documents:
-                gone += self._connection.execute(
-                    "DELETE FROM traces WHERE no IN "
-                    "(SELECT trace_no FROM mentions WHERE document = ?)",
-                    (document,),
-                ).rowcount
-        self._empty_log()
-        return gone
+            removed = sum(self._remove(text) for text in gone)
+            self._connection.execute("DELETE FROM swept")
+            self._connection.execute("INSERT INTO swept VALUES (?)", (revision,))
+        if removed:
+            self._empty_log()
+        return removed
 
     def close(self) -> None:
         """Let go of the file; calling it twice is fine."""
@@ -185,6 +203,25 @@ class TraceStore:
             return str(rows[0][0])
         what = "more than one trace begins" if beginning and rows else "no trace begins"
         raise TraceMissing(f"{what} with {beginning[:64]!r}; `fathom trace` lists them")
+
+    def _swept(self) -> str:
+        with self._transaction(write=False):
+            row = self._connection.execute("SELECT revision FROM swept").fetchone()
+        return str(row[0]) if row else ""
+
+    def _all_held(self) -> "tuple[Held, ...]":
+        with self._transaction(write=False):
+            rows = self._connection.execute(
+                'SELECT DISTINCT document, start, "end", mark FROM held ORDER BY document'
+            ).fetchall()
+        return tuple(Held(*row) for row in rows)
+
+    def _remove(self, text: Held) -> int:
+        return self._connection.execute(
+            "DELETE FROM traces WHERE no IN (SELECT trace_no FROM held "
+            'WHERE document = ? AND start = ? AND "end" = ? AND mark = ?)',
+            (text.document, text.start, text.end, text.mark),
+        ).rowcount
 
     def _evict(self) -> None:
         self._connection.execute(
@@ -233,3 +270,14 @@ def _unpacked(trace_id: str, data: bytes) -> bytes:
     if not unpacker.eof:
         raise TraceTampered(f"trace {trace_id}: what is stored is cut or far too large")
     return lines
+
+
+def open_traces(directory: Path, index: Reader, *, max_bytes: int) -> TraceStore:
+    """The traces of an index, swept: who changed it last may have been killed before that.
+
+    Raises:
+        RunError: If they cannot be opened.
+    """
+    store = TraceStore(directory / FILE, max_bytes=max_bytes)
+    store.sweep(index)
+    return store

@@ -6,6 +6,7 @@ The hits are recorded whole, so that a run can be replayed after the index has c
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+from fathom.index.held import Held
 from fathom.plain import Json
 from fathom.reservation import Worst
 from fathom.retrieval.base import Retriever
@@ -52,11 +53,14 @@ class Search:
         return await run.spend(KIND, request, Worst(retrievals=1), ask)
 
 
-def documents_of(trace: Trace) -> frozenset[str]:
-    """Ids of the documents whose text stands in a trace."""
+def texts_of(trace: Trace) -> frozenset[Held]:
+    """The texts of documents that stand in a trace."""
     found = (event.value for event in trace.events if event.kind == KIND)
     hits = (hit for value in found if isinstance(value, dict) for hit in value.get("value", ()))
-    return frozenset(hit["chunk"]["document_id"] for hit in hits)
+    chunks = (_hit(hit).chunk for hit in hits)
+    return frozenset(
+        Held.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks
+    )
 
 
 def _hit(found: Json) -> Hit:
