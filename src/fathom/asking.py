@@ -108,15 +108,15 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     return await run(STRATEGIES[name](tools), query, origin, surroundings)
 
 
-def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Answer:
-    """Store the trace; the answer with the id under which it can be found."""
+def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Outcome:
+    """Store the trace; the answer gets the id under which it can be found."""
     try:
         store().put(outcome.trace, held=texts_of(outcome.trace))
     except RunError as error:
         # An answer is worth more than its record.
         logging.getLogger("fathom").warning("the trace was not kept: %s", error)
-        return outcome.answer
-    return replace(outcome.answer, trace_id=outcome.trace.id)
+        return outcome
+    return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
 
 
 def settings_then(trace: Trace, now: Settings, assignments: Sequence[str]) -> Settings:

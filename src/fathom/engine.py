@@ -28,6 +28,7 @@ from fathom.types import Answer, Document, Filter, Hit, Query
 
 if TYPE_CHECKING:  # LangGraph takes a second to import
     from fathom.asking import Options, Replay
+    from fathom.strategies.run import Outcome
 
 
 class Engine:
@@ -176,6 +177,10 @@ class Engine:
 
     async def aask(self, question: str, **options: "Unpack[Options]") -> Answer:
         """See `ask`."""
+        return (await self.aoutcome(question, **options)).answer
+
+    async def aoutcome(self, question: str, **options: "Unpack[Options]") -> "Outcome":
+        """See `ask`; with the trace, also where it is not kept."""
         from fathom import asking
 
         check_question(question)
@@ -184,7 +189,7 @@ class Engine:
         )
         outcome = await asking.ask(question, live, options)
         if not self.settings.trace.enabled:
-            return outcome.answer
+            return outcome
         return asking.kept(outcome, lambda: self.traces)
 
     @property

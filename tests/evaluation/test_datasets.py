@@ -50,6 +50,10 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
         ({"corpus": "{\n"}, "corpus.jsonl:1: not JSON"),
         ({"queries": '{"text": "no id"}'}, "queries.jsonl:1: expected an object"),
         ({"queries": '{"_id": "q1", "text": " "}'}, "question 'q1' has no text"),
+        (
+            {"queries": '{"_id": "q", "text": "?", "metadata": {"documents": ["d9"]}}'},
+            "queries.jsonl:1: unknown document 'd9'",
+        ),
         ({"qrels": "q9\td1\t1"}, "qrels.tsv:1: unknown question 'q9'"),
         ({"qrels": "q1\td9\t1"}, "qrels.tsv:1: unknown document 'd9'"),
         ({"qrels": "q1 d1 1"}, "qrels.tsv:1: expected query-id, corpus-id, score"),
@@ -67,3 +71,23 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(UsageError, match="not a data set folder"):
         load(tmp_path / "nowhere")
+
+
+def test_wrong_answers_are_read_and_what_stands_for_no_answer_is_none(tmp_path: Path) -> None:
+    queries = (
+        '{"_id": "q1", "text": "?", "answers": ["a"], "metadata": {"wrong_answers": ["b"]}}\n'
+        '{"_id": "q2", "text": "?", "answers": ["unknown"], "metadata": {"answerable": false}}\n'
+    )
+    first, second = load(write(tmp_path, queries=queries, qrels="")).questions
+    assert (first.answers, first.wrong) == (("a",), ("b",))
+    assert (second.answers, second.wrong) == ((), None)
+
+
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> None:
+    queries = "".join(f'{{"_id": "q{n}", "text": "?"}}\n' for n in range(50))
+    dataset = load(write(tmp_path, queries=queries, qrels=""))
+    ten = dataset.sample(10)
+    assert ten == dataset.sample(20)[:10] != dataset.questions[:10]
+    assert ten != dataset.sample(10, seed=1)
+    assert set(dataset.sample()) == set(dataset.questions)
+    assert dataset.documents == {"d1", "d2"}

@@ -1,8 +1,21 @@
 """Intervals cover what they should and repeat."""
 
-import numpy as np
+from itertools import product
 
-from fathom.evaluation.statistics import bootstrap_interval
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.evaluation.statistics import (
+    bca_interval,
+    bootstrap_interval,
+    detectable,
+    holm,
+    mcnemar_p,
+    randomisation_p,
+    resampled_interval,
+)
 
 
 def test_a_constant_has_no_spread() -> None:
@@ -33,3 +46,100 @@ def test_ninety_five_of_a_hundred_intervals_cover_the_mean() -> None:
         )
     )
     assert 180 <= covered <= 200
+
+
+def test_the_bca_interval_agrees_with_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(5).exponential(size=60)
+    ours = bca_interval(values.tolist(), resamples=20_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(6)
+    ).confidence_interval
+    assert ours == pytest.approx((theirs.low, theirs.high), abs=0.015)
+
+
+def test_a_skewed_sample_moves_the_bca_interval_to_its_tail() -> None:
+    values = np.random.default_rng(5).exponential(size=40).tolist()
+    assert bca_interval(values)[1] > bootstrap_interval(values)[1]
+
+
+def test_degenerate_samples_have_an_interval_too() -> None:
+    assert bca_interval([0.5] * 10) == (0.5, 0.5)
+    assert bca_interval([1.0]) == (1.0, 1.0)
+    low, high = bca_interval([0.0] * 30 + [1.0])
+    assert 0 <= low <= 1 / 31 <= high <= 1
+
+
+def test_what_is_no_mean_has_an_interval_where_it_has_a_value() -> None:
+    values = np.arange(50.0)
+    found = resampled_interval(50, lambda places: float(np.median(values[places])))
+    assert found is not None
+    assert found[0] < 24.5 < found[1]
+    assert resampled_interval(5, lambda _: None) is None
+
+
+def brute_force_p(differences: list[float]) -> float:
+    observed = abs(sum(differences))
+    sums = [
+        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    return sum(each >= observed - 1e-9 for each in sums) / len(sums)
+
+
+@given(st.lists(st.integers(-5, 5).map(lambda n: n / 5), min_size=1, max_size=8))
+def test_the_randomisation_test_tries_all_signs(differences: list[float]) -> None:
+    assert randomisation_p(differences) == pytest.approx(brute_force_p(differences))
+
+
+def test_many_differences_are_tested_with_drawn_signs() -> None:
+    generator = np.random.default_rng(3)
+    differences = generator.normal(0.3, 1, size=60).tolist()
+    p = randomisation_p(differences)
+    assert p == randomisation_p(differences)
+    stats = pytest.importorskip("scipy.stats")
+    assert p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=0.02)
+
+
+def test_the_same_system_twice_is_no_difference() -> None:
+    assert randomisation_p([0.0] * 20) == 1.0
+    assert mcnemar_p(0, 0) == 1.0
+
+
+def test_alike_systems_give_five_percent_false_alarms() -> None:
+    generator = np.random.default_rng(4)
+    alarms = sum(
+        randomisation_p(generator.normal(size=30).tolist(), rounds=400) < 0.05 for _ in range(400)
+    )
+    assert 8 <= alarms <= 34
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 5), (3, 9), (25, 10), (7, 7), (900, 1000)])
+def test_mcnemar_is_a_binomial_test(first: int, second: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.binomtest(first, first + second, 0.5).pvalue
+    assert mcnemar_p(first, second) == pytest.approx(expected)
+
+
+def test_mcnemar_by_hand() -> None:
+    assert mcnemar_p(0, 5) == pytest.approx(2 / 32)
+    assert mcnemar_p(1, 9) == mcnemar_p(9, 1) == pytest.approx(2 * 11 / 1024)
+
+
+def test_holm_on_a_published_example() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_lies_between_each_p_and_bonferroni_and_keeps_the_order(ps: list[float]) -> None:
+    corrected = holm(ps)
+    for p, q in zip(ps, corrected, strict=True):
+        assert p <= q <= min(1.0, p * len(ps)) or q == max(corrected)
+    assert [q for _, q in sorted(zip(ps, corrected, strict=True))] == sorted(corrected)
+
+
+def test_more_questions_show_smaller_differences() -> None:
+    assert detectable([1.0]) == float("inf")
+    assert detectable([0.0, 1.0] * 50) == pytest.approx(2.8016 * 0.5025 / 10, abs=1e-3)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.errors import UsageError
+from fathom.plain import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,9 @@ class Question:
     Attributes:
         answers: Accepted answers; empty when unanswerable or when there are only qrels.
         answerable: Whether the corpus holds an answer.
-        documents: The question's own documents, where the data set gives them.
+        documents: The question's own documents, where the data set gives them: only they count.
+        wrong: Answers that some documents give and that are wrong; `None` where a data set
+            names none. Such a data set wants every one of `answers`, others want any of them.
     """
 
     id: str
@@ -25,6 +28,7 @@ class Question:
     answers: tuple[str, ...] = ()
     answerable: bool = True
     documents: tuple[str, ...] = ()
+    wrong: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +38,27 @@ class Dataset:
     Attributes:
         corpus: The corpus file, `corpus.jsonl` or `corpus.jsonl.gz`.
         qrels: Question id -> document id -> grade above 0.
+        documents: Ids of the documents of the corpus.
     """
 
     name: str
     corpus: Path
     questions: tuple[Question, ...]
     qrels: Mapping[str, Mapping[str, int]]
+    documents: frozenset[str] = frozenset()
 
     @property
     def judged(self) -> tuple[Question, ...]:
         """The questions with at least one relevant document."""
         return tuple(question for question in self.questions if question.id in self.qrels)
+
+    def sample(self, count: int | None = None, *, seed: int = 0) -> tuple[Question, ...]:
+        """So many questions (all by default), drawn by the hash of their ids.
+
+        A smaller sample is the beginning of a larger one, so that asking more goes on.
+        """
+        shuffled = sorted(self.questions, key=lambda each: (digest(f"{seed} {each.id}"), each.id))
+        return tuple(shuffled[:count])
 
 
 def load(directory: Path) -> Dataset:
@@ -57,13 +71,19 @@ def load(directory: Path) -> Dataset:
         raise UsageError(f"{directory} is not a data set folder; expected corpus.jsonl[.gz] in it")
     corpus = _existing(directory, "corpus.jsonl")
     queries = _existing(directory, "queries.jsonl")
-    questions = tuple(_questions(queries))
     documents = _ids(corpus)
     if not documents:
         raise UsageError(f"{corpus}: the corpus is empty")
+    questions = tuple(_questions(queries, documents))
     known = {question.id for question in questions}
     qrels = _qrels(directory / "qrels.tsv", known, documents)
-    return Dataset(name=directory.name, corpus=corpus, questions=questions, qrels=qrels)
+    return Dataset(
+        name=directory.resolve().name,
+        corpus=corpus,
+        questions=questions,
+        qrels=qrels,
+        documents=frozenset(documents),
+    )
 
 
 def _existing(directory: Path, name: str) -> Path:
@@ -97,7 +117,7 @@ def _ids(file: Path) -> set[str]:
     return ids
 
 
-def _questions(file: Path) -> Iterator[Question]:
+def _questions(file: Path, documents: set[str]) -> Iterator[Question]:
     seen: set[str] = set()
     for number, row in _rows(file):
         if row["_id"] in seen:
@@ -105,14 +125,26 @@ def _questions(file: Path) -> Iterator[Question]:
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
         seen.add(row["_id"])
-        metadata = row.get("metadata") or {}
-        yield Question(
-            id=row["_id"],
-            text=row["text"],
-            answers=tuple(str(answer) for answer in row.get("answers") or ()),
-            answerable=bool(metadata.get("answerable", True)),
-            documents=tuple(_document_id(item) for item in metadata.get("documents") or ()),
-        )
+        question = _question(row)
+        for document in question.documents:
+            if document not in documents:
+                raise UsageError(f"{file}:{number}: unknown document {document!r}")
+        yield question
+
+
+def _question(row: Mapping[str, Any]) -> Question:
+    metadata = row.get("metadata") or {}
+    answerable = bool(metadata.get("answerable", True))
+    wrong = metadata.get("wrong_answers")
+    return Question(
+        id=row["_id"],
+        text=row["text"],
+        # Some sets put words such as "insufficient information" where there is no answer.
+        answers=tuple(str(answer) for answer in row.get("answers") or ()) if answerable else (),
+        answerable=answerable,
+        documents=tuple(_document_id(item) for item in metadata.get("documents") or ()),
+        wrong=None if wrong is None else tuple(str(answer) for answer in wrong),
+    )
 
 
 def _document_id(item: object) -> str:

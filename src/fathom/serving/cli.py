@@ -1,6 +1,7 @@
 """The command line: argument parsing and printing only."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -8,8 +9,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from fathom import __version__
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, UsageError, culprit
 from fathom.serving import manage, runs
+from fathom.serving.eval import evaluate
 from fathom.serving.options import (
     CallsOption,
     CostOption,
@@ -38,6 +40,7 @@ app.command()(manage.status)
 app.command()(manage.doctor)
 app.command()(runs.trace)
 app.command()(runs.replay)
+app.command("eval")(evaluate)
 
 
 def main() -> NoReturn:
@@ -53,6 +56,10 @@ def main() -> NoReturn:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get("PYTHONDEVMODE"):
+            raise
+        _fail(f"a bug: {culprit(error)}; please report what PYTHONDEVMODE=1 shows of it", 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -188,44 +195,6 @@ def search(
         show_json(hits_json(text, hits))
     else:
         show(hits_text(hits))
-
-
-@app.command("eval")
-def evaluate(
-    datasets: Annotated[list[Path], typer.Argument(help="Folders in the BEIR layout.")],
-    retriever: Annotated[
-        str, typer.Option(help="Systems to compare: vector, keyword, hybrid, by commas.")
-    ] = "hybrid",
-    queries: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
-    index: IndexOption = None,
-    as_json: JsonOption = False,
-    assignments: SetOption = None,
-    offline: OfflineOption = False,
-) -> None:
-    """Measure retrieval on data sets with judgements; each gets an index of its own."""
-    from dataclasses import asdict
-
-    from fathom.evaluation.datasets import load
-    from fathom.evaluation.runner import evaluate_retriever
-    from fathom.serving.output import rows_text, show, show_json
-    from fathom.serving.progress import ingest_progress
-
-    systems = [name.strip() for name in retriever.split(",") if name.strip()]
-    rows = []
-    for folder in datasets:
-        dataset = load(folder)
-        with build_engine(index, assignments, offline=offline) as base:
-            place = base.directory / "eval" / dataset.name
-        with build_engine(place, assignments, offline=offline) as engine:
-            with ingest_progress(verbose=False) as on_progress:
-                engine.ingest([dataset.corpus], on_progress=on_progress)
-            for system in systems:
-                ranker = engine.retriever(system)
-                rows.append(evaluate_retriever(dataset, ranker, queries=queries))
-    if as_json:
-        show_json({"rows": [asdict(row) for row in rows]})
-    else:
-        show(rows_text(rows))
 
 
 def _text(argument: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
-from fathom.evaluation.runner import Row
 from fathom.index.base import Status, Summary
 from fathom.index.ingest import Report
 from fathom.index.traces import TraceSummary
@@ -199,20 +198,3 @@ def findings_text(findings: Sequence[Finding]) -> str:
     return "\n".join(
         f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings
     )
-
-
-def rows_text(rows: Sequence[Row]) -> str:
-    """A Markdown table with the interval of the first measure."""
-    if not rows:
-        return "nothing was measured"
-    names = list(rows[0].measures)
-    head = ["data set", "system", "queries", *names, "p50 ms", "p95 ms"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in rows:
-        low, high = row.intervals[names[0]]
-        values = [f"{row.measures[name]:.3f}" for name in names]
-        values[0] += f" [{low:.3f}, {high:.3f}]"
-        times = [f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")]
-        cells = [row.dataset, row.system, str(row.queries), *values, *times]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -1,0 +1,138 @@
+"""Two strategies on the same questions: what differs, how surely, in one sentence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from fathom.errors import UsageError
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import values
+from fathom.evaluation.scores import LOWER_IS_BETTER
+from fathom.evaluation.statistics import (
+    bca_interval,
+    detectable,
+    holm,
+    mcnemar_p,
+    randomisation_p,
+)
+
+COMPARED = (
+    "EM",
+    "F1",
+    "RAMDocs-EM",
+    "CRAG-truthfulness",
+    "wrong-on-answerable",
+    "no-answer-F1",
+    "R@5",
+    "support",
+    "citation-precision",
+)
+"""The measures that a comparison tests, where the data set has them."""
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One measure of two strategies, `first` minus `second`.
+
+    Attributes:
+        queries: How many questions both have a value for.
+        interval: 95 % paired interval (BCa) of the difference.
+        test: `McNemar` where every value is 0 or 1, else `randomisation`.
+        p: Of the test, two-sided, for this measure alone.
+        p_holm: The same, corrected for all comparisons made together.
+        detectable: The smallest true difference that so many questions would show, with
+            probability 0.8.
+    """
+
+    dataset: str
+    measure: str
+    first: str
+    second: str
+    queries: int
+    difference: float
+    interval: tuple[float, float]
+    test: str
+    p: float
+    p_holm: float
+    detectable: float
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in plain words."""
+        low, high = self.interval
+        figures = (
+            f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}], p = {self.p_holm:.3g} "
+            f"({self.test}, Holm), {self.queries} questions"
+        )
+        place = f"in {self.measure} on {self.dataset}"
+        if self.p_holm >= SIGNIFICANT:
+            return (
+                f"{self.first} and {self.second} cannot be told apart {place}: {figures}; "
+                f"a difference of {self.detectable:.3f} would have been seen"
+            )
+        better = (self.difference > 0) != (self.measure in LOWER_IS_BETTER)
+        word = "better" if better else "worse"
+        return f"{self.first} is {word} than {self.second} {place}: {figures}"
+
+
+def compare(
+    pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]],
+    measures: Sequence[str] = COMPARED,
+) -> list[Comparison]:
+    """Test every measure on every data set; p is corrected over all of them.
+
+    Args:
+        pairs: For each data set the records of the first and of the second strategy.
+        measures: Which are tested.
+
+    Raises:
+        UsageError: If two strategies were not asked the same questions.
+    """
+    found = [made for pair in pairs for made in _compared(*pair, measures)]
+    corrected = holm([each.p for each in found])
+    return [replace(each, p_holm=p) for each, p in zip(found, corrected, strict=True)]
+
+
+def _compared(
+    first: Sequence[Record], second: Sequence[Record], measures: Sequence[str]
+) -> list[Comparison]:
+    if not first or {each.question for each in first} != {each.question for each in second}:
+        raise UsageError("a comparison needs two strategies that were asked the same questions")
+    made = []
+    for name in measures:
+        ours, theirs = values(name, first), values(name, second)
+        both = [question for question in ours if question in theirs]
+        if both:
+            made.append(_comparison(name, first[0], second[0], _paired(ours, theirs, both)))
+    return made
+
+
+def _paired(
+    ours: Mapping[str, float], theirs: Mapping[str, float], both: Sequence[str]
+) -> list[tuple[float, float]]:
+    return [(ours[question], theirs[question]) for question in both]
+
+
+def _comparison(
+    name: str, first: Record, second: Record, paired: Sequence[tuple[float, float]]
+) -> Comparison:
+    differences = [ours - theirs for ours, theirs in paired]
+    binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
+    if binary:
+        p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
+    else:
+        p = randomisation_p(differences)
+    return Comparison(
+        dataset=first.dataset,
+        measure=name,
+        first=first.strategy,
+        second=second.strategy,
+        queries=len(paired),
+        difference=round(fmean(differences), 6),
+        interval=bca_interval(differences),
+        test="McNemar" if binary else "randomisation",
+        p=p,
+        p_holm=p,
+        detectable=detectable(differences),
+    )

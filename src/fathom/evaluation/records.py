@@ -1,0 +1,141 @@
+"""One record per question that a strategy was asked: all that a report needs, line by line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from fathom.errors import UsageError
+from fathom.evaluation.answers import unmarked
+from fathom.plain import canonical
+from fathom.types import AnswerStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """A citation, as far as it is measured."""
+
+    document: str
+    quote: str
+    support: float
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What came of one question.
+
+    Attributes:
+        question: Its id in the data set.
+        gold: Accepted answers; empty when unanswerable or when the data set has none.
+        wrong: Known wrong answers; `None` where the data set names none.
+        relevant: The documents that its qrels name.
+        setup: What made the answer, beside the question: another setup is another system.
+        stop_reason: What broke, where the status is `failed`.
+        conflicts: The other readings that were shown.
+        evidence: Documents that the run had before it, best first.
+        usage: As in `Usage`.
+        seconds: Wall time of the run.
+        trace_id: Under which the index keeps the run; `None` when it does not.
+    """
+
+    dataset: str
+    strategy: str
+    question: str
+    text: str
+    gold: tuple[str, ...] = ()
+    wrong: tuple[str, ...] | None = None
+    answerable: bool = True
+    relevant: tuple[str, ...] = ()
+    setup: str = ""
+    status: AnswerStatus
+    answer: str = ""
+    short_answer: str = ""
+    confidence: float | None = None
+    phase: str = ""
+    stop_reason: str = ""
+    citations: tuple[Cited, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    usage: Mapping[str, float | None]
+    seconds: float
+    trace_id: str | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer was given."""
+        return self.status == "answered"
+
+    @property
+    def long(self) -> str:
+        """The answer's text without markers."""
+        return unmarked(self.answer)
+
+    @property
+    def said(self) -> str:
+        """What is compared with the gold answers: the short answer, else the whole one."""
+        return self.short_answer or self.long
+
+    @classmethod
+    def from_json(cls, row: object) -> Self:
+        """The record of a line.
+
+        Raises:
+            TypeError: If it is no object, or a field is missing or unknown.
+        """
+        if not isinstance(row, Mapping):
+            raise TypeError("not an object")
+        listed = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+        cited = tuple(Cited(**each) for each in row.get("citations", ()))
+        return cls(**{**row, **listed, "citations": cited})
+
+
+class Records:
+    """The records of one strategy on one data set, in a file of one JSON object a line.
+
+    A record is there when its line is: a run that was killed goes on after the last whole line.
+    """
+
+    def __init__(self, file: Path | None = None, *, setup: str = "") -> None:
+        """Read what is there.
+
+        Args:
+            file: Without one the records are kept in memory only.
+            setup: That of the records which are going to be added; see `Record.setup`.
+
+        Raises:
+            UsageError: If a line is no record, or one of another setup.
+        """
+        self.file = file
+        self.setup = setup
+        self.known: dict[str, Record] = {}
+        if file is not None and file.exists():
+            self._read(file)
+
+    def _read(self, file: Path) -> None:
+        data = file.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with file.open("rb+") as torn:
+                torn.truncate(whole)
+        for number, line in enumerate(data[:whole].splitlines(), start=1):
+            try:
+                record = Record.from_json(json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise UsageError(f"{file}:{number}: not a record: {error}") from None
+            if record.setup != self.setup:
+                raise UsageError(
+                    f"{file}:{number}: a record of another index, code or settings; "
+                    "name another folder for the records, or remove this one"
+                )
+            self.known[record.question] = record
+
+    def add(self, record: Record) -> None:
+        """Keep a record, also over the death of the process."""
+        self.known[record.question] = record
+        if self.file is None:
+            return
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a", encoding="utf-8") as lines:
+            lines.write(canonical(asdict(record)) + "\n")

@@ -1,0 +1,140 @@
+"""Rows and tables, from records only."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+
+from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Row, percentiles
+from fathom.evaluation.scores import SCORES, WHOLE
+from fathom.evaluation.statistics import bca_interval, resampled_interval
+from fathom.usage import Usage
+
+HEADLINES = (
+    "F1",
+    "EM",
+    "RAMDocs-EM",
+    "right",
+    "answered",
+    "wrong-on-answerable",
+    "no-answer-F1",
+    "CRAG-truthfulness",
+    "support",
+    "citation-precision",
+    "R@5",
+    "R@10",
+    "AUROC",
+    "AURC",
+    "ECE",
+    "failed",
+)
+"""The measures that tables show."""
+
+
+def row_of(records: Sequence[Record]) -> Row:
+    """How one strategy did on one data set.
+
+    Args:
+        records: Of all questions that it was asked; at least one.
+
+    Returns:
+        Measures that no record can have are absent; the usage is the mean of a question.
+    """
+    means, intervals = _means(records)
+    whole, around = _whole(records)
+    return Row(
+        dataset=records[0].dataset,
+        system=records[0].strategy,
+        queries=len(records),
+        measures=means | whole,
+        intervals=intervals | around,
+        latency_s=percentiles([record.seconds for record in records]),
+        usage=_usage(records),
+    )
+
+
+def values(name: str, records: Sequence[Record]) -> dict[str, float]:
+    """A measure's value of each question that can have one."""
+    score = SCORES[name]
+    found = {record.question: score(record) for record in records}
+    return {question: value for question, value in found.items() if value is not None}
+
+
+def _means(
+    records: Sequence[Record],
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    found = {name: list(values(name, records).values()) for name in SCORES}
+    kept = {name: each for name, each in found.items() if each}
+    means = {name: round(fmean(each), 6) for name, each in kept.items()}
+    return means, {name: bca_interval(each) for name, each in kept.items()}
+
+
+def _whole(
+    records: Sequence[Record],
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    measures: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    for name, measure in WHOLE.items():
+        value = measure(records)
+        if value is None:
+            continue
+        measures[name] = round(value, 6)
+        around = resampled_interval(len(records), partial(_drawn, records, measure))
+        if around is not None:
+            intervals[name] = around
+    return measures, intervals
+
+
+def _drawn(
+    records: Sequence[Record],
+    measure: Callable[[Sequence[Record]], float | None],
+    places: npt.NDArray[np.int64],
+) -> float | None:
+    return measure([records[place] for place in places])
+
+
+def _usage(records: Sequence[Record]) -> dict[str, float]:
+    names = [field.name for field in fields(Usage) if field.name != "seconds"]
+    spent = {name: [record.usage.get(name) for record in records] for name in names}
+    mean = {
+        name: round(fmean(each), 6)
+        for name, all_ in spent.items()
+        if len(each := [value for value in all_ if value is not None]) == len(records)
+    }
+    return mean | {"tokens": mean["prompt_tokens"] + mean["completion_tokens"]}
+
+
+def table(rows: Sequence[Row], names: Sequence[str] = (), *, intervals: int = 1) -> str:
+    """A Markdown table; an empty cell where a row has no such measure.
+
+    Args:
+        rows: One line each.
+        names: The measures to show, by default all.
+        intervals: The first so many measures are shown with their intervals.
+    """
+    if not rows:
+        return "nothing was measured"
+    shown = names or list(dict.fromkeys(name for row in rows for name in row.measures))
+    shown = [name for name in shown if any(name in row.measures for row in rows)]
+    head = ["data set", "system", "queries", *shown, "p50 ms", "p95 ms"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        cells = [_cell(row, name, place < intervals) for place, name in enumerate(shown)]
+        times = [f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")]
+        line = [row.dataset, row.system, str(row.queries), *cells, *times]
+        lines.append("| " + " | ".join(line) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: Row, name: str, with_interval: bool) -> str:
+    if name not in row.measures:
+        return ""
+    value = f"{row.measures[name]:.3f}"
+    if not with_interval or name not in row.intervals:
+        return value
+    low, high = row.intervals[name]
+    return f"{value} [{low:.3f}, {high:.3f}]"

@@ -1,0 +1,52 @@
+"""Records for tests."""
+
+from typing import Any
+
+from fathom.evaluation.records import Cited, Record
+
+
+def cited(document: str = "d1", quote: str = "It costs 40 crowns.", support: float = 0.8) -> Cited:
+    return Cited(document=document, quote=quote, support=support, verified=True)
+
+
+def record(question: str = "q1", **fields: Any) -> Record:
+    """An answered question, right, unless the fields say otherwise."""
+    whole: dict[str, Any] = {
+        "dataset": "toy",
+        "strategy": "naive",
+        "text": "What does it cost?",
+        "gold": ("40 crowns",),
+        "relevant": ("d1",),
+        "status": "answered",
+        "answer": "It costs 40 crowns. [1]",
+        "short_answer": "40 crowns",
+        "confidence": 0.9,
+        "phase": "read",
+        "stop_reason": "answered",
+        "citations": (cited(),),
+        "evidence": ("d1", "d2"),
+        "usage": {
+            "llm_calls": 0,
+            "prompt_tokens": 30,
+            "completion_tokens": 10,
+            "retrievals": 1,
+            "seconds": 0.5,
+            "cost_usd": 0.0,
+        },
+        "seconds": 0.5,
+    }
+    return Record(question=question, **{**whole, **fields})
+
+
+def abstained(question: str = "q1", **fields: Any) -> Record:
+    return record(
+        question,
+        **{"status": "abstained", "answer": "", "short_answer": "", "confidence": 0.1, **fields},
+    )
+
+
+def failed(question: str = "q1", **fields: Any) -> Record:
+    return abstained(
+        question,
+        **{"status": "failed", "confidence": None, "citations": (), "evidence": (), **fields},
+    )

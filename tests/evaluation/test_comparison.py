@@ -1,0 +1,72 @@
+"""A claim that one strategy beats another comes with its test, in plain words."""
+
+import pytest
+from tests.evaluation.making import abstained, failed, record
+
+from fathom.errors import UsageError
+from fathom.evaluation.comparison import compare
+from fathom.evaluation.records import Record
+from fathom.evaluation.statistics import mcnemar_p
+
+QUESTIONS = [f"q{n}" for n in range(40)]
+
+
+def answers(strategy: str, wrong: int = 0, **fields: object) -> list[Record]:
+    """Records of which the first so many are wrong."""
+    return [
+        record(q, strategy=strategy, **fields, **({"short_answer": "5"} if n < wrong else {}))
+        for n, q in enumerate(QUESTIONS)
+    ]
+
+
+def test_a_clear_difference_is_said_so() -> None:
+    (found,) = compare([(answers("maf"), answers("naive", 20))], ("EM",))
+    assert (found.first, found.second, found.queries, found.test) == ("maf", "naive", 40, "McNemar")
+    assert found.difference == 0.5
+    assert found.interval[0] > 0.3
+    assert found.p == found.p_holm == mcnemar_p(20, 0)
+    assert found.sentence.startswith("maf is better than naive in EM on toy: +0.500 [+0.")
+
+
+def test_lower_is_better_where_it_is() -> None:
+    (found,) = compare([(answers("maf"), answers("naive", 20))], ("wrong-on-answerable",))
+    assert found.difference == -0.5
+    assert found.sentence.startswith("maf is better than naive in wrong-on-answerable")
+    (turned,) = compare([(answers("maf", 20), answers("naive"))], ("EM",))
+    assert "maf is worse than naive in EM" in turned.sentence
+
+
+def test_a_small_difference_is_no_claim() -> None:
+    (found,) = compare([(answers("maf"), answers("naive", 2))], ("EM",))
+    assert found.sentence.startswith("maf and naive cannot be told apart in EM on toy: +0.050")
+    assert "would have been seen" in found.sentence
+
+
+def test_p_is_corrected_over_all_that_is_tested() -> None:
+    pair = (answers("maf"), answers("naive", 8))
+    alone = compare([pair], ("EM",))[0]
+    among = compare([pair, pair], ("EM", "F1", "CRAG-truthfulness", "RAMDocs-EM"))
+    assert [each.measure for each in among] == ["EM", "F1", "CRAG-truthfulness"] * 2
+    assert {each.test for each in among} == {"McNemar", "randomisation"}
+    assert among[0].p == alone.p < among[0].p_holm
+
+
+def test_the_same_answers_are_no_difference() -> None:
+    for found in compare([(answers("maf"), answers("naive"))]):
+        assert (found.difference, found.interval, found.p_holm) == (0, (0, 0), 1)
+
+
+def test_failed_questions_count_and_conditional_measures_need_both() -> None:
+    ours = [*answers("maf")[:20], *(failed(q, strategy="maf") for q in QUESTIONS[20:])]
+    theirs = [*(abstained(q) for q in QUESTIONS[:5]), *answers("naive")[5:]]
+    em, support = compare([(ours, theirs)], ("EM", "support"))
+    assert em.queries == 40
+    assert em.difference == pytest.approx(-15 / 40)
+    assert support.queries == 15
+
+
+def test_other_questions_cannot_be_compared() -> None:
+    with pytest.raises(UsageError, match="the same questions"):
+        compare([(answers("maf"), answers("naive")[1:])])
+    with pytest.raises(UsageError, match="the same questions"):
+        compare([([], [])])

@@ -1,0 +1,65 @@
+"""Evidence is what was read last, then what was read before, then what was only found."""
+
+from fathom.evaluation.evidence import evidence_documents
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin, Trace
+
+
+def search(recorder: Recorder, *chunks: str) -> None:
+    with recorder.step("search", agent="retriever") as step:
+        step.done(outputs={"hits": [[chunk, 1.0] for chunk in chunks]})
+
+
+def read(recorder: Recorder, *chunks: str, agent: str = "reader") -> None:
+    with recorder.step("read", agent=agent, inputs={"chunks": list(chunks)}) as step:
+        step.done()
+
+
+def sealed(recorder: Recorder) -> Trace:
+    return recorder.seal({"status": "answered"})
+
+
+def recorder() -> Recorder:
+    return Recorder(Origin(question="q", strategy="s"))
+
+
+def test_what_was_read_comes_first_in_the_order_of_the_last_reading() -> None:
+    run = recorder()
+    search(run, "a#0", "b#0", "c#0")
+    read(run, "b#0", "a#0")
+    search(run, "d#1", "a#4")
+    read(run, "d#1", "d#2", "b#0")
+    assert evidence_documents(sealed(run)) == ("d", "b", "a", "c")
+
+
+def test_without_a_reading_it_is_the_order_of_the_searches() -> None:
+    run = recorder()
+    search(run, "a#0", "b#0")
+    search(run, "c#0", "a#1")
+    assert evidence_documents(sealed(run)) == ("a", "b", "c")
+
+
+def test_only_those_who_answer_read() -> None:
+    run = recorder()
+    search(run, "a#0", "b#0")
+    read(run, "b#0", agent="judge")
+    assert evidence_documents(sealed(run)) == ("a", "b")
+
+
+def test_ids_may_hold_the_sign_that_numbers_chunks() -> None:
+    run = recorder()
+    search(run, "file.md#part#0")
+    assert evidence_documents(sealed(run)) == ("file.md#part",)
+
+
+def test_steps_that_broke_off_or_were_cut_are_no_trouble() -> None:
+    run = recorder()
+    with run.step("search", agent="retriever"):
+        pass
+    search(run, *(f"d{n}#0" for n in range(150)))
+    read(run)
+    assert len(evidence_documents(sealed(run))) == 100
+
+
+def test_a_run_that_found_nothing_has_none() -> None:
+    assert evidence_documents(sealed(recorder())) == ()

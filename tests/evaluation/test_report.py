@@ -1,0 +1,61 @@
+"""Rows and tables come from records alone; what cannot be measured is absent."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from tests.evaluation.making import abstained, failed, record
+
+from fathom.evaluation.report import HEADLINES, row_of, table, values
+from fathom.evaluation.scores import SCORES, WHOLE
+
+RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
+
+
+def test_a_row_holds_means_over_all_questions() -> None:
+    row = row_of(RECORDS)
+    assert (row.dataset, row.system, row.queries) == ("toy", "naive", 3)
+    assert row.measures["F1"] == pytest.approx(1 / 3, abs=1e-6)
+    assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
+    assert row.measures["support"] == 0.8
+    low, high = row.intervals["F1"]
+    assert 0 <= low < 1 / 3 < high <= 1
+    assert row.latency_s == {"p50": 0.5, "p95": pytest.approx(1.85)}
+    assert row.usage["tokens"] == 40
+    assert row.usage["retrievals"] == 1
+
+
+def test_what_the_data_set_cannot_have_is_absent_and_all_is_json() -> None:
+    row = row_of([record(gold=(), relevant=())])
+    assert set(row.measures) == {"answered", "abstained", "failed", "support"}
+    assert "NaN" not in json.dumps(asdict(row), allow_nan=False)
+    assert "RAMDocs-EM" not in row_of(RECORDS).measures
+
+
+def test_unknown_costs_are_absent() -> None:
+    usage = {**record().usage, "cost_usd": None}
+    assert "cost_usd" not in row_of([record("q1"), record("q2", usage=usage)]).usage
+
+
+def test_the_same_records_give_the_same_row() -> None:
+    assert row_of(RECORDS) == row_of(list(RECORDS))
+
+
+def test_values_are_those_of_the_questions_that_have_one() -> None:
+    assert values("support", RECORDS) == {"q1": 0.8}
+
+
+def test_a_table_leaves_cells_empty() -> None:
+    rows = [row_of(RECORDS), row_of([record(gold=(), relevant=(), dataset="bare")])]
+    lines = table(rows, ("F1", "RAMDocs-EM", "answered")).splitlines()
+    assert lines[0] == "| data set | system | queries | F1 | answered | p50 ms | p95 ms |"
+    assert lines[2].startswith("| toy | naive | 3 | 0.333 [")
+    assert lines[3] == "| bare | naive | 1 |  | 1.000 | 500.0 | 500.0 |"
+
+
+def test_a_table_of_nothing_says_so() -> None:
+    assert table([]) == "nothing was measured"
+
+
+def test_headlines_are_measures() -> None:
+    assert {*HEADLINES} <= {*SCORES, *WHOLE}

@@ -1,0 +1,110 @@
+"""Each measure by hand: right, wrong, abstained, failed, and what cannot be measured."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.evaluation.making import abstained, cited, failed, record
+
+from fathom.evaluation.records import Record
+from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, recall
+
+RIGHT = record()
+WRONG = record(short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(cited("d9"),))
+NONE: dict[str, Any] = {"answerable": False, "gold": (), "relevant": ()}
+UNJUDGED: dict[str, Any] = {"gold": (), "relevant": ()}
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (RIGHT, {"EM": 1, "F1": 1, "wrong-on-answerable": 0, "CRAG-truthfulness": 1, "right": 1}),
+        (WRONG, {"EM": 0, "F1": 0, "wrong-on-answerable": 1, "CRAG-truthfulness": -1, "right": 0}),
+        (
+            abstained(),
+            {"EM": 0, "F1": 0, "wrong-on-answerable": 0, "CRAG-truthfulness": 0, "abstained": 1},
+        ),
+        (
+            failed(),
+            {"EM": 0, "F1": 0, "wrong-on-answerable": 1, "CRAG-truthfulness": -1, "R@5": 0,
+             "failed": 1, "abstained": 0, "support": None},
+        ),
+        (
+            abstained(**NONE),
+            {"EM": 1, "F1": 1, "no-answer-F1": 1, "has-answer-F1": None, "R@5": None,
+             "CRAG-truthfulness": 0, "wrong-on-answerable": None},
+        ),
+        (record(**NONE), {"EM": 0, "F1": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
+        (failed(**NONE), {"EM": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
+        (
+            record(**UNJUDGED),
+            {"EM": None, "F1": None, "CRAG-truthfulness": None, "citation-precision": None,
+             "answered": 1, "support": 0.8, "answer-in-citation": None},
+        ),
+        (
+            record(citations=(cited("d1"), cited("d7", "Nothing.", 0.4))),
+            {"support": pytest.approx(0.6), "citation-precision": 0.5, "answer-in-citation": 1},
+        ),
+        (WRONG, {"citation-precision": 0, "answer-in-citation": 1}),
+        (record(citations=()), {"support": None, "citation-precision": None}),
+        (abstained(citations=(cited(),)), {"support": None, "citation-precision": None}),
+        (
+            record(short_answer=""),
+            {"EM": 0, "F1": pytest.approx(2 / 3), "short-F1": 0, "text-F1": pytest.approx(2 / 3)},
+        ),
+    ],
+)  # fmt: skip
+def test_scores_by_hand(made: Record, expected: dict[str, object]) -> None:
+    assert {name: SCORES[name](made) for name in expected} == expected
+
+
+def test_ramdocs_counts_the_other_readings_too() -> None:
+    both: dict[str, Any] = {"gold": ("40 crowns", "30 crowns"), "wrong": ("5 gulden",)}
+    score = SCORES["RAMDocs-EM"]
+    assert score(record()) is None
+    assert score(record(**both)) == 0
+    assert score(record(**both, conflicts=("30 crowns",))) == 1
+    assert score(record(**both, conflicts=("30 crowns", "5 gulden"))) == 0
+    assert score(abstained(**both)) == score(failed(**both)) == 0
+
+
+def test_recall_looks_at_the_first_documents() -> None:
+    made = record(relevant=("b", "d"), evidence=("a", "b", "c", "d"))
+    assert [recall(k, made) for k in (1, 2, 4)] == [0, 0.5, 1]
+
+
+def test_recall_is_that_of_ir_measures() -> None:
+    measure = pytest.importorskip("fathom.evaluation.measures").measure
+
+    @given(
+        st.lists(st.sampled_from("abcdefgh"), unique=True),
+        st.sets(st.sampled_from("abcdefgh"), min_size=1),
+    )
+    def agrees(evidence: list[str], relevant: set[str]) -> None:
+        made = record(relevant=tuple(sorted(relevant)), evidence=tuple(evidence))
+        theirs = measure({"q1": evidence}, {"q1": dict.fromkeys(relevant, 1)})
+        assert recall(5, made) == pytest.approx(theirs["R@5"][0])
+
+    agrees()
+
+
+def test_confidence_is_measured_on_what_was_answered() -> None:
+    wrong = record("q2", short_answer="5 gulden", confidence=0.3)
+    assert WHOLE["AUROC"]([record(), wrong, abstained("q3")]) == 1.0
+    assert WHOLE["AUROC"]([record(), abstained()]) is None
+    assert WHOLE["AUROC-answerable"]([record(), abstained("q2", **NONE)]) == 1.0
+    assert WHOLE["ECE"]([record(confidence=0.5)]) == 0.5
+    assert WHOLE["ECE"]([abstained()]) is None
+
+
+def test_to_abstain_is_to_answer_last() -> None:
+    unsure = record("q2", short_answer="5 gulden", confidence=0.3)
+    answers_all = WHOLE["AURC"]([record(), unsure])
+    assert answers_all == WHOLE["AURC"]([record(), abstained("q2")]) == 0.25
+    assert WHOLE["AURC"]([record(), failed("q2")]) == 0.25
+    assert WHOLE["AURC"]([record(**UNJUDGED)]) is None
+
+
+def test_what_is_better_when_lower_is_a_measure() -> None:
+    assert {*SCORES, *WHOLE} >= LOWER_IS_BETTER

@@ -1,0 +1,109 @@
+"""`fathom eval`: the contract of its rows, resuming, comparing, and which index is used."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.evaluation.test_datasets import write
+from tests.serving.test_cli import Run, one_line, run
+
+from fathom.serving.eval import counted, report_text
+
+__all__ = ["run"]
+
+CORPUS = (
+    '{"_id": "d1", "title": "Fees", "text": "A mooring permit costs 40 crowns a year."}\n'
+    '{"_id": "d2", "title": "Fees", "text": "A mooring permit costs 50 gulden a year."}\n'
+)
+QUESTION = "How much does a mooring permit cost?"
+QUERIES = "".join(
+    json.dumps({"_id": q, "text": QUESTION, "answers": [gold], "metadata": {"documents": [own]}})
+    + "\n"
+    for q, gold, own in (("q1", "40 crowns", "d1"), ("q2", "50 gulden", "d2"))
+)
+QRELS = "q1\td1\t1\nq2\td2\t1\n"
+SURE = ("--set", "ask.min_confidence=0")
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> str:
+    (tmp_path / "toy").mkdir()
+    return str(write(tmp_path / "toy", CORPUS, QUERIES, QRELS))
+
+
+def test_strategies_give_rows_of_answers(run: Run, toy: str) -> None:
+    (row,) = run("eval", toy, "--strategy", "naive", *SURE, "--json").json["rows"]
+    assert list(row) == [
+        "dataset", "system", "queries", "measures", "intervals", "latency_s", "usage",
+    ]  # fmt: skip
+    assert (row["dataset"], row["system"], row["queries"]) == ("toy", "naive", 2)
+    assert row["measures"]["R@5"] == row["measures"]["answered"] == 1.0
+    assert set(row["intervals"]) <= set(row["measures"])
+    assert row["usage"]["retrievals"] == 1
+    assert set(row["latency_s"]) == {"p50", "p95"}
+
+
+def test_each_question_is_held_to_its_own_documents(run: Run, toy: str, tmp_path: Path) -> None:
+    assert run("eval", toy, "--strategy", "naive", *SURE, "--records", "kept").code == 0
+    lines = (tmp_path / "kept" / "toy" / "naive.jsonl").read_text().splitlines()
+    found = {row["question"]: row["evidence"] for row in map(json.loads, lines)}
+    assert found == {"q1": ["d1"], "q2": ["d2"]}
+
+
+def test_records_are_gone_on_with_and_others_refused(run: Run, toy: str, tmp_path: Path) -> None:
+    ask = ("eval", toy, "--strategy", "naive", "--records", "kept", *SURE)
+    run(*ask, "--queries", "1")
+    file = tmp_path / "kept" / "toy" / "naive.jsonl"
+    before = file.read_text()
+    assert before.count("\n") == 1
+    assert run(*ask, "--json").json["rows"][0]["queries"] == 2
+    assert file.read_text().startswith(before)
+    one_line(run(*ask, "--set", "ask.chunks=3"), 2, "naive.jsonl:1", "another index")
+
+
+def test_a_comparison_is_said_in_a_sentence(run: Run, toy: str) -> None:
+    shown = run("eval", toy, "--compare", "naive", "naive", *SURE)
+    assert "| toy | naive | 2 |" in shown.out
+    assert "naive and naive cannot be told apart in F1 on toy: +0.000" in shown.out
+    told = run("eval", toy, "--compare", "naive", "naive", *SURE, "--json").json["comparisons"]
+    assert {"measure", "difference", "interval", "p", "p_holm", "sentence"} <= set(told[0])
+
+
+def test_an_index_of_the_data_set_is_used_as_it_stands(run: Run, toy: str, tmp_path: Path) -> None:
+    run("ingest", toy, "--index", "mine")
+    assert run("eval", toy, "--index", "mine", "--strategy", "naive").code == 0
+    assert not (tmp_path / "mine" / "eval").exists()
+
+
+def test_an_index_of_other_documents_is_left_alone(run: Run, toy: str, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("Something else.\n")
+    run("ingest", str(tmp_path / "other.md"))
+    assert run("eval", toy, "--strategy", "naive").code == 0
+    assert (tmp_path / ".fathom" / "eval" / "toy" / "fathom.db").exists()
+    assert run("status", "--json").json["documents"] == 1
+
+
+def test_retrievers_are_measured_as_before(run: Run, toy: str) -> None:
+    pytest.importorskip("ir_measures")
+    rows = run("eval", toy, "--retriever", "keyword,vector", "--json").json["rows"]
+    assert [row["system"] for row in rows] == ["keyword", "vector"]
+    assert "nDCG@10" in rows[0]["measures"]
+    both = run("eval", toy, "--retriever", "keyword", "--strategy", "naive")
+    assert "nDCG@10" in both.out
+    assert "wrong-on-answerable" in both.out
+    assert run("eval", toy, "--json").json["rows"][0]["system"] == "hybrid"
+
+
+def test_mistakes_are_one_line(run: Run, toy: str) -> None:
+    one_line(run("eval", toy, "--strategy", "magic"), 2, "strategy 'magic'", "naive")
+    one_line(run("eval", toy, "--compare", "naive", "magic"), 2, "strategy 'magic'")
+    one_line(run("eval", toy, "--strategy", "naive", "-m", "nonsense"), 2)
+
+
+def test_nothing_to_show_is_nothing() -> None:
+    assert report_text([], []) == ""
+
+
+def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    counted("toy naive", 2)(1)
+    assert capsys.readouterr().err == ""
