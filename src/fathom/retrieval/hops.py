@@ -1,0 +1,127 @@
+"""Hops: a second look for questions whose evidence stands in several documents; no model.
+
+One search for the whole question, one for each anchor, then one for each bridge that the best
+hits name, together with the words of the question that are still open.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fathom.ledger import BudgetRefused
+from fathom.retrieval.bridges import Bridge, Terms, bridges, remaining, titled
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.types import Chunk, Hit, Query
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hops:
+    """Ranks chunks by the sum of three parts: for the question, its anchors, and its bridges.
+
+    The first part is the score of the hit for the whole question. The second adds, for every
+    anchor that finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it
+    best, `bridge_weight` * score * the bridge's strength relative to the strongest. A chunk of a
+    document that is not called like the anchor or bridge counts `untitled` as much there.
+
+    Attributes:
+        search: Finds hits with scores of about [0, 1].
+        pool: Hits for the whole question.
+        each: Hits for every anchor and bridge.
+        from_hits: So many of the best hits are searched for bridges.
+        most: At most so many bridges are followed; 0 for none.
+    """
+
+    search: Search
+    terms: Terms
+    pool: int = 24
+    each: int = 10
+    from_hits: int = 5
+    most: int = 8
+    anchor_weight: float = 0.3
+    bridge_weight: float = 0.7
+    untitled: float = 0.5
+    name: str = "hops"
+
+    async def __call__(
+        self, query: Query, anchors: Sequence[str], *, k: int, run: Run
+    ) -> tuple[Hit, ...]:
+        """At most `k` hits, best first, as one step of the run.
+
+        A search for an anchor or a bridge that the budget does not allow is left out.
+
+        Raises:
+            BudgetRefused: If the budget does not allow the search for the whole question.
+        """
+        inputs = {"query": query.text, "anchors": list(anchors)}
+        with run.step("hops", agent="retriever", inputs=inputs) as here:
+            whole = self.search(query, k=self.pool, run=here)
+            others = [self._look(query, anchor, here) for anchor in anchors]
+            first, *named = await asyncio.gather(whole, *others)
+            ranking = _Ranking(self, first)
+            for anchor, hits in zip(anchors, named, strict=True):
+                ranking.add_anchor(anchor, hits)
+            found = bridges(query.text, ranking.hits(self.from_hits), self.terms, most=self.most)
+            ways = [self._look(query, self._way(query, bridge), here) for bridge in found]
+            for bridge, hits in zip(found, await asyncio.gather(*ways), strict=True):
+                ranking.add_bridge(bridge, hits, found[0].strength)
+            hits = ranking.hits(k)
+            here.done(
+                outputs={"bridges": [[each.name, each.strength] for each in found]},
+                reason=f"{len(hits)} hits over {len(found)} bridges",
+            )
+        return hits
+
+    def _way(self, query: Query, bridge: Bridge) -> str:
+        return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
+
+    async def _look(self, query: Query, text: str, run: Run) -> tuple[Hit, ...]:
+        try:
+            return await self.search(replace(query, text=text), k=self.each, run=run)
+        except BudgetRefused:
+            return ()
+
+
+class _Ranking:
+    """What has been found so far; the order in which searches end does not matter."""
+
+    def __init__(self, hops: Hops, first: Sequence[Hit]) -> None:
+        self._hops = hops
+        self._chunks: dict[str, Chunk] = {}
+        self._whole: dict[str, float] = {}
+        self._anchored: dict[str, float] = {}
+        self._bridged: dict[str, float] = {}
+        for hit in first:
+            self._chunks[hit.chunk.id] = hit.chunk
+            self._whole[hit.chunk.id] = hit.score
+
+    def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
+        for hit in hits:
+            gain = self._hops.anchor_weight * self._gain(hit, anchor)
+            self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + gain
+
+    def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], strongest: float) -> None:
+        share = self._hops.bridge_weight * bridge.strength / strongest
+        for hit in hits:
+            if hit.chunk.id != bridge.chunk.id:
+                gain = share * self._gain(hit, bridge.name)
+                self._bridged[hit.chunk.id] = max(self._bridged.get(hit.chunk.id, 0.0), gain)
+
+    def _gain(self, hit: Hit, name: str) -> float:
+        self._chunks[hit.chunk.id] = hit.chunk
+        return hit.score * (1.0 if titled(hit.chunk, name) else self._hops.untitled)
+
+    def hits(self, k: int) -> tuple[Hit, ...]:
+        """The best so far; ties by chunk id."""
+        parts = (self._whole, self._anchored, self._bridged)
+        scores = {
+            name: round(sum(part.get(name, 0.0) for part in parts), _DIGITS)
+            for name in self._chunks
+        }
+        order = sorted(scores, key=lambda name: (-scores[name], name))[:k]
+        return tuple(
+            Hit(chunk=self._chunks[name], score=scores[name], rank=rank, retriever=self._hops.name)
+            for rank, name in enumerate(order, start=1)
+        )

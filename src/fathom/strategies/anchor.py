@@ -1,0 +1,262 @@
+"""Anchors, context selection and the budget-aware uncertainty gate."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.anchors import Anchor, anchors, missing
+from fathom.agents.editor import supported, within
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.form import form_of
+from fathom.agents.hyde import Hypothesis
+from fathom.agents.judge import Judge
+from fathom.agents.reader import Reader
+from fathom.agents.short_answer import shortened
+from fathom.control.gate import Progress, Signals, Thresholds, Verdict, decide, wants_judge
+from fathom.presets.anchor import AnchorSettings
+from fathom.retrieval.fused import fused
+from fathom.retrieval.fusion import WeightedSum
+from fathom.retrieval.hops import Hops
+from fathom.retrieval.narrow import Narrow
+from fathom.retrieval.rerank import Reranker
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.anchor_parts import diversity_of, hops_of, narrow_of, purse_of, thresholds_of
+from fathom.strategies.signals import Purse, Seen, judged, signals_of
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Hit, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far.
+
+    Attributes:
+        pool: The rough ranking.
+        hits: What is read of it.
+        known: Ids of the chunks that earlier rounds read.
+        signals: Of the draft.
+        verdict: Of the gate about the draft.
+        judge: What the judge says of the draft, where it was asked.
+    """
+
+    query: Query
+    anchors: tuple[Anchor, ...] = ()
+    pool: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    known: frozenset[str] = frozenset()
+    draft: Draft = field(default_factory=Draft)
+    signals: Signals | None = None
+    progress: Progress = field(default_factory=Progress)
+    verdict: Verdict | None = None
+    answer: Answer | None = None
+
+    @property
+    def again(self) -> bool:
+        """Whether a round after the first is going on."""
+        return self.progress.round > 1 or self.progress.retried
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnchorGate:
+    """The study's agent with its configurations A, B and C.
+
+    Attributes:
+        hops: Anchors' workers, and one for the whole question.
+        search: For later rounds.
+        reranker: Config C; `None` otherwise.
+        narrow: From the pool to what is read.
+        hypothesis: What config B searches for in its second round.
+    """
+
+    hops: Hops
+    search: Search
+    reranker: Reranker | None
+    narrow: Narrow
+    reader: Reader
+    hypothesis: Hypothesis
+    judge: Judge
+    finalizer: Finalizer
+    purse: Purse
+    thresholds: Thresholds
+    settings: AnchorSettings
+    name: ClassVar[str] = "anchor"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        own, cast = tools.settings.anchor, tools.cast
+        search = tools.search("hybrid")
+        return cls(
+            hops=hops_of(own, search, tools.cast),
+            search=search,
+            reranker=cast.reranker if own.config == "C" else None,
+            narrow=narrow_of(own, tools.cast),
+            reader=cast.reader,
+            hypothesis=cast.hypothesis,
+            judge=cast.judge,
+            finalizer=tools.finalizer(cls.name),
+            purse=purse_of(own, tools.cast, tools.settings.ask.chunks),
+            thresholds=thresholds_of(own),
+            settings=own,
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`; the gate allows at most `Thresholds.most_decisions` decisions."""
+        figure = StateGraph(State, context_schema=Run)
+        for node in (self.anchor, self.retrieve, self.rerank, self.select, self.read):
+            figure.add_node(node.__name__, node)
+        for later in (self.weigh, self.gate, self.retrieve_more, self.reflect, self.finalize):
+            figure.add_node(later.__name__, later)
+        figure.add_edge(START, "anchor")
+        figure.add_edge("anchor", "retrieve")
+        figure.add_edge("retrieve", "rerank")
+        figure.add_edge("rerank", "select")
+        figure.add_edge("select", "read")
+        figure.add_edge("read", "weigh")
+        figure.add_edge("weigh", "gate")
+        figure.add_conditional_edges(
+            "gate",
+            _decision,
+            {
+                "RETRIEVE_MORE": "retrieve_more",
+                "REFLECT": "reflect",
+                "STOP": "finalize",
+                "ABSTAIN": "finalize",
+            },
+        )
+        figure.add_edge("retrieve_more", "rerank")
+        figure.add_edge("reflect", "weigh")
+        figure.add_edge("finalize", END)
+        return figure
+
+    async def anchor(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("anchor", agent="anchors") as here:
+            found = anchors(state.query.text, most=self.settings.anchors)
+            here.done(outputs={"anchors": [[a.kind, a.text, a.score] for a in found]})
+        return replace(state, anchors=found)
+
+    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
+        own = self.settings
+        strong = [each.text for each in state.anchors if each.score >= own.min_score]
+        pool = await self.hops(state.query, strong[: own.workers], k=own.pool, run=runtime.context)
+        return replace(state, pool=pool)
+
+    async def rerank(self, state: State, runtime: Runtime[Run]) -> State:
+        if self.reranker is None:
+            return state
+        question, keep = state.query.text, self.settings.pool
+        pool = await self.reranker(question, state.pool, keep=keep, run=runtime.context)
+        return replace(state, pool=pool)
+
+    async def select(self, state: State, runtime: Runtime[Run]) -> State:
+        left = self._left(state, runtime.context) if state.again else self.settings.context
+        tokens = int(min(self.settings.context, left))
+        form = form_of(state.query.text)
+        hits = await self.narrow(
+            state.query.text,
+            state.pool,
+            listing=form == "several",
+            diversity=diversity_of(self.settings, form),
+            tokens=tokens,
+            run=runtime.context,
+        )
+        return replace(state, hits=hits)
+
+    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+        new = await self.reader.read(state.query.text, state.hits, runtime.context)
+        new = within(new, self.settings.answer_tokens, self.purse.count)
+        better = new.confidence >= state.draft.confidence
+        return replace(state, draft=new if better else state.draft)
+
+    async def weigh(self, state: State, runtime: Runtime[Run]) -> State:
+        seen = self._seen(state, runtime.context)
+        signals = signals_of(
+            state.query.text, state.draft, seen, like_weight=self.settings.like_weight
+        )
+        if wants_judge(signals, self.thresholds):
+            word = await judged(state.draft, self.judge, runtime.context)
+            progress = signals.progress.after_judge()
+            signals = replace(signals, judge=word, progress=progress)
+        return replace(state, signals=signals, progress=signals.progress)
+
+    async def gate(self, state: State, runtime: Runtime[Run]) -> State:
+        assert state.signals is not None
+        with runtime.context.step("gate", agent="gate") as here:
+            verdict = decide(state.signals, self.thresholds)
+            told = {
+                "support": state.signals.support,
+                "coverage": state.signals.coverage,
+                "new_hits": state.signals.new_hits,
+                "judge": state.signals.judge,
+            }
+            here.done(outputs=told, verdict=verdict.action, reason=verdict.reason)
+        return replace(state, verdict=verdict, progress=state.progress.after(verdict))
+
+    async def retrieve_more(self, state: State, runtime: Runtime[Run]) -> State:
+        known = state.known | {hit.chunk.id for hit in state.hits}
+        found = await self._more(state, runtime.context)
+        pool = fused((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
+        return replace(state, pool=pool[: self.settings.pool], known=known)
+
+    async def _more(self, state: State, run: Run) -> tuple[Hit, ...]:
+        """Hits of round 1b, all of which hold a missing anchor, or of the second round."""
+        question, k = state.query.text, self.settings.pool
+        if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
+            text = await self.hypothesis.text(question, state.pool, run)
+            return await self.search(replace(state.query, text=text), k=k, run=run)
+        context = "\n".join(hit.chunk.context for hit in state.hits)
+        lost = missing(state.anchors, context)
+        text = " ".join([question, *(each.text for each in lost)])
+        hits = await self.search(replace(state.query, text=text), k=k, run=run)
+        return tuple(hit for hit in hits if len(missing(lost, hit.chunk.context)) < len(lost))
+
+    async def reflect(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("reflect", agent="editor") as here:
+            draft = supported(state.draft, self.settings.faith)
+            here.done(outputs={"sentences": len(draft.claims or draft.evidence)})
+        return replace(state, draft=draft)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`."""
+        progress = state.progress
+        phase = f"round {progress.round}" + ("b" if progress.retried else "")
+        return await self.finalizer(
+            state.query.text,
+            shortened(state.query.text, state.draft),
+            phase=phase,
+            run=run,
+            withheld=state.verdict.withheld if state.verdict else None,
+        )
+
+    def _left(self, state: State, run: Run) -> float:
+        return self.purse.left(self.purse.baseline(state.pool), self.purse.spent(run))
+
+    def _seen(self, state: State, run: Run) -> Seen:
+        baseline, spent = self.purse.baseline(state.pool), self.purse.spent(run)
+        return Seen(
+            anchors=state.anchors,
+            required=self.settings.required_score,
+            hits=state.hits,
+            known=state.known,
+            before=state.signals,
+            progress=state.progress,
+            baseline=baseline,
+            spent=spent,
+            left=self.purse.left(baseline, spent),
+            context=self.settings.context,
+            overhead=self.purse.overhead,
+        )
+
+
+def _decision(state: State) -> str:
+    return state.verdict.action if state.verdict else "STOP"

@@ -1,0 +1,143 @@
+"""The signals of `anchor`: what the gate is told of a draft and its context."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from fathom.agents.anchors import Anchor, coverage, missing
+from fathom.agents.expectation import expected_kind
+from fathom.agents.form import form_of
+from fathom.agents.judge import Judge
+from fathom.control.gate import Progress, Signals
+from fathom.run import Run
+from fathom.types import Draft, Hit
+
+_TIMES = frozenset({"date", "quarter", "year"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """What rounds cost in tokens; all zero where no language model reads.
+
+    Attributes:
+        metered: Whether a language model reads.
+        count: Tokens of a text.
+        chunks: How many hits the baseline reads.
+        overhead: Tokens of a call beside its chunks: prompt and reply.
+        ceiling: So many times the baseline's tokens may be spent on a question.
+    """
+
+    metered: bool
+    count: Callable[[str], int]
+    chunks: int
+    overhead: int
+    ceiling: float
+
+    def baseline(self, hits: Sequence[Hit]) -> int:
+        """What the baseline spends on a question with these hits."""
+        if not self.metered:
+            return 0
+        return self.overhead + sum(self.count(hit.chunk.context) for hit in hits[: self.chunks])
+
+    def spent(self, run: Run) -> int:
+        """Tokens of this run so far."""
+        if not self.metered:
+            return 0
+        return int(run.scope.observe("spent", "tokens", lambda: run.ledger.usage.tokens))
+
+    def left(self, baseline: int, spent: int) -> float:
+        """Tokens that the chunks of one more call may take."""
+        if not self.metered:
+            return inf
+        return max(0.0, self.ceiling * baseline - spent - self.overhead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known when a draft is weighed.
+
+    Attributes:
+        anchors: Of the question.
+        required: From this score on an anchor must be in the context.
+        hits: What was read for the draft.
+        known: Ids of the chunks that had been read before.
+        before: The signals of the round before, if there was one.
+        baseline: See `Signals`, as for the next two.
+        spent: See above.
+        left: See above.
+        context: Tokens that the chunks of the next round take at most.
+        overhead: Tokens of a call beside its chunks.
+    """
+
+    anchors: Sequence[Anchor]
+    required: float
+    hits: Sequence[Hit]
+    known: frozenset[str]
+    before: Signals | None
+    progress: Progress
+    baseline: int = 0
+    spent: int = 0
+    left: float = inf
+    context: int = 0
+    overhead: int = 0
+
+
+def signals_of(question: str, draft: Draft, seen: Seen, *, like_weight: float) -> Signals:
+    """The signals of a draft; the judge has not been asked yet.
+
+    Support is that of a language model's sentences, those that were dropped counting 0. A draft
+    of quotes cannot say what its evidence does not; there it is the probability that the best
+    quote holds the answer.
+    """
+    text = "\n".join(hit.chunk.context for hit in seen.hits)
+    share = coverage(required(seen), text)
+    numeric = expected_kind(question) == "number"
+    return Signals(
+        answered=bool(draft.evidence),
+        support=draft.confidence,
+        support_change=draft.confidence - (seen.before.support if seen.before else 0.0),
+        coverage=share,
+        coverage_change=share - (seen.before.coverage if seen.before else 0.0),
+        new_hits=_new(seen),
+        conflict=_conflicting(draft, like_weight),
+        factoid=form_of(question) == "one",
+        numeric=numeric,
+        unit=not missing([each for each in seen.anchors if each.kind == "unit"], text),
+        time=not missing([each for each in seen.anchors if each.kind in _TIMES], text),
+        spent=seen.spent,
+        reserved=min(seen.context, seen.left) + seen.overhead if seen.baseline else 0,
+        baseline=seen.baseline,
+        left=seen.left,
+        progress=seen.progress,
+    )
+
+
+def required(seen: Seen) -> list[Anchor]:
+    """The anchors that the context must hold."""
+    return [each for each in seen.anchors if each.score >= seen.required]
+
+
+async def judged(draft: Draft, judge: Judge, run: Run) -> float | None:
+    """Mean support of the sentences of a draft in the eyes of the judge.
+
+    `None` for quotes: to repeat a document needs no judge.
+    """
+    pairs = [
+        (claim.text, draft.evidence[at].quote) for claim in draft.claims for at in claim.evidence
+    ]
+    if not pairs:
+        return None
+    scores = await judge.support(pairs, run)
+    return round(sum(scores) / len(scores), 6)
+
+
+def _new(seen: Seen) -> float:
+    fresh = [hit for hit in seen.hits if hit.chunk.id not in seen.known]
+    return len(fresh) / len(seen.hits) if seen.hits else 0.0
+
+
+def _conflicting(draft: Draft, like_weight: float) -> bool:
+    """Whether another answer has nearly the support of the best."""
+    best = max((each.support for each in draft.evidence), default=0.0)
+    others = (draft.evidence[at].support for each in draft.alternatives for at in each.evidence)
+    return any(other >= like_weight * best for other in others)
