@@ -5,7 +5,12 @@ from fathom.agents.looking import Look, look, trust
 from fathom.models.reading import Reading
 from fathom.types import Chunk
 
+FALL = 0.15
 HITS = [hit_of(f"Berth {number}", document=f"d{number}", rank=number) for number in range(1, 8)]
+
+
+def at(place: int) -> float:
+    return trust(place, FALL)
 
 
 def seen(*scores: float) -> list[str]:
@@ -18,13 +23,13 @@ def seen(*scores: float) -> list[str]:
         return each.trust * each.reading.spans[0].score
 
     asking = ScriptedPairs(script).asking("?")
-    found = look(asking, HITS[: len(scores)], best)
-    assert [each.trust for each in found] == [trust(place) for place in range(1, len(found) + 1)]
+    found = look(asking, HITS[: len(scores)], best, fall=FALL)
+    assert [each.trust for each in found] == [at(place) for place in range(1, len(found) + 1)]
     return [each.hit.chunk.document_id for each in found]
 
 
 def test_trust_falls_with_the_place() -> None:
-    values = [trust(place) for place in range(1, 100)]
+    values = [at(place) for place in range(1, 100)]
     assert values[0] == 1
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == len(values)
@@ -32,10 +37,10 @@ def test_trust_falls_with_the_place() -> None:
 
 def test_reading_stops_when_no_other_hit_can_be_better() -> None:
     assert seen(1.0, 0, 1.0, 1.0) == ["d1", "d2"]
-    assert seen(0, 0, trust(5) / trust(3), 0, 0, 0) == ["d1", "d2", "d3", "d4"]
+    assert seen(0, 0, at(5) / at(3), 0, 0, 0) == ["d1", "d2", "d3", "d4"]
 
 
 def test_all_is_read_while_another_hit_could_be_better() -> None:
     assert seen(0.5, 0.5, 0.5, 0.5, 0.5) == ["d1", "d2", "d3", "d4", "d5"]
-    assert seen(trust(3) - 0.01, 0, 0) == ["d1", "d2", "d3"]
+    assert seen(at(3) - 0.01, 0, 0) == ["d1", "d2", "d3"]
     assert seen() == []

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Mapping
 
+import pytest
 from tests.making import FEES, QUESTION, hit_of, run_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
@@ -13,6 +14,11 @@ OLD = "In 2023 a permit cost 35 crowns. It rained."
 SAME = "A permit is had for 40 crowns, they say."
 
 
+def reader(pairs: ScriptedPairs) -> SpanReader:
+    """One whose confidence is the score itself."""
+    return SpanReader(pairs=pairs, fall=0.15, sureness=(1.0, 0.0))
+
+
 def drafted(
     question: str, answers: Mapping[str, tuple[str, float]], hits: list[Hit], **values: float
 ) -> Draft:
@@ -22,7 +28,7 @@ def drafted(
         answer, score = answers.get(chunk.text, ("", 0.0))
         return reading(chunk, answer, score, **values)
 
-    return SpanReader(pairs=ScriptedPairs(script)).draft(question, hits)
+    return reader(ScriptedPairs(script)).draft(question, hits)
 
 
 def test_the_sentence_of_the_best_span_is_quoted() -> None:
@@ -104,8 +110,15 @@ def test_the_step_says_how_many_were_read() -> None:
     hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
     pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
     with run_of() as run:
-        draft = asyncio.run(SpanReader(pairs=pairs).read(QUESTION, hits, run))
+        draft = asyncio.run(reader(pairs).read(QUESTION, hits, run))
         assert isinstance(run.scope, Recorder)
         (step,) = run.scope.seal(None).steps
     assert step.reason == "confidence 1.00, 2 of 5 chunks read"
-    assert draft == SpanReader(pairs=pairs).draft(QUESTION, hits)
+    assert draft == reader(pairs).draft(QUESTION, hits)
+
+
+def test_confidence_is_a_law_of_the_score() -> None:
+    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5))
+    for law, wanted in (((1.0, 0.0), 0.5), ((2.0, -1.0), 0.268941), ((0.0, 9.0), 0.999877)):
+        mind = SpanReader(pairs=pairs, sureness=law)
+        assert mind.draft(QUESTION, [hit_of()]).confidence == pytest.approx(wanted, abs=1e-6)

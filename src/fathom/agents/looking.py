@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fathom.models.reading import Asking, Reading
 from fathom.types import Hit
 
-FALL = 0.15
 _AT_ONCE = 2
 
 
@@ -27,12 +26,12 @@ Best = Callable[[Look], float]
 """The highest score that anything in a hit has, at most its trust."""
 
 
-def trust(place: int) -> float:
-    """How far the hit at `place`, from 1, is trusted: a power of it that falls slowly."""
-    return float(place**-FALL)
+def trust(place: int, fall: float) -> float:
+    """How far the hit at `place`, from 1, is trusted: 1 / place ** `fall`."""
+    return float(place**-fall)
 
 
-def look(asking: Asking, hits: Sequence[Hit], best: Best) -> tuple[Look, ...]:
+def look(asking: Asking, hits: Sequence[Hit], best: Best, *, fall: float) -> tuple[Look, ...]:
     """Read the hits in order, two at a time, until the rest cannot change what is best.
 
     The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
@@ -41,11 +40,11 @@ def look(asking: Asking, hits: Sequence[Hit], best: Best) -> tuple[Look, ...]:
     seen: list[Look] = []
     highest = 0.0
     for start in range(0, len(hits), _AT_ONCE):
-        if highest >= trust(start + 1):
+        if highest >= trust(start + 1, fall):
             break
         part = hits[start : start + _AT_ONCE]
         read = asking.read([hit.chunk for hit in part])
         for place, (hit, reading) in enumerate(zip(part, read, strict=True), start=start + 1):
-            seen.append(Look(hit=hit, reading=reading, trust=trust(place)))
+            seen.append(Look(hit=hit, reading=reading, trust=trust(place, fall)))
             highest = max(highest, best(seen[-1]))
     return tuple(seen)

@@ -1,5 +1,6 @@
 """The reader: what the hits say to a question."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,8 +13,14 @@ from fathom.models.reading import PairReader
 from fathom.run import Run
 from fathom.types import Alternative, Draft, Hit
 
+# Fitted by `training/fit_span_reader.py`; the figures are in docs/answers.md.
+FALL = 0.8
+SURENESS = (0.7, -0.5)
+
 _LONGEST_LIST = 8
-_SPANS = 8  # possible answers of a chunk
+_LOGIT = 10.0
+SPANS = 8
+"""Possible answers of a chunk that are looked at."""
 
 
 class Reader(Protocol):
@@ -45,12 +52,16 @@ class SpanReader:
         keep: A further sentence is quoted, and another answer told, when it is at least so likely
             as this share of the best.
         sure: From this probability on yes or no is said.
+        fall: How fast the trust in hits falls with their place; see `looking.trust`.
+        sureness: Slope and offset of the confidence's logit, in that of the best answer's score.
     """
 
     pairs: PairReader
     sentences: int = 2
     keep: float = 0.6
     sure: float = 0.8
+    fall: float = FALL
+    sureness: tuple[float, float] = SURENESS
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
@@ -67,15 +78,15 @@ class SpanReader:
 
     def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
         """The hits that were read, and what came of it."""
-        asking = self.pairs.asking(question, spans=_SPANS)
+        asking = self.pairs.asking(question, spans=SPANS)
         form = form_of(question)
         if form == "yes or no":
-            seen = look(asking, hits, _decides)
+            seen = look(asking, hits, _decides, fall=self.fall)
             return seen, self._decided(question, seen)
         if form == "several":
-            seen = look(asking, hits, lambda _: 0.0)
+            seen = look(asking, hits, lambda _: 0.0, fall=self.fall)
             return seen, self._listed(candidates_of(seen))
-        seen = look(asking, hits, _best)
+        seen = look(asking, hits, _best, fall=self.fall)
         return seen, self._answered(candidates_of(seen))
 
     def _answered(self, candidates: Sequence[Candidate]) -> Draft:
@@ -89,7 +100,7 @@ class SpanReader:
             evidence=tuple(each.evidence for each in kept),
             short_answer=best.text,
             alternatives=tuple(_alternatives(kept)),
-            confidence=best.score,
+            confidence=self._confidence(best),
         )
 
     def _listed(self, candidates: Sequence[Candidate]) -> Draft:
@@ -100,8 +111,13 @@ class SpanReader:
         return Draft(
             evidence=tuple(each.evidence for each in _quotes([one.places[0] for one in likely])),
             short_answer=", ".join(each.text for each in likely),
-            confidence=candidates[0].score,
+            confidence=self._confidence(candidates[0]),
         )
+
+    def _confidence(self, best: Candidate) -> float:
+        slope, offset = self.sureness
+        logit = slope * logit_of(best.score) + offset
+        return round(1 / (1 + math.exp(-logit)), 6)
 
     def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
         """The answer of the hit that decides best; what it says stands where it would answer."""
@@ -128,6 +144,13 @@ def outline(draft: Draft) -> dict[str, object]:
         ],
         "confidence": draft.confidence,
     }
+
+
+def logit_of(share: float) -> float:
+    """The logit of a probability, bounded."""
+    if not 0 < share < 1:
+        return _LOGIT if share >= 1 else -_LOGIT
+    return max(-_LOGIT, min(_LOGIT, math.log(share / (1 - share))))
 
 
 def _best(seen: Look) -> float:

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from tests.making import hit_of
+from tests.scripted_pairs import reading
+
+pytest.importorskip("bm25s")
+
+from training.fit_span_reader import Read, best_of, f1_at, fit, labelled
+
+from fathom.agents.looking import Look
+from fathom.evaluation.datasets import Question
+
+
+def look(answer: str, score: float, rank: int) -> Look:
+    hit = hit_of(document=f"d{rank}", rank=rank)
+    return Look(hit=hit, reading=reading(hit.chunk, answer, score), trust=1.0)
+
+
+RIGHT = Question(id="a", text="How much?", answers=("40 crowns",))
+NONE = Question(id="b", text="Who?", answerable=False)
+READ: list[Read] = [
+    (RIGHT, (look("40 crowns", 0.5, 1), look("harbour", 0.8, 2))),
+    (NONE, (look("harbour", 0.1, 1),)),
+]
+
+
+def test_trust_decides_between_answers() -> None:
+    looks = READ[0][1]
+    assert [best.text if (best := best_of(looks, fall)) else "" for fall in (0.0, 1.0)] == [
+        "harbour",
+        "40 crowns",
+    ]
+    assert best_of((), 0.0) is None
+    assert (f1_at(READ, 0.0), f1_at(READ, 1.0)) == (0.0, 1.0)
+
+
+def test_what_has_no_answer_is_never_right() -> None:
+    logits, right = labelled(READ, 1.0)
+    assert right.tolist() == [1.0, 0.0]
+    assert logits[0] == pytest.approx(0.0)
+
+
+def test_a_known_law_is_found_again() -> None:
+    generator = np.random.default_rng(0)
+    logits = generator.normal(size=4_000)
+    chances = 1 / (1 + np.exp(-(1.5 * logits - 0.5)))
+    law = fit(logits, (generator.random(4_000) < chances).astype(float), np.ones(4_000))
+    assert law == pytest.approx([1.5, -0.5], abs=0.15)

@@ -1,0 +1,153 @@
+"""Fits the span reader's constants: PYTHONPATH=. python training/fit_span_reader.py.
+
+Needs the cross-reader and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
+that the cross-reader was not made with, and that `experiments/reader_table.py` does not report,
+are asked of an index of their own corpus, and all hits are read. `FALL` is the one with which the
+mean F1 of the sets is highest, `SURENESS` a logistic fit of "the quote holds an accepted answer",
+every set with the same weight; unanswerable questions count as not right.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from training.cross_reader.ranked import is_training, read_lines
+from training.cross_reader.rows import number_of
+
+from fathom.agents.finding import Candidate, candidates_of
+from fathom.agents.form import form_of
+from fathom.agents.looking import Look, trust
+from fathom.agents.reader import SPANS, logit_of
+from fathom.engine import Engine
+from fathom.evaluation.answers import f1, is_right
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.honesty import auroc, calibration_error
+from fathom.settings import IndexSettings, ModelSettings, Settings
+
+SETS = ("squad-retrieval", "hotpotqa-200", "covid-qa", "facqa-id")
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+FALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2)
+_DEVELOPMENT, _FITTED = 4, 16  # see `training.cross_reader.development.is_reported`
+
+
+def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
+    """Up to `count` questions that the cross-reader was not made with, always the same.
+
+    Args:
+        dataset: Of squad-retrieval, the development articles; of other sets, a half.
+        count: At most so many, with known answers or known to have none.
+        fitted: Those that constants are fitted on, or those that are reported.
+    """
+    if dataset.name == "squad-retrieval":
+        rows = read_lines(dataset.corpus.parent / "queries.jsonl.gz")
+        articles = {row["_id"]: row["metadata"]["article"].replace("_", " ") for row in rows}
+        numbers = {each: number_of(title) for each, title in articles.items()}
+        found = [
+            each
+            for each in dataset.questions
+            if numbers[each.id] % _DEVELOPMENT == 0 and (numbers[each.id] % _FITTED == 12) == fitted
+        ]
+    else:
+        found = [each for each in dataset.questions if is_training(each.id) == fitted]
+    return random.Random(1).sample(found, min(count, len(found)))
+
+
+Read = tuple[Question, tuple[Look, ...]]
+
+
+def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
+    """Every question with all its hits read; trust is not set yet."""
+    found = []
+    for question in questions:
+        hits = engine.search(question.text, k=engine.settings.ask.chunks)
+        asking = engine.parts.cross_reader.asking(question.text, spans=SPANS)
+        read = asking.read([hit.chunk for hit in hits])
+        looks = (Look(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
+        found.append((question, tuple(looks)))
+    return found
+
+
+def best_of(looks: Sequence[Look], fall: float) -> Candidate | None:
+    """The best answer, if hits are trusted so."""
+    trusted = [
+        Look(hit=each.hit, reading=each.reading, trust=trust(place, fall))
+        for place, each in enumerate(looks, start=1)
+    ]
+    return next(iter(candidates_of(trusted)), None)
+
+
+def f1_at(read: Sequence[Read], fall: float) -> float:
+    """Mean F1 of the answerable questions."""
+    values = []
+    for question, looks in read:
+        if question.answerable:
+            best = best_of(looks, fall)
+            values.append(f1(best.text if best else "", question.answers))
+    return fmean(values)
+
+
+def labelled(read: Sequence[Read], fall: float) -> tuple[np.ndarray, np.ndarray]:
+    """The logit of every question's best score, and whether its quote is right."""
+    logits, right = [], []
+    for question, looks in read:
+        best = best_of(looks, fall)
+        logits.append(logit_of(best.score if best else 0.0))
+        quote = best.places[0].evidence.quote if best else ""
+        right.append(question.answerable and is_right(quote, question.answers))
+    return np.asarray(logits), np.asarray(right, dtype=float)
+
+
+def fit(logits: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Logistic regression by Newton's method, with a small ridge: slope and offset."""
+    rows = np.stack([logits, np.ones_like(logits)], axis=1)
+    law = np.array([1.0, 0.0])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-rows @ law))
+        gradient = rows.T @ (weights * (right - p)) - 0.1 * (law - [1.0, 0.0])
+        curvature = (rows * (weights * p * (1 - p))[:, None]).T @ rows + 0.1 * np.eye(2)
+        law += np.linalg.solve(curvature, gradient)
+    return law
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--questions", type=int, default=200, help="of each set")
+    parser.add_argument("--indexes", type=Path, help="folder with an index of each set in it")
+    parser.add_argument("--threads", type=int, default=0)
+    arguments = parser.parse_args()
+    read: dict[str, list[Read]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in arguments.sets:
+            dataset = load(DATA / name)
+            place = (arguments.indexes or Path(folder)) / name
+            models = ModelSettings(threads=arguments.threads)
+            with Engine(Settings(index=IndexSettings(directory=place), models=models)) as engine:
+                if not place.exists():
+                    engine.ingest([dataset.corpus])
+                questions = [
+                    each
+                    for each in chosen(dataset, arguments.questions, fitted=True)
+                    if form_of(each.text) == "one" and (each.answers or not each.answerable)
+                ]
+                read[name] = read_all(engine, questions)
+            print(name, {fall: round(f1_at(read[name], fall), 3) for fall in FALLS}, flush=True)
+    fall = max(FALLS, key=lambda each: fmean(f1_at(own, each) for own in read.values()))
+    parts = {name: labelled(own, fall) for name, own in read.items()}
+    logits, right = (np.concatenate([part[side] for part in parts.values()]) for side in (0, 1))
+    weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in parts.values()])
+    law = fit(logits, right, weights)
+    for name, (own, known) in parts.items():
+        p = 1 / (1 + np.exp(-(law[0] * own + law[1])))
+        area, error = auroc(p, known > 0), calibration_error(p, known > 0)
+        print(f"{name:20} n={len(p)} right={known.mean():.3f} AUROC={area:.3f} ECE={error:.3f}")
+    print(f"FALL = {fall}\nSURENESS = ({law[0]:.2f}, {law[1]:.2f})")
+
+
+if __name__ == "__main__":
+    main()
