@@ -75,16 +75,15 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     """Run a strategy for the first time.
 
     Raises:
-        UsageError: If a name is unknown, or a language model cannot be used as configured.
+        UsageError: If a name is unknown.
         IndexMissing: If nothing has been ingested.
     """
     parts = live.parts
     filters = tuple(options.get("filters", ()))
     name = options.get("strategy") or parts.settings.ask.strategy
     check_strategy(name)
-    # What is wrong with the domain or the language models is known before anything is opened.
+    # What is wrong with the domain is known before anything is opened.
     _ = parts.domain
-    live.roles.prepare()
     # What is slow and done once is done before the time of the budget begins.
     if not parts.warm:
         await asyncio.get_running_loop().run_in_executor(live.executor, parts.warm_up)

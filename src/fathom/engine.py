@@ -181,9 +181,10 @@ class Engine:
 
     async def aoutcome(self, question: str, **options: "Unpack[Options]") -> "Outcome":
         """See `ask`; with the trace, also where it is not kept."""
+        check_question(question)
+        self.roles.prepare()  # what is wrong with a model is known before anything is opened
         from fathom import asking
 
-        check_question(question)
         live = asking.Live(
             parts=self.parts, roles=self.roles, index=self.reader, executor=self.executor
         )

@@ -1,0 +1,91 @@
+"""What must not be asked is refused in one line, before any socket: seen from the system's side."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.making import QUESTION, engine_at, ingested
+
+PROGRAM = """
+import contextlib, io, json, os, sys
+
+def guard(event, arguments):
+    if event.startswith("socket.") and event != "socket.__new__" or (
+        event == "socket.__new__" and arguments[1] in (2, 10)  # IPv4, IPv6
+    ):
+        os._exit(99)
+
+sys.addaudithook(guard)
+from fathom.llm.load import PROVIDERS, Provider
+from fathom.serving import cli
+
+PROVIDERS["absent"] = Provider(package="no_such", adapter="", base_url="", key_env="")
+for line in json.loads(sys.argv[1]):
+    sys.argv = ["fathom", *line]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        try:
+            cli.main()
+        except SystemExit as end:
+            print(json.dumps([end.code, errors.getvalue()]))
+"""
+MINE = ("--set", "llm.base_url=http://127.0.0.1:9/v1")
+REFUSED: dict[str, tuple[Sequence[str], str]] = {
+    "offline": (("-m", "openai:m", "--offline"), "--offline allows none"),
+    "offline, a server of one's own": (("-m", "openai:m", *MINE, "--offline"), "--offline"),
+    "offline, this machine": (("-m", "ollama:m", "--offline"), "--offline"),
+    "offline, in a role": (("--set", "roles.judge=openai:m", "--offline"), "openai:m needs a"),
+    "offline by a setting": (("-m", "openai:m", "--set", "offline=true"), "--offline"),
+    "no key": (("-m", "openai:m"), "run: export OPENAI_API_KEY=..."),
+    "no key of one's own": (("-m", "openai:m", "--set", "llm.key_env=MINE"), "export MINE=..."),
+    "no such provider": (("-m", "magic:m"), "unknown model 'magic:m'"),
+    "no provider": (("-m", "m"), "write provider:model"),
+    "no extra": (("-m", "absent:m"), "run: pip install 'fathom[absent]'"),
+    "no such model in a role": (("--set", "roles.reader=llm"), "add -m PROVIDER:MODEL"),
+    "no address": (("-m", "openai:m", "--set", "llm.base_url=ftp://h"), "http://host:port/v1"),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = ingested(tmp_path_factory.mktemp("offline"))
+    with engine_at(folder) as engine:
+        engine.ask(QUESTION)
+    return folder
+
+
+def ran(place: Path, lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Exit code and stderr of each command, in a process that dies at its first socket."""
+    clean = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "MINE"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(lines)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=place,
+        env=clean | {"HOME": str(place)},
+    )
+    assert done.returncode == 0, f"{done.returncode} {done.stdout} {done.stderr}"
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines() if line[:1] == "["]
+
+
+def test_a_model_that_cannot_or_must_not_be_asked_is_refused_before_any_socket(
+    place: Path,
+) -> None:
+    # Without an index too: what is wrong with a model is known before anything is opened.
+    for index in ("index", "nowhere"):
+        lines = [["ask", QUESTION, "--index", index, *flags] for flags, _ in REFUSED.values()]
+        for (code, told), (_, part) in zip(ran(place, lines), REFUSED.values(), strict=True):
+            assert (code, told.count("\n")) == (2, 1), told
+            assert told.startswith("fathom: ")
+            assert part in told
+
+
+def test_the_guard_would_notice_a_socket(place: Path) -> None:
+    code = f"{PROGRAM}\nimport socket; socket.socket()"
+    done = subprocess.run([sys.executable, "-c", code, "[]"], capture_output=True, check=False)
+    assert done.returncode == 99
