@@ -48,6 +48,7 @@ RECORDED: Mapping[str, tuple[str, ...]] = {
     "hybrid": (),
     "retrieval": (),
     "roles": (),
+    "web": ("provider", "base_url", "results"),
     "llm": ("model", "base_url", "max_tokens", "certain", "fallback"),
     "models": ("embedder", "cross_reader", "runtime"),
 }
@@ -227,4 +228,5 @@ class Parts:
             terms=ContentTerms(),
             domain=self.domain,
             model=roles.model,
+            web_engine=roles.web_engine,
         )

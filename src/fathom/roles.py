@@ -1,8 +1,8 @@
-"""The language models that the settings give to roles."""
+"""The language models that the settings give to roles, and what asks the web."""
 
 from collections.abc import Callable
 from functools import cache
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
@@ -12,6 +12,9 @@ from fathom.llm.patience import Patience
 from fathom.llm.role import Role, RoleModel
 from fathom.prices import load_prices
 from fathom.settings import Settings
+
+if TYPE_CHECKING:
+    from fathom.agents.web import WebEngine
 
 ROLES: tuple[Role, ...] = get_args(Role)
 Connect = Callable[[str], ChatModel]
@@ -32,20 +35,23 @@ class Roles:
         self._connect = connect or self._connected
         self._keys: list[str] = []
         self.model_called = cache(self._model_called)
+        self.web_engine = cache(self._web_engine)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys of all models made so far."""
+        """The keys of all that was made so far."""
         return tuple(self._keys)
 
     def prepare(self) -> None:
-        """Make every model that a role has, so that what is wrong with one is known at once.
+        """Make all that the settings name, so that what is wrong with it is known at once.
 
         Raises:
             UsageError: See `model`.
         """
         for role in ROLES:
             self.model(role)
+        if self._settings.web.provider:
+            self.web_engine()
 
     def model(self, role: Role) -> RoleModel | None:
         """The model of a role; `None` where it has its local mind.
@@ -60,6 +66,25 @@ class Roles:
         if chosen == "llm" and not model:
             raise UsageError(f"roles.{role} is llm, but no model is named; add -m PROVIDER:MODEL")
         return self.model_called(model if chosen in {"auto", "llm"} else chosen)
+
+    def _web_engine(self) -> "WebEngine":
+        """What asks the web.
+
+        Raises:
+            UsageError: As `load_web_engine`.
+        """
+        from fathom.agents.web_engines import load_web_engine  # its HTTP client takes a while
+
+        web = self._settings.web
+        engine = load_web_engine(
+            web.provider,
+            base_url=web.base_url,
+            key_env=web.key_env,
+            offline=self._settings.offline,
+            most_bytes=web.max_kb << 10,
+        )
+        self._keys += [engine.key.get_secret_value()] if engine.key else []
+        return engine
 
     def _model_called(self, name: str) -> RoleModel:
         llm = self._settings.llm

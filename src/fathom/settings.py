@@ -143,6 +143,24 @@ class LlmSettings(Section):
     """A table of prices on top of the shipped one."""
 
 
+class WebSettings(Section):
+    """The web search; off unless a provider is named."""
+
+    provider: Literal["", "searxng", "tavily", "brave"] = ""
+    base_url: str | None = None
+    """Where its server is; the provider's own by default. SearXNG has none of its own."""
+    key_env: str | None = None
+    """The variable that holds its key; the provider's usual one by default."""
+    results: int = Field(default=5, ge=1, le=20)
+    """At most so many hits of one search."""
+    seconds: float = Field(default=10.0, gt=0)
+    """The longest one search may take."""
+    max_kb: int = Field(default=512, ge=1)
+    """A longer reply counts as none."""
+    fee_usd: float | None = Field(default=None, ge=0)
+    """What one search costs; the provider's list price by default."""
+
+
 class BudgetSettings(Section):
     """What one question may spend; see `Budget`."""
 
@@ -174,6 +192,7 @@ class Settings(Section):
     roles: RoleSettings = RoleSettings()
     domain: DomainSettings = DomainSettings()
     llm: LlmSettings = LlmSettings()
+    web: WebSettings = WebSettings()
     budget: BudgetSettings = BudgetSettings()
     trace: TraceSettings = TraceSettings()
     maf: MafSettings = MafSettings()

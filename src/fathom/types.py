@@ -9,6 +9,7 @@ from fathom.usage import Budget, Usage
 
 Scalar = str | int | float | bool
 BlockKind = Literal["heading", "paragraph", "list_item", "table_row", "code", "footnote"]
+Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
 
@@ -91,6 +92,7 @@ class Chunk:
         headings: Section path at the chunk's start, outermost first.
         page: Page at the chunk's start, from 1.
         title: Title of the document.
+        source: Where it comes from; of the web nothing is known but this text.
     """
 
     id: str
@@ -101,6 +103,7 @@ class Chunk:
     title: str = ""
     headings: tuple[str, ...] = ()
     page: int | None = None
+    source: Source = "corpus"
 
     @property
     def context(self) -> str:
@@ -174,7 +177,7 @@ class Citation:
     quote: str
     verified: bool
     support: float
-    source: Literal["corpus", "web"] = "corpus"
+    source: Source = "corpus"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
 def test_the_weights_decide_who_is_first() -> None:
     for weights, first in (("70/30", "d1#0"), ("30/70", "d2#0")):
         reader = Reads()
-        settings = HybridSettings(weights=weights)
+        settings = HybridSettings.model_validate({"weights": weights})
         lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
         ran(hybrid(reader, *lists, settings=settings))
         assert reader.given[0][0] == first

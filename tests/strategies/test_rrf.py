@@ -29,7 +29,8 @@ def rrf(reader: Reads, *, contexts: int = 1, **searches: Any) -> Rrf:
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:
-    strategy = rrf(Reads(), **dict.fromkeys(RrfSettings().retrievers))
+    unused: dict[str, Any] = dict.fromkeys(RrfSettings().retrievers)
+    strategy = rrf(Reads(), **unused)
     drawn = strategy.graph().compile().get_graph().draw_mermaid()
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 

@@ -45,8 +45,7 @@ class Finalizer:
             is not sure enough. Usage and budget are filled in when the run ends.
         """
         with run.step("finalize", agent="finalizer") as here:
-            places = [(item.hit.chunk.document_id, _place(item)) for item in draft.evidence]
-            found = await self.quotes(places, here)
+            found = await self._found(draft.evidence, here)
             answer = self.answer(question, draft, found, phase=phase, withheld=withheld)
             here.done(
                 outputs={"citations": len(answer.citations), "confidence": draft.confidence},
@@ -54,6 +53,16 @@ class Finalizer:
                 reason=answer.stop_reason,
             )
         return answer
+
+    async def _found(self, evidence: Sequence[Evidence], run: Run) -> tuple[Quoted | None, ...]:
+        """What stands at the places of the evidence: in the index, or in what the web gave."""
+        own = [item for item in evidence if item.hit.chunk.source == "corpus"]
+        places = [(item.hit.chunk.document_id, _place(item)) for item in own]
+        looked_up = iter(await self.quotes(places, run))
+        return tuple(
+            next(looked_up) if item.hit.chunk.source == "corpus" else _recorded(item)
+            for item in evidence
+        )
 
     def answer(
         self,
@@ -112,6 +121,7 @@ def _verified(
                 quote=item.quote,
                 verified=True,
                 support=item.support,
+                source=item.hit.chunk.source,
             ),
         )
         cited[place] = citation
@@ -139,6 +149,11 @@ def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, .
         if numbers:
             found.append(Conflict(answer=_line(other.text), citations=tuple(numbers)))
     return tuple(found)
+
+
+def _recorded(item: Evidence) -> Quoted:
+    """The quote in the text that the web gave, which the trace keeps; there is nothing else."""
+    return Quoted(title=item.hit.chunk.title, page=None, text=item.quote)
 
 
 def _place(item: Evidence) -> Span:

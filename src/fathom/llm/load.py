@@ -4,11 +4,9 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
-
-from pydantic import SecretStr
 
 from fathom.errors import UsageError
+from fathom.llm.access import check_url, key_in
 from fathom.llm.chat import Endpoint, LangChainChat, Limits
 from fathom.llm.faults import Culprit
 
@@ -91,33 +89,11 @@ def load_chat(
     if importlib.util.find_spec(provider.package) is None:
         raise UsageError(f"{name} is not installed; run: pip install 'fathom[{provider_name}]'")
     if base_url is not None:
-        _check_url(base_url)
+        check_url(base_url)
     variable = key_env or ("" if base_url else provider.key_env)
-    key = _key(name, variable, environment) if variable else None
+    key = key_in(variable, name, environment) if variable else None
     culprit = Culprit(name=name, key=key, key_env=variable)
     url = base_url or provider.base_url
     return LangChainChat(
         Endpoint(adapter=provider.adapter, model=model, base_url=url, culprit=culprit), limits
     )
-
-
-def _key(name: str, variable: str, environment: Mapping[str, str]) -> SecretStr:
-    value = environment.get(variable, "").strip()
-    if not value:
-        raise UsageError(f"{name} needs a key; run: export {variable}=...")
-    if not value.isascii() or not value.isprintable() or " " in value:
-        raise UsageError(f"{variable} holds something that is no key; export it again")
-    return SecretStr(value)
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        secret = parts.username is not None or parts.password is not None
-    except ValueError:
-        fine, secret = False, False
-    if secret:
-        raise UsageError("base_url holds a user name or password; name a variable in key_env")
-    if not fine:
-        raise UsageError(f"base_url {url!r} is no address; write it as http://host:port/v1")

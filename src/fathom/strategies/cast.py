@@ -12,6 +12,7 @@ from fathom.agents.reader import Reader, SpanReader
 from fathom.agents.reader_llm import LanguageReader
 from fathom.agents.reorderer import LanguageReorderer, Reorderer
 from fathom.agents.semantic_filter import SemanticFilter
+from fathom.agents.web import LIST_PRICES, WebEngine, WebSearch
 from fathom.domains.domain import Domain
 from fathom.index.analyzer import Analyzer
 from fathom.llm.role import Role, RoleModel
@@ -30,6 +31,7 @@ class Cast:
 
     Attributes:
         model: The language model of a role; `None` where it has its local mind.
+        web_engine: What asks the web; only called where a search is not recorded.
         domain: What is known of the subject of the documents.
     """
 
@@ -39,6 +41,21 @@ class Cast:
     terms: Terms
     domain: Domain
     model: Callable[[Role], RoleModel | None]
+    web_engine: Callable[[], WebEngine]
+
+    @cached_property
+    def web(self) -> WebSearch | None:
+        """Asks the web; `None` where that is off."""
+        web = self.settings.web
+        if not web.provider:
+            return None
+        return WebSearch(
+            engine=self.web_engine,
+            identity={"provider": web.provider, "base_url": web.base_url},
+            results=web.results,
+            seconds=web.seconds,
+            fee_usd=LIST_PRICES[web.provider] if web.fee_usd is None else web.fee_usd,
+        )
 
     @cached_property
     def local_reader(self) -> SpanReader:

@@ -1,0 +1,149 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.making import FEES, run_of
+
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.web import Page, WebFailed, WebSearch, hits_of, plain
+from fathom.ledger import BudgetRefused
+from fathom.retrieval.quotes import Quotes
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Recorded
+from fathom.types import Draft, Evidence, Hit, Span
+from fathom.usage import Budget
+
+PAGE = Page(url="https://example.org/fees", title="Fees", text=FEES)
+
+
+@dataclass
+class Engine:
+    pages: Sequence[Page] = ()
+    sleeps: bool = False
+    fails: bool = False
+    asked: str = ""
+
+    async def search(self, query: str, *, k: int) -> Sequence[Page]:
+        self.asked = query
+        if self.sleeps:
+            await asyncio.Event().wait()
+        if self.fails:
+            raise WebFailed("searxng at http://x said 500; try again later")
+        return self.pages
+
+
+def searching(engine: Engine | None, **more: Any) -> WebSearch:
+    def made() -> Engine:
+        assert engine is not None, "a replay asked the web"
+        return engine
+
+    return WebSearch(engine=made, identity={"provider": "searxng"}, **more)
+
+
+def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
+    """The hits, and the trace."""
+    with run_of(**more) as run:
+        hits = asyncio.run(search(question, run))
+        assert isinstance(run.scope, Recorder)
+        return hits, run.scope.seal(None)
+
+
+def test_hits_are_marked_and_replayed_without_the_web() -> None:
+    hits, trace = found(searching(Engine([PAGE])))
+    (hit,) = hits
+    assert hit.chunk.source == hit.retriever == "web"
+    assert hit.chunk.document_id == "web:https://example.org/fees"
+    assert hit.chunk.text == FEES
+    assert trace.usage.retrievals == 1
+    again, _ = found(searching(None), events=Recorded(trace))
+    assert again == hits
+
+
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [
+        (Engine(fails=True), "searxng at http://x said 500; try again later"),
+        (Engine(sleeps=True), "the web search took more than 0.05 s"),
+    ],
+)
+def test_what_fails_gives_nothing_and_says_why(engine: Engine, reason: str) -> None:
+    hits, trace = found(searching(engine, seconds=0.05))
+    (step,) = trace.steps
+    assert (hits, step.verdict, step.reason) == ((), "failed", reason)
+    assert found(searching(None), events=Recorded(trace))[0] == ()
+
+
+def test_the_deadline_of_the_run_comes_first() -> None:
+    with run_of(seconds=0.05) as run, pytest.raises(BudgetRefused, match="deadline"):
+        asyncio.run(searching(Engine(sleeps=True))("q?", run))
+
+
+@pytest.mark.parametrize(
+    ("budget", "fee"),
+    [
+        (Budget(retrievals=0), 0.0),
+        (Budget(cost_usd=0.001), 0.008),
+        (Budget(cost_usd=9.0), None),
+    ],
+)
+def test_what_the_budget_does_not_allow_is_not_asked(budget: Budget, fee: float | None) -> None:
+    engine = Engine([PAGE])
+    with run_of(budget) as run, pytest.raises(BudgetRefused):
+        asyncio.run(searching(engine, fee_usd=fee)("q?", run))
+    assert engine.asked == ""
+
+
+def test_its_price_is_booked() -> None:
+    with run_of(Budget(cost_usd=0.01)) as run:
+        asyncio.run(searching(Engine([PAGE]), fee_usd=0.008)("q?", run))
+        assert run.ledger.usage.cost_usd == 0.008
+
+
+def test_a_long_question_is_cut() -> None:
+    engine = Engine()
+    found(searching(engine), "word\n " * 500)
+    assert (len(engine.asked), engine.asked[:9]) == (400, "word word")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        Page(url="", title="t", text="x"),
+        Page(url="javascript:alert(1)", title="t", text="x"),
+        Page(url="file:///etc/passwd", title="t", text="x"),
+        Page(url="https://", title="t", text="x"),
+        Page(url="http://[half", title="t", text="x"),
+        Page(url="https://a b", title="t", text="x"),
+        Page(url="https://a/\n", title="t", text="x"),
+        Page(url="https://a/" + "x" * 3_000, title="t", text="x"),
+        Page(url="https://a", title="t", text=" <b></b>\u200b "),
+    ],
+)
+def test_what_has_no_address_or_no_text_is_no_hit(page: Page) -> None:
+    assert hits_of([page, PAGE])[0].chunk.title == "Fees"
+    assert len(hits_of([page, PAGE, PAGE])) == 1
+
+
+def test_texts_are_made_plain_and_bounded() -> None:
+    told = plain("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
+    assert told == "40 crowns <b> a < year"
+    (hit,) = hits_of([Page(url="https://a", title="", text="x " * 9_000)])
+    assert (len(hit.chunk.text), hit.chunk.title) == (4_000, "https://a")
+    assert hit.chunk.span.cut(hit.chunk.text) == hit.chunk.text
+
+
+def test_a_quote_from_the_web_is_verified_against_its_record_and_says_so() -> None:
+    def lookup(name: str) -> None:
+        assert not name.startswith("web:")
+
+    (hit,) = hits_of([PAGE])
+    evidence = Evidence(hit=hit, span=Span(0, 40), support=0.9)
+    end = Finalizer(quotes=Quotes(lookup), strategy="maf", min_confidence=0.5)
+    with run_of() as run:
+        draft = Draft(evidence=(evidence,), confidence=0.9)
+        answer = asyncio.run(end("q?", draft, phase="web", run=run))
+    (citation,) = answer.citations
+    assert (answer.status, citation.source, citation.verified) == ("answered", "web", True)
+    assert citation.quote == FEES[:40]
