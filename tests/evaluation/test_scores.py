@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.evaluation.making import abstained, cited, failed, record
 
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, recall
+from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, Judged, recall
 
 RIGHT = record()
 WRONG = record(short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(cited("d9"),))
@@ -89,21 +89,25 @@ def test_recall_is_that_of_ir_measures() -> None:
     agrees()
 
 
+def whole(name: str, *records: Record) -> float | None:
+    return WHOLE[name]([Judged.of(each) for each in records])
+
+
 def test_confidence_is_measured_on_what_was_answered() -> None:
     wrong = record("q2", short_answer="5 gulden", confidence=0.3)
-    assert WHOLE["AUROC"]([record(), wrong, abstained("q3")]) == 1.0
-    assert WHOLE["AUROC"]([record(), abstained()]) is None
-    assert WHOLE["AUROC-answerable"]([record(), abstained("q2", **NONE)]) == 1.0
-    assert WHOLE["ECE"]([record(confidence=0.5)]) == 0.5
-    assert WHOLE["ECE"]([abstained()]) is None
+    assert whole("AUROC", record(), wrong, abstained("q3")) == 1.0
+    assert whole("AUROC", record(), abstained()) is None
+    assert whole("AUROC-answerable", record(), abstained("q2", **NONE)) == 1.0
+    assert whole("ECE", record(confidence=0.5)) == 0.5
+    assert whole("ECE", abstained()) is None
 
 
 def test_to_abstain_is_to_answer_last() -> None:
     unsure = record("q2", short_answer="5 gulden", confidence=0.3)
-    answers_all = WHOLE["AURC"]([record(), unsure])
-    assert answers_all == WHOLE["AURC"]([record(), abstained("q2")]) == 0.25
-    assert WHOLE["AURC"]([record(), failed("q2")]) == 0.25
-    assert WHOLE["AURC"]([record(**UNJUDGED)]) is None
+    answers_all = whole("AURC", record(), unsure)
+    assert answers_all == whole("AURC", record(), abstained("q2")) == 0.25
+    assert whole("AURC", record(), failed("q2")) == 0.25
+    assert whole("AURC", record(**UNJUDGED)) is None
 
 
 def test_what_is_better_when_lower_is_a_measure() -> None:

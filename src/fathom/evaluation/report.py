@@ -1,6 +1,6 @@
 """Rows and tables, from records only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from statistics import fmean
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Row, percentiles
-from fathom.evaluation.scores import SCORES, WHOLE
+from fathom.evaluation.scores import SCORES, WHOLE, Judged, Whole
 from fathom.evaluation.statistics import bca_interval, resampled_interval
 from fathom.usage import Usage
 
@@ -19,7 +19,7 @@ HEADLINES = (
     "EM",
     "RAMDocs-EM",
     "right",
-    "answered",
+    "abstained",
     "wrong-on-answerable",
     "no-answer-F1",
     "CRAG-truthfulness",
@@ -33,6 +33,10 @@ HEADLINES = (
     "failed",
 )
 """The measures that tables show."""
+
+
+SPENT = ("retrievals", "llm_calls", "tokens")
+"""What tables show of the usage of strategies; retrievers have no tokens."""
 
 
 def row_of(records: Sequence[Record]) -> Row:
@@ -78,23 +82,20 @@ def _whole(
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     measures: dict[str, float] = {}
     intervals: dict[str, tuple[float, float]] = {}
+    judged = [Judged.of(record) for record in records]
     for name, measure in WHOLE.items():
-        value = measure(records)
+        value = measure(judged)
         if value is None:
             continue
         measures[name] = round(value, 6)
-        around = resampled_interval(len(records), partial(_drawn, records, measure))
+        around = resampled_interval(len(records), partial(_drawn, judged, measure))
         if around is not None:
             intervals[name] = around
     return measures, intervals
 
 
-def _drawn(
-    records: Sequence[Record],
-    measure: Callable[[Sequence[Record]], float | None],
-    places: npt.NDArray[np.int64],
-) -> float | None:
-    return measure([records[place] for place in places])
+def _drawn(judged: Sequence[Judged], measure: Whole, places: npt.NDArray[np.int64]) -> float | None:
+    return measure([judged[place] for place in places])
 
 
 def _usage(records: Sequence[Record]) -> dict[str, float]:
@@ -120,12 +121,14 @@ def table(rows: Sequence[Row], names: Sequence[str] = (), *, intervals: int = 1)
         return "nothing was measured"
     shown = names or list(dict.fromkeys(name for row in rows for name in row.measures))
     shown = [name for name in shown if any(name in row.measures for row in rows)]
-    head = ["data set", "system", "queries", *shown, "p50 ms", "p95 ms"]
+    spent = [name for name in SPENT if any("tokens" in row.usage for row in rows)]
+    head = ["data set", "system", "queries", *shown, *spent, "p50 ms", "p95 ms"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
         cells = [_cell(row, name, place < intervals) for place, name in enumerate(shown)]
+        used = [f"{row.usage.get(name, 0.0):.1f}" for name in spent]
         times = [f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")]
-        line = [row.dataset, row.system, str(row.queries), *cells, *times]
+        line = [row.dataset, row.system, str(row.queries), *cells, *used, *times]
         lines.append("| " + " | ".join(line) + " |")
     return "\n".join(lines)
 

@@ -6,15 +6,17 @@ question, also where there is no answer: it is neither right nor an abstention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
+from typing import Self
 
 from fathom.evaluation.answers import all_and_only, exact_match, f1, holds, is_right
 from fathom.evaluation.honesty import aurc, auroc, calibration_error
 from fathom.evaluation.records import Record
 
 Score = Callable[[Record], float | None]
-Whole = Callable[[Sequence[Record]], float | None]
+Whole = Callable[[Sequence["Judged"]], float | None]
 
 LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
 
@@ -131,30 +133,53 @@ SCORES: Mapping[str, Score] = {
 """Values of one record; the measure is their mean."""
 
 
-def _answered(records: Sequence[Record]) -> list[Record]:
-    return [r for r in records if r.answered and r.confidence is not None and _graded(r)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What measures of all records together need of each; made once, drawn often."""
+
+    confidence: float | None
+    answered: bool
+    answerable: bool
+    graded: bool
+    right: bool
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """That of a record."""
+        return cls(
+            confidence=record.confidence,
+            answered=record.answered,
+            answerable=record.answerable,
+            graded=_graded(record),
+            right=right(record),
+        )
 
 
-def _knows_right(records: Sequence[Record]) -> float | None:
-    sure = _answered(records)
-    return auroc([record.confidence or 0.0 for record in sure], [right(record) for record in sure])
+def _sure(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+    """Confidence and rightness of what was answered."""
+    kept = [(j.confidence, j.right) for j in judged if j.answered and j.graded]
+    told = [(confidence, right) for confidence, right in kept if confidence is not None]
+    return [confidence for confidence, _ in told], [right for _, right in told]
 
 
-def _knows_answerable(records: Sequence[Record]) -> float | None:
-    told = [record for record in records if record.confidence is not None]
-    return auroc([r.confidence or 0.0 for r in told], [r.answerable for r in told])
+def _knows_right(judged: Sequence[Judged]) -> float | None:
+    return auroc(*_sure(judged))
 
 
-def _risk(records: Sequence[Record]) -> float | None:
+def _knows_answerable(judged: Sequence[Judged]) -> float | None:
+    told = [(j.confidence, j.answerable) for j in judged if j.confidence is not None]
+    return auroc([confidence for confidence, _ in told], [answerable for _, answerable in told])
+
+
+def _risk(judged: Sequence[Judged]) -> float | None:
     """Who did not answer comes last and is not right: so a threshold changes nothing."""
-    graded = [record for record in records if _graded(record)]
-    sure = [(r.confidence or 0.0) if r.answered else -1.0 for r in graded]
-    return aurc(sure, [right(record) for record in graded])
+    graded = [each for each in judged if each.graded]
+    sure = [(each.confidence or 0.0) if each.answered else -1.0 for each in graded]
+    return aurc(sure, [each.right for each in graded])
 
 
-def _calibration(records: Sequence[Record]) -> float | None:
-    sure = _answered(records)
-    return calibration_error([r.confidence or 0.0 for r in sure], [right(r) for r in sure])
+def _calibration(judged: Sequence[Judged]) -> float | None:
+    return calibration_error(*_sure(judged))
 
 
 WHOLE: Mapping[str, Whole] = {
