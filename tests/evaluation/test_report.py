@@ -48,10 +48,8 @@ def test_values_are_those_of_the_questions_that_have_one() -> None:
 def test_a_table_leaves_cells_empty() -> None:
     rows = [row_of(RECORDS), row_of([record(gold=(), relevant=(), dataset="bare")])]
     lines = table(rows, ("F1", "RAMDocs-EM", "answered")).splitlines()
-    assert (
-        lines[0]
-        == "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | p50 ms | p95 ms |"
-    )
+    head = "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | "
+    assert lines[0] == head + "p50 ms | p95 ms |"
     assert lines[2].startswith("| toy | naive | 3 | 0.333 [")
     assert lines[3] == "| bare | naive | 1 |  | 1.000 | 1.0 | 0.0 | 40.0 | 500.0 | 500.0 |"
 
