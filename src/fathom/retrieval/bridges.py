@@ -18,6 +18,7 @@ Terms = Callable[[str], frozenset[str]]
 
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
 _SHORTEST = 3
 
 
@@ -46,15 +47,15 @@ def bridges(question: str, hits: Sequence[Hit], terms: Terms, *, most: int) -> t
         terms: Content words of a text.
         most: At most so many.
     """
-    asked, wanted = plain(question), terms(question)
+    asked, wanted = plain(question), terms(_bare(question))
     found: dict[str, Bridge] = {}
     top = max((hit.score for hit in hits), default=0.0)
     for hit in hits if wanted and top > 0 else ():
         for name, around in _names_of(hit.chunk):
             key = plain(name)
-            if len(key) < _SHORTEST or key in asked or terms(name) <= wanted:
+            if len(key) < _SHORTEST or key in asked or terms(_bare(name)) <= wanted:
                 continue
-            share = len(terms(around) & wanted) / len(wanted)
+            share = len(terms(_bare(around)) & wanted) / len(wanted)
             strength = round(hit.score / top * share, 6)
             if key not in found or strength > found[key].strength:
                 found[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
@@ -74,8 +75,8 @@ def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
 
 def remaining(question: str, chunk: Chunk, terms: Terms) -> str:
     """The content words of the question that the chunk, its title included, does not hold."""
-    held = terms(chunk.context)
-    words = (match.group() for match in _WORD.finditer(question))
+    held = terms(_bare(chunk.context))
+    words = (match.group() for match in _WORD.finditer(_bare(question)))
     return " ".join(word for word in words if terms(word) - held)
 
 
@@ -87,6 +88,11 @@ def titled(chunk: Chunk, name: str) -> bool:
 def without_aside(title: str) -> str:
     """A title without what stands in brackets at its end."""
     return _ASIDE.sub("", title)
+
+
+def _bare(text: str) -> str:
+    """A text without possessive endings."""
+    return _POSSESSIVE.sub("", text)
 
 
 def plain(text: str) -> str:

@@ -4,16 +4,18 @@ One search for the whole question, one for each anchor, then one for each bridge
 hits name, together with the words of the question that are still open.
 """
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fathom.ledger import BudgetRefused
+from fathom.errors import RunError
 from fathom.retrieval.bridges import Bridge, Terms, bridges, remaining, titled
 from fathom.retrieval.search import Search
 from fathom.run import Run
 from fathom.types import Chunk, Hit, Query
 
+Job = Callable[[Run], Awaitable[tuple[Hit, ...]]]
+
+_WHOLE = "question"
 _DIGITS = 6
 
 
@@ -50,38 +52,56 @@ class Hops:
     ) -> tuple[Hit, ...]:
         """At most `k` hits, best first, as one step of the run.
 
-        A search for an anchor or a bridge that the budget does not allow is left out.
+        A search that breaks or that the budget does not allow is left out; without the one for
+        the whole question there are no hits.
 
         Raises:
-            BudgetRefused: If the budget does not allow the search for the whole question.
+            RunError: If the search for the whole question breaks.
         """
         inputs = {"query": query.text, "anchors": list(anchors)}
         with run.step("hops", agent="retriever", inputs=inputs) as here:
-            whole = self.search(query, k=self.pool, run=here)
-            others = [self._look(query, anchor, here) for anchor in anchors]
-            first, *named = await asyncio.gather(whole, *others)
-            ranking = _Ranking(self, first)
-            for anchor, hits in zip(anchors, named, strict=True):
-                ranking.add_anchor(anchor, hits)
-            found = bridges(query.text, ranking.hits(self.from_hits), self.terms, most=self.most)
-            ways = [self._look(query, self._way(query, bridge), here) for bridge in found]
-            for bridge, hits in zip(found, await asyncio.gather(*ways), strict=True):
-                ranking.add_bridge(bridge, hits, found[0].strength)
+            named = {f"anchor {n}": anchor for n, anchor in enumerate(anchors, start=1)}
+            found = await self._searched(query, {_WHOLE: query.text, **named}, here)
+            ranking = _Ranking(self, self._first(found, here))
+            for name, anchor in named.items():
+                ranking.add_anchor(anchor, found.get(name, ()))
+            leads = bridges(query.text, ranking.hits(self.from_hits), self.terms, most=self.most)
+            ways = {f"bridge {n}": lead for n, lead in enumerate(leads, start=1)}
+            texts = {name: self._way(query, lead) for name, lead in ways.items()}
+            further = await self._searched(query, texts, here)
+            for name, lead in ways.items():
+                ranking.add_bridge(lead, further.get(name, ()), leads[0].strength)
             hits = ranking.hits(k)
             here.done(
-                outputs={"bridges": [[each.name, each.strength] for each in found]},
-                reason=f"{len(hits)} hits over {len(found)} bridges",
+                outputs={
+                    "bridges": [[lead.name, lead.strength] for lead in leads],
+                    "hits": [[hit.chunk.id, hit.score] for hit in hits],
+                },
+                reason=f"{len(hits)} hits over {len(leads)} bridges",
             )
         return hits
 
     def _way(self, query: Query, bridge: Bridge) -> str:
         return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
 
-    async def _look(self, query: Query, text: str, run: Run) -> tuple[Hit, ...]:
-        try:
-            return await self.search(replace(query, text=text), k=self.each, run=run)
-        except BudgetRefused:
-            return ()
+    async def _searched(
+        self, query: Query, texts: Mapping[str, str], run: Run
+    ) -> dict[str, tuple[Hit, ...]]:
+        """What a search for each text finds, by name; all at once."""
+
+        def job(text: str, k: int) -> Job:
+            return lambda here: self.search(replace(query, text=text), k=k, run=here)
+
+        jobs = {
+            name: job(text, self.pool if name == _WHOLE else self.each)
+            for name, text in texts.items()
+        }
+        return await run.branches(jobs, agent="retriever")
+
+    def _first(self, found: Mapping[str, tuple[Hit, ...]], run: Run) -> tuple[Hit, ...]:
+        if _WHOLE not in found and not run.refusals:
+            raise RunError("the search for the question broke off; the log fathom.run says where")
+        return found.get(_WHOLE, ())
 
 
 class _Ranking:

@@ -15,7 +15,7 @@ def _set(words: str) -> frozenset[str]:
 _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
 _OPENING = re.compile(r"(?:^|[.!?:;]|\n)[\s\"'“\u2018(«*]*$")
 # Small words inside names; those of the second kind also stand between two names.
-_INSIDE = _set("of the de la le du del da dos des van von der den el al bin binti ibn for in on to")
+_INSIDE = _set("of the de la le du del da dos des van von der den el al bin binti ibn")
 _BETWEEN = _set("and dan & di y et und")
 # A body's name goes on after "and", as in Kementerian Kelautan dan Perikanan.
 _BODIES = _set(

@@ -1,0 +1,51 @@
+import asyncio
+import json
+from typing import Any
+
+from tests.llm.making import Scripted, said
+from tests.making import QUESTION, hit_of, run_of
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import RoleModel
+from fathom.retrieval.expansion import Feedback
+from fathom.usage import Budget, Usage
+
+LOCAL = FeedbackHypothesis(feedback=Feedback(words=ContentTerms().words, count=2))
+DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+
+
+def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
+    with run_of(budget) as run:
+        return asyncio.run(agent.text(QUESTION, [hit_of()], run))
+
+
+def asking(*outcomes: Any) -> tuple[LanguageHypothesis, Scripted]:
+    scripted = Scripted(*outcomes)
+    model = RoleModel(chat=scripted, patience=Patience(tries=1))
+    return LanguageHypothesis(model=model, local=LOCAL), scripted
+
+
+def paragraph(text: str) -> Any:
+    return said(json.dumps({"paragraph": text}), usage=Usage(llm_calls=1))
+
+
+def test_the_stand_in_adds_words_of_the_hits() -> None:
+    text = text_of(LOCAL)
+    assert text.startswith(QUESTION)
+    assert len(text.split()) == len(QUESTION.split()) + 2
+
+
+def test_a_model_writes_what_might_be_the_answer() -> None:
+    agent, scripted = asking(paragraph("A mooring permit\ncosts 40 crowns."))
+    assert text_of(agent) == f"{QUESTION} A mooring permit costs 40 crowns."
+    ((messages, _),) = scripted.asked
+    assert [each.text for each in messages] == [PROMPT, f"Question: {QUESTION}"]
+
+
+def test_where_it_says_nothing_the_stand_in_serves() -> None:
+    for outcome in (DOWN, paragraph(" "), said("no JSON", usage=Usage(llm_calls=1))):
+        assert text_of(asking(outcome, outcome)[0]) == text_of(LOCAL)
+    assert text_of(asking(paragraph("text"))[0], Budget(calls=0)) == text_of(LOCAL)

@@ -1,0 +1,83 @@
+import pytest
+from tests.making import hit_of
+
+from fathom.agents.short_answer import aggregate_of, shortened
+from fathom.types import Claim, Draft, Evidence, Span
+
+
+def draft(text: str, short: str = "") -> Draft:
+    evidence = Evidence(hit=hit_of(text), span=Span(0, len(text)), support=0.9)
+    return Draft(evidence=(evidence,), short_answer=short, confidence=0.9)
+
+
+@pytest.mark.parametrize(
+    ("question", "aggregate"),
+    [
+        ("What is the average age?", None),  # does not ask for a number in so many words
+        ("How high is the average fee?", "average"),
+        ("How much was paid in total?", "total"),
+        ("About how many people live there?", "estimate"),
+        ("How many people live there?", None),
+        ("Who is the average voter?", None),
+        ("Berapa rata-rata usia pemain?", "average"),
+        ("Berapa jumlah keseluruhan kasus?", "total"),
+        ("Sekitar berapa orang yang hadir?", "estimate"),
+    ],
+)
+def test_aggregates_asked_for(question: str, aggregate: str | None) -> None:
+    assert aggregate_of(question) == aggregate
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "before", "after"),
+    [
+        # The result, not its parts.
+        ("Berapa rata-rata usia?", "Usia 22, 25, 30 tahun, rata-rata 25.7 tahun.", "22", "25.7"),
+        ("Berapa rata-rata kasus?", "2018: 50, 2019: 55, rata-rata ~52.5 kasus.", "50", "52.5"),
+        ("How high is the average fee?", "Fees of 3 and 5; on average 4 crowns.", "3", "4"),
+        ("How much was it in total?", "$20 and $30, a total of $50.", "$20", "$50"),
+        ("How much was it in total?", "It took 20 and 30, 50 in all.", "20", "50"),
+        ("Berapa totalnya?", "Ada 5 dan 6, totalnya 11.", "5", "5"),  # no cue of its own
+        ("Berapa total biaya?", "Biaya 5 juta dan 6 juta, total 11 juta.", "5 juta", "11 juta"),
+        (
+            "Roughly how many live there?",
+            "In 2018 some left; about 3,559 live there.",
+            "2018",
+            "3,559",
+        ),
+        # Two results, or none: unsure.
+        ("How high is the average?", "The average was 4, then the average was 6.", "5", "5"),
+        ("How high is the average?", "It was 4.", "4", "4"),
+        # Missing ones are filled where there is only one of the kind.
+        ("When was it built?", "It was built on 3 May 1901 in Oslo.", "", "3 May 1901"),
+        ("Kapan dibangun?", "Gedung itu dibangun pada 1901.", "", "1901"),
+        ("When was it built?", "Begun in 1899, it was built by 1901.", "", ""),
+        ("Who built it?", "It was built by Ada Lovelace.", "", "Ada Lovelace"),
+        ("Who built it with Ada?", "Ada and a friend, Bob Cole, did.", "", "Bob Cole"),
+        ("How many rooms are there?", "There are 40 rooms.", "", "40"),
+        ("Which song is it?", 'The song is "Let It Be".', "", "Let It Be"),
+        ("Is it open?", "It is open on Monday.", "", ""),
+        # What is there stays.
+        ("When was it built?", "It was built in 1901.", "around 1900", "around 1900"),
+    ],
+)
+def test_short_answers(question: str, text: str, before: str, after: str) -> None:
+    assert shortened(question, draft(text, before)).short_answer == after
+
+
+def test_the_sentences_of_a_model_come_before_the_quotes() -> None:
+    said = Draft(
+        evidence=draft("It cost 3.").evidence, claims=(Claim(text="In total 9.", evidence=(0,)),)
+    )
+    assert shortened("How much was it in total?", said).short_answer == "9"
+
+
+def test_nothing_else_changes() -> None:
+    before = draft("Fees of 3 and 5; on average 4.", "3")
+    after = shortened("How high is the average fee?", before)
+    assert (after.evidence, after.claims, after.confidence) == (
+        before.evidence,
+        before.claims,
+        before.confidence,
+    )
+    assert shortened("Who?", Draft()) == Draft()

@@ -1,0 +1,98 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from tests.making import hit_of, run_of
+
+from fathom.agents.content import ContentTerms
+from fathom.errors import RunError
+from fathom.retrieval.hops import Hops
+from fathom.retrieval.search import Search
+from fathom.types import Hit, Query
+from fathom.usage import Budget
+
+QUESTION = "Which team did Anna Benson's husband play for?"
+
+
+def hit(document: str, title: str, text: str, score: float) -> Hit:
+    made = hit_of(text, document=document)
+    return replace(made, chunk=replace(made.chunk, title=title), score=score)
+
+
+ANNA = hit("anna", "Anna Benson", "Anna Benson is a model. Her husband is Kris Benson.", 1.0)
+NOISE = [hit(f"n{n}", "Teams", "A team did play.", 0.9 - n / 100) for n in range(5)]
+KRIS = hit("kris", "Kris Benson", "He pitched for the Pirates.", 0.8)
+
+
+@dataclass
+class Index:
+    """Answers a query by what it begins with."""
+
+    known: Mapping[str, Sequence[Hit]]
+    breaks: str = ""
+    asked: list[str] = field(default_factory=list)
+    name: str = "index"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        self.asked.append(query.text)
+        if self.breaks and query.text.startswith(self.breaks):
+            raise KeyError("nobody foresaw this")
+        found = next((v for begin, v in self.known.items() if query.text.startswith(begin)), [])
+        return [replace(each, rank=rank) for rank, each in enumerate(found[:k], start=1)]
+
+
+def index(breaks: str = "") -> Index:
+    known = {"Which": [ANNA, *NOISE], "Kris Benson": [KRIS], "Anna Benson": [ANNA]}
+    return Index(known=known, breaks=breaks)
+
+
+def found(
+    of: Index, *anchors: str, k: int = 24, budget: Budget | None = None, **settings: Any
+) -> list[str]:
+    search = Search(retriever=lambda: of, identity={})
+    hops = Hops(search=search, terms=ContentTerms(), **settings)
+    with run_of(budget) as run:
+        hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, run=run))
+    assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
+    return [each.chunk.document_id for each in hits]
+
+
+def test_a_bridge_leads_to_a_document_that_shares_no_word_with_the_question() -> None:
+    assert "kris" not in found(index(), most=0)
+    assert found(index()).index("kris") < 7
+    asked = index()
+    found(asked)
+    assert "Kris Benson team play" in asked.asked  # what Anna's page does not say yet
+
+
+def test_the_score_is_the_sum_of_three_parts() -> None:
+    of = index()
+    search = Search(retriever=lambda: of, identity={})
+    hops = Hops(search=search, terms=ContentTerms())
+    with run_of() as run:
+        hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, run=run))
+    scores = {each.chunk.document_id: each.score for each in hits}
+    assert scores["anna"] == 1.3  # 1 for the question, 0.3 * 1 for the anchor it is called by
+    strength = {"kris": 0.7 * 0.8}  # the strongest bridge, and called so
+    assert scores["kris"] == pytest.approx(strength["kris"])
+
+
+def test_the_order_does_not_depend_on_who_was_first() -> None:
+    assert found(index(), "Anna Benson", "Oslo") == found(index(), "Oslo", "Anna Benson")
+    assert len(found(index(), k=2)) == 2
+
+
+def test_a_search_that_breaks_is_left_out() -> None:
+    assert found(index(breaks="Kris"), "Anna Benson")[0] == "anna"
+    assert found(index(breaks="Anna"), "Anna Benson")[0] == "anna"
+    with pytest.raises(RunError, match="the search for the question broke off"):
+        found(index(breaks="Which"), "Anna Benson")
+
+
+@pytest.mark.parametrize(("retrievals", "documents"), [(0, 0), (1, 6), (3, 7)])
+def test_the_budget_holds(retrievals: int, documents: int) -> None:
+    of = index()
+    assert len(found(of, budget=Budget(retrievals=retrievals))) == documents
+    assert len(of.asked) <= retrievals

@@ -1,0 +1,49 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.retrieval.names import names, texts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("nothing here has a capital", []),
+        ("Who is the father of Edward Baring?", ["Edward Baring"]),
+        (
+            "The Bank of England moved to Threadneedle Street.",
+            ["Bank of England", "Threadneedle Street"],
+        ),
+        (
+            "J. R. R. Tolkien wrote The Lord of the Rings.",
+            ["J. R. R. Tolkien", "The Lord of the Rings"],
+        ),
+        ("Pride and Prejudice is older.", ["Pride and Prejudice"]),
+        ("Is Laleli Mosque near Esma Mansion?", ["Laleli Mosque", "Esma Mansion"]),
+        (
+            "Are Laleli Mosque and Esma Sultan Mansion old?",
+            ["Laleli Mosque", "Esma Sultan Mansion"],
+        ),
+        ("Apollo 11 flew in 1969.", ["Apollo 11"]),
+        ("What team was Anna Benson's husband on?", ["Anna Benson"]),
+        ("Where did O'Brien live?", ["O'Brien"]),
+        ("Is AT&T in Coca-Cola's board?", ["AT&T", "Coca-Cola"]),
+        ("Siapa Menteri Kelautan dan Perikanan?", ["Menteri Kelautan dan Perikanan"]),
+        ("Dimana Raja Ataulf meninggal?", ["Raja Ataulf"]),
+        ("Apakah Leonardo di Caprio hadir?", ["Leonardo di Caprio"]),
+        ("Menurut Bank Indonesia, berapa inflasi?", ["Bank Indonesia"]),
+        ("Kapan Universitas Gadjah Mada berdiri?", ["Universitas Gadjah Mada"]),
+    ],
+)
+def test_names_of_sentences(text: str, expected: list[str]) -> None:
+    assert list(texts(text)) == expected
+
+
+@given(st.text(max_size=80))
+def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
+    found = names(text)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    assert all(span.cut(text)[0].isupper() for span in found)

@@ -1,0 +1,218 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import FEES, QUESTION, engine_at, hit_of, ingested
+from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.hyde import FeedbackHypothesis
+from fathom.presets.anchor import AnchorSettings
+from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.hops import Hops
+from fathom.retrieval.narrow import Narrow
+from fathom.retrieval.search import Search
+from fathom.retrieval.select import Selection
+from fathom.run import Run
+from fathom.strategies.anchor import AnchorGate
+from fathom.strategies.anchor_parts import thresholds_of
+from fathom.strategies.signals import Purse
+from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
+from fathom.usage import Budget
+
+PAGE = Path(__file__).parent.parent.parent / "docs/strategies/anchor.md"
+FEE = hit_of()
+OSLO = hit_of("Oslo has a harbour of its own. " + FEES, document="d2")
+
+
+@dataclass
+class Drafts:
+    """A reader that gives drafts of these confidences, one a reading, the last one for good."""
+
+    confidences: Sequence[float]
+    claims: int = 0
+    given: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        self.given.append(tuple(hit.chunk.document_id for hit in hits))
+        if not hits:
+            return Draft()
+        place = min(len(self.given), len(self.confidences)) - 1
+        support = self.confidences[place]
+        evidence = tuple(
+            Evidence(hit=replace(FEE, rank=1), span=Span(0, 40), support=support / (n + 1))
+            for n in range(max(1, self.claims))
+        )
+        claims = tuple(Claim(text=f"Claim {n}.", evidence=(n,)) for n in range(self.claims))
+        return Draft(evidence=evidence, claims=claims, confidence=support)
+
+
+@dataclass
+class Judges:
+    """A judge of this word."""
+
+    word: float = 1.0
+    asked: int = 0
+
+    async def support(self, pairs: Sequence[Any], run: Run) -> tuple[float, ...]:
+        self.asked += 1
+        return (self.word,) * len(pairs)
+
+
+class ByWord:
+    """Finds the page about Oslo only when asked for it alone or twice."""
+
+    name = "by word"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        return [OSLO] if query.text.count("Oslo") > 1 else [FEE]
+
+
+def strategy(
+    reader: Drafts,
+    *,
+    retriever: Any = None,
+    search: Any = None,
+    judge: Judges | None = None,
+    metered: bool = False,
+    **settings: Any,
+) -> AnchorGate:
+    own = AnchorSettings(**settings)
+    found = search or (retriever or Finds([FEE])).search()
+    terms = ContentTerms()
+    return AnchorGate(
+        hops=Hops(search=found, terms=terms, most=0),
+        search=found,
+        reranker=None,
+        narrow=Narrow(selection=Selection(terms=terms), count=len),
+        reader=reader,
+        hypothesis=FeedbackHypothesis(feedback=Feedback(words=terms.words)),
+        judge=judge or Judges(),
+        finalizer=finalizer("anchor"),
+        purse=Purse(metered=metered, count=len, chunks=8, overhead=0, ceiling=1.2),
+        thresholds=thresholds_of(own),
+        settings=own,
+    )
+
+
+def decisions(outcome: Any) -> list[str]:
+    return [step.reason for step in outcome.trace.steps if step.agent == "gate"]
+
+
+def test_the_picture_in_the_docs_is_the_code() -> None:
+    drawn = strategy(Drafts([0.9])).graph().compile().get_graph().draw_mermaid()
+    assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
+
+
+def test_one_round_where_nothing_is_lacking(tmp_path: Path) -> None:
+    reader = Drafts([0.9])
+    outcome = ran(strategy(reader))
+    assert (outcome.answer.status, outcome.answer.phase) == ("answered", "round 1")
+    assert decisions(outcome) == ["STOP_OVERLAP_OK"]
+    assert len(reader.given) == 1
+    assert replays(outcome, strategy(Drafts([0.9])))
+    with engine_at(ingested(tmp_path)) as engine:
+        answer = engine.ask(QUESTION, strategy="anchor")
+    assert (answer.strategy, answer.usage.llm_calls) == ("anchor", 0)
+
+
+def test_a_weak_draft_is_withheld_after_one_edit() -> None:
+    outcome = ran(strategy(Drafts([0.3])))
+    assert decisions(outcome) == ["REFLECT_LOW_OVERLAP", "ABSTAIN_LOW_OVERLAP"]
+    assert outcome.answer.stop_reason == "low_confidence"
+
+
+def test_no_evidence() -> None:
+    outcome = ran(strategy(Drafts([0.9]), retriever=Finds([])))
+    assert decisions(outcome) == ["ABSTAIN_NO_EVIDENCE"]
+    assert outcome.answer.stop_reason == "no_evidence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InOslo(AnchorGate):
+    """Hears another question."""
+
+    def start(self, query: Query) -> Any:
+        return super().start(Query(text="How much does a mooring permit in Oslo cost?"))
+
+
+def asked_of_oslo(gate: AnchorGate) -> Any:
+    return ran(InOslo(**{each.name: getattr(gate, each.name) for each in fields(gate)}))
+
+
+def test_round_1b_looks_once_for_a_missing_anchor() -> None:
+    search = Search(retriever=ByWord, identity={})
+    reader = Drafts([0.8])
+    outcome = asked_of_oslo(strategy(reader, search=search, workers=0))
+    assert decisions(outcome) == ["RETRY_MISSING_ANCHOR", "STOP_OVERLAP_OK"]
+    assert reader.given == [("d1",), ("d1", "d2")]
+    assert outcome.answer.phase == "round 1b"
+
+
+def test_what_holds_no_missing_anchor_is_not_new() -> None:
+    reader = Drafts([0.8])
+    outcome = asked_of_oslo(strategy(reader))
+    assert decisions(outcome) == ["RETRY_MISSING_ANCHOR", "ABSTAIN_MISSING_ANCHOR"]
+    assert outcome.answer.stop_reason == "missing_anchor"
+
+
+def test_config_b_looks_again_and_always_asks_the_judge() -> None:
+    judge = Judges()
+    outcome = ran(strategy(Drafts([0.3, 0.8], claims=1), judge=judge, config="B"))
+    assert decisions(outcome) == ["MORE_LOW_OVERLAP", "STOP_JUDGE_OK"]
+    assert (judge.asked, outcome.answer.phase) == (2, "round 2")
+    assert "rm3" in {step.name for step in outcome.trace.steps}
+
+
+def test_the_better_draft_counts() -> None:
+    outcome = ran(strategy(Drafts([0.41, 0.1]), config="B"))
+    assert outcome.answer.confidence == 0.41
+
+
+def test_in_the_grey_zone_the_judge_is_asked_once() -> None:
+    judge = Judges(word=0.1)
+    outcome = ran(strategy(Drafts([0.5], claims=2), judge=judge))
+    assert decisions(outcome)[0] == "REFLECT_JUDGE_UNSURE"
+    assert judge.asked == 1
+    quoting = Judges(word=0.1)
+    assert decisions(ran(strategy(Drafts([0.5]), judge=quoting))) == ["STOP_OVERLAP_OK"]
+    assert quoting.asked == 0  # quotes say what stands there
+
+
+def test_a_language_model_has_no_second_call_beyond_the_baselines_budget() -> None:
+    search = Search(retriever=ByWord, identity={})
+    gate = strategy(Drafts([0.8]), search=search, workers=0, metered=True)
+    assert decisions(asked_of_oslo(gate))[0] == "ABSTAIN_MISSING_ANCHOR"
+
+
+def test_an_anchor_worker_that_never_comes_back_does_not_take_the_answer_with_it() -> None:
+    found = Finds([FEE]).search()
+
+    class Slow:
+        async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+            if query.text == QUESTION:
+                return await found(query, k=k, run=run)
+            return await Sleeps()(query, k=k, run=run)
+
+    gate = strategy(Drafts([0.9]), search=Slow())
+    outcome = ran(gate, Budget(seconds=1.0))
+    assert outcome.answer.status == "answered"
+
+
+@pytest.mark.parametrize("config", ["A", "B", "C"])
+def test_every_configuration_ends_whatever_the_drafts(config: str) -> None:
+    for confidences in ([0.0], [0.41], [0.5, 0.2], [0.1, 0.2, 0.3, 0.4, 0.5]):
+        for claims in (0, 1, 3):
+            gate = strategy(Drafts(confidences, claims=claims), judge=Judges(0.2), config=config)
+            outcome = ran(gate)
+            assert len(decisions(outcome)) <= gate.thresholds.most_decisions
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"config": "D"}, {"pool": 0}, {"diversity": 2}, {"tau_overlap": -1}, {"x": 1}]
+)
+def test_settings_that_cannot_be(wrong: Any) -> None:
+    with pytest.raises(ValueError):
+        AnchorSettings(**wrong)
