@@ -1,7 +1,24 @@
 """Settings of the strategy `mao`: a planner composes executors into a workflow per question."""
 
+from pydantic import Field
+
 from fathom.presets.section import Section
 
 
 class MaoSettings(Section):
-    """The constants of `mao`, as the paper has them."""
+    """The constants of `mao`, as the paper has them (MAO-ARAG, arXiv 2508.01005)."""
+
+    retrieve: int = Field(default=5, ge=1, le=100)
+    """So many hits R gives (section 4.1)."""
+    questions: int = Field(default=4, ge=2, le=4)
+    """At most so many sub-questions QDS and QDP make (section 3.1)."""
+    turns: int = Field(default=5, ge=1, le=5)
+    """At most so many turns, the first included; sub-questions beyond it are not asked."""
+    keep: float = Field(default=0.3, ge=0, le=1)
+    """DS keeps a hit whose score is at least this share of the best one's; ours."""
+    clear: float = Field(default=0.3, ge=0, le=1)
+    """The rule planner leaves DS out from this gap between the two best hits on; ours."""
+    retriever: str = Field(default="hybrid", pattern="^(vector|keyword|hybrid)$")
+    """What R asks; the paper has one dense retriever (E5)."""
+    policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")
+    """Who plans where no language model does: rules, or always the same workflow."""

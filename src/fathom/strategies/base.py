@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from fathom.run import Run
+from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.hybrid import Hybrid
+from fathom.strategies.mao import Mao
 from fathom.strategies.naive import Naive
 from fathom.strategies.rrf import Rrf
 from fathom.strategies.tools import Tools
@@ -38,6 +40,8 @@ class Strategy(Protocol):
 
 STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {
     "naive": Naive.of,
+    "anchor": AnchorGate.of,
     "rrf": Rrf.of,
     "hybrid": Hybrid.of,
+    "mao": Mao.of,
 }

@@ -6,18 +6,27 @@ from functools import cached_property
 
 from fathom.agents.classifier import Classifier
 from fathom.agents.complexity import ComplexityAnalyser
+from fathom.agents.content import ContentTerms
+from fathom.agents.decomposer import ClauseDecomposer, Decomposer, LanguageDecomposer
+from fathom.agents.hyde import FeedbackHypothesis, Hypothesis, LanguageHypothesis
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
 from fathom.agents.keyword_filter import KeywordFilter
+from fathom.agents.planner import LanguagePlanner, Planner, PolicyPlanner, policy_named
 from fathom.agents.reader import Reader, SpanReader
 from fathom.agents.reader_llm import LanguageReader
 from fathom.agents.reorderer import LanguageReorderer, Reorderer
+from fathom.agents.rewriter import LanguageRewriter, PlainRewriter, Rewriter
+from fathom.agents.selector import LanguageSelector, RelevanceSelector, Selector
 from fathom.agents.semantic_filter import SemanticFilter
+from fathom.agents.situation import Observer
+from fathom.agents.summarizer import LanguageSummarizer, RuleSummarizer, Summarizer
 from fathom.agents.web import LIST_PRICES, WebEngine, WebSearch
 from fathom.domains.domain import Domain
 from fathom.index.analyzer import Analyzer
 from fathom.llm.role import Role, RoleModel
 from fathom.models.base import Embedder
 from fathom.models.reading import PairReader
+from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.rerank import Reranker
 from fathom.settings import Settings
 
@@ -97,6 +106,13 @@ class Cast:
         return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge
 
     @cached_property
+    def hypothesis(self) -> Hypothesis:
+        """Says what to search for in a later round; the local stand-in is RM3."""
+        model = self.model("hyde")
+        local = FeedbackHypothesis(feedback=Feedback(words=ContentTerms().words))
+        return LanguageHypothesis(model=model, local=local) if model else local
+
+    @cached_property
     def classifier(self) -> Classifier:
         """Says which class of the domain a question belongs to."""
         return Classifier(domain=self.domain)
@@ -138,3 +154,52 @@ class Cast:
             window=own.window,
             step=own.step,
         )
+
+    @cached_property
+    def rewriter(self) -> Rewriter:
+        """Rewrites questions for a search."""
+        model = self.model("rewriter")
+        return LanguageRewriter(model=model) if model else PlainRewriter()
+
+    @cached_property
+    def local_decomposer(self) -> ClauseDecomposer:
+        """The local mind of the decomposer."""
+        return ClauseDecomposer(most=self.settings.mao.questions)
+
+    @cached_property
+    def decomposer(self) -> Decomposer:
+        """Splits questions."""
+        model, local = self.model("decomposer"), self.local_decomposer
+        return LanguageDecomposer(model=model, local=local) if model else local
+
+    @cached_property
+    def selector(self) -> Selector:
+        """Selects the hits that are worth reading."""
+        model = self.model("reorderer")
+        local = RelevanceSelector(reranker=self.reranker, keep=self.settings.mao.keep)
+        return LanguageSelector(model=model, local=local) if model else local
+
+    @cached_property
+    def summarizer(self) -> Summarizer:
+        """Composes the answers to sub-questions."""
+        model = self.model("summarizer")
+        if model is None:
+            return RuleSummarizer()
+        return LanguageSummarizer(
+            model=model,
+            local=RuleSummarizer(),
+            judge=self.judge,
+            min_support=self.settings.ask.min_support,
+        )
+
+    @cached_property
+    def observer(self) -> Observer:
+        """Tells a planner in numbers what a turn is like."""
+        return Observer(terms=self.terms, decomposer=self.local_decomposer)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Chooses the workflow of a turn."""
+        own, model = self.settings.mao, self.model("planner")
+        policy = policy_named(own.policy, clear=own.clear)
+        return LanguagePlanner(model=model, local=policy) if model else PolicyPlanner(policy=policy)

@@ -1,0 +1,155 @@
+"""Rules for questions about several things at once: what is compared, and what to ask of each."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.agents.clauses import mark, mentions, unmark
+from fathom.documents.language import detect
+
+Want = Literal["least", "most", "same", "every", "each"]
+
+_A = r"§\d+§"
+_OPTION = rf"(?:(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
+_LINK = r"(?:or|and|vs\.?|versus|than|atau|dan|dengan|daripada)"
+_OPTIONS = re.compile(
+    rf"{_OPTION}(?:(?:,\s+{_OPTION})+,|,)?\s+(?P<link>{_LINK})\s+{_OPTION}(?:'s\b)?"
+)
+_TOGETHER = re.compile(
+    r"\b(?:both|same|between|common|similar|either|each|share|alike|keduanya|kedua|sama|antara|"
+    r"masing-masing)\b"
+)
+_BEGINS = re.compile(r"^\s*(?:are|were|is|was|do|did|does|have|has|had|apakah|can|could)\b")
+_YES_NO = re.compile(
+    r"^\s*(?:(?:are|were|is|was|do|did|does|have|has|had|can|could|will|would|should)\b|apakah\b)",
+    re.IGNORECASE,
+)
+_SAME = re.compile(r"\b(?:same|sama)\b")
+_LEAST = re.compile(
+    r"\b(?:first|earlier|earliest|older|oldest|before|sooner|fewer|fewest|less|least|smaller|"
+    r"smallest|shorter|shortest|lower|lowest|cheaper|nearer|dulu|dahulu|tua|tertua|kecil|terkecil|"
+    r"sedikit|pendek|rendah|murah|awal)\b"
+)
+_MOST = re.compile(
+    r"\b(?:later|latest|last|younger|youngest|recent|recently|newer|more|most|larger|largest|"
+    r"bigger|biggest|longer|longest|taller|tallest|higher|highest|greater|farther|further|deeper|"
+    r"muda|termuda|terakhir|besar|terbesar|banyak|terbanyak|panjang|tinggi|tertinggi|baru|jauh)\b"
+)
+_ONCE = re.compile(_LEAST.pattern + "|" + _MOST.pattern)
+# What is asked of each, English and Indonesian; the first that matches decides.
+_ASPECTS: tuple[tuple[str, str, str], ...] = (
+    (r"\bborn\b|\bolder\b|\boldest\b|\byoung(?:er|est)\b|\blahir\b|\btua\b|\bmuda\b",
+     "When was {} born?", "Kapan {} lahir?"),
+    (r"\bdied?\b|\bdeath\b|\bmeninggal\b|\bwafat\b", "When did {} die?", "Kapan {} meninggal?"),
+    (r"\blived? longer\b", "When was {} born and when did {} die?", ""),
+    (r"\b(?:came|come) out\b|\breleased?\b|\bdirilis\b|\brilis\b",
+     "When was {} released?", "Kapan {} dirilis?"),
+    (r"\bpublished\b|\bterbit\b|\bditerbitkan\b", "When was {} published?", "Kapan {} terbit?"),
+    (r"\bfounded\b|\bestablished\b|\bdidirikan\b|\bberdiri\b",
+     "When was {} founded?", "Kapan {} didirikan?"),
+    (r"\bformed\b|\bdibentuk\b", "When was {} formed?", "Kapan {} dibentuk?"),
+    (r"\bbuilt\b|\bdibangun\b", "When was {} built?", "Kapan {} dibangun?"),
+    (r"\bopen(?:ed)?\b|\bdibuka\b", "When did {} open?", "Kapan {} dibuka?"),
+    (r"\b(?:aired|premiered)\b|\btayang\b", "When did {} premiere?", "Kapan {} tayang?"),
+)  # fmt: skip
+_SAME_OF = re.compile(
+    r"\bsame (?!(?:person|time|man|woman|thing|way)\b)([a-z]+)\b|\b(?!orang\b)([a-z]+) yang sama\b"
+)
+_BOTH = re.compile(
+    r"\b(?:both|either|keduanya|kedua|masing-masing|have in common|in common)\b\s*", re.IGNORECASE
+)
+_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
+_AND_ALSO = re.compile(
+    r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
+    r"(?=(?:what|which|who|whom|whose|when|where|why|how|apa|siapa|kapan|di\s?mana|mengapa|berapa|"
+    r"bagaimana)\b)",
+    re.IGNORECASE,
+)
+_IT = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
+_ITS = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Several things about which one question asks.
+
+    Attributes:
+        options: What is compared, as it is called in the question.
+        questions: What to ask of each, in the same order.
+        want: Which of them is the answer: the one with the `least` or `most`; or whether the
+            answers are the `same`, or `every` one is yes; `each`: all answers together.
+    """
+
+    options: tuple[str, ...]
+    questions: tuple[str, ...]
+    want: Want
+
+
+def is_yes_no(question: str) -> bool:
+    """Whether yes or no would answer."""
+    return bool(_YES_NO.match(question)) and not re.search(r"\b(?:or|atau)\b", question)
+
+
+def comparison(question: str, most: int) -> Comparison | None:
+    """What is compared, at most `most` things; `None` where rules see no comparison."""
+    marked, cuts = mark(" ".join(question.split()), apart=bool(_TOGETHER.search(question.lower())))
+    found = _OPTIONS.search(marked)
+    if found is None or not _compares(marked, found):
+        return None
+    whole = [part.strip(" ,") for part in re.split(rf",?\s+{_LINK}\s+|,\s+", found.group())]
+    options = tuple(unmark(re.sub(r"'s$", "", part), cuts) for part in whole if part)[:most]
+    before, after = marked[: found.start()], marked[found.end() :]
+    indonesian = detect(question) == "id"
+    questions = tuple(
+        _of(option, unmark(before, cuts), unmark(after, cuts), indonesian=indonesian)
+        for option in options
+    )
+    return Comparison(options=options, questions=questions, want=_want(marked))
+
+
+def joined(question: str, most: int) -> tuple[str, ...]:
+    """The questions that "and" joins, each for itself; one where there is but one."""
+    first, *others = _AND_ALSO.split(" ".join(question.split()).rstrip("? "))
+    found = mentions(first)
+    name = found[0].cut(first) if found else ""
+    if name:
+        others = [_ITS.sub(f"{name}'s", _IT.sub(name, other)) for other in others]
+    parts = [first, *others][:most]
+    return tuple(f"{part[:1].upper()}{part[1:]}?" for part in parts) if others else (question,)
+
+
+def _compares(marked: str, found: re.Match[str]) -> bool:
+    if found["link"] in {"or", "atau", "vs", "vs.", "versus"}:
+        return True
+    if _TOGETHER.search(marked):
+        return True
+    if found["link"] in {"than", "daripada"}:
+        return True
+    return bool(_BEGINS.match(marked) and len(marked[: found.start()].split()) <= 1)
+
+
+def _want(marked: str) -> Want:
+    if _SAME.search(marked):
+        return "same"
+    if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
+        return "every"
+    if _LEAST.search(marked):
+        return "least"
+    return "most" if _MOST.search(marked) else "each"
+
+
+def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
+    """What is asked of one option, given what stands before and after all of them."""
+    around = f"{before} {after}".lower()
+    same = _SAME_OF.search(around)
+    if same:
+        what = same.group(1) or same.group(2)
+        return f"Apa {what} {option}?" if indonesian else f"What is the {what} of {option}?"
+    if _ONCE.search(around):
+        for cue, english, other in _ASPECTS:
+            if re.search(cue, around):
+                return (other if indonesian and other else english).replace("{}", option)
+    if _BETWEEN.match(before):
+        before, after = f"{after.strip(' ,:-?')},", ""
+    text = _BOTH.sub("", " ".join(f"{before.rstrip(' :-')} {option}{after}".split())).strip("? ")
+    return f"{text[:1].upper()}{text[1:]}?"

@@ -1,0 +1,113 @@
+"""The selector: which of the retrieved chunks are worth reading.
+
+The executor DS of MAO-ARAG (arXiv 2508.01005, section 3.1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pydantic import BaseModel, Field
+
+from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.agents.word import word_of
+from fathom.llm.base import Message
+from fathom.llm.role import RoleModel
+from fathom.retrieval.rerank import Reranker
+from fathom.run import Run
+from fathom.types import Hit
+
+PROMPT = """\
+You select the chunks of documents that help to answer a question.
+- Give the numbers of the chunks that help, the most helpful first; leave out the others.
+- If none helps, give an empty list.
+{rule}"""
+
+_LONGEST_CHUNK = 2_000
+
+
+class Selector(Protocol):
+    """Selects hits; every one keeps at least one of them, where there are any."""
+
+    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+        """The hits to read, ranked anew, as one step of the run.
+
+        Raises:
+            BudgetRefused: If there was no time for it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevanceSelector:
+    """The local mind: the relevance that the cross-reader gives; deterministic.
+
+    Attributes:
+        reranker: Orders the hits by relevance.
+        keep: A hit stays when its score is at least this share of the best one's, in [0, 1].
+    """
+
+    reranker: Reranker
+    keep: float = 0.3
+
+    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+        """See `Selector.select`."""
+        with run.step("select", agent="selector") as here:
+            found = await self.reranker(question, hits, keep=len(hits), run=here) if hits else ()
+            floor = self.keep * found[0].score if found else 0.0
+            kept = tuple(hit for hit in found if hit.score >= floor)
+            here.done(outputs=_listed(kept), reason=f"{len(kept)} of {len(hits)} chunks")
+        return kept
+
+
+class SelectorReply(BaseModel):
+    """What a language model is asked for."""
+
+    chunks: list[int] = Field(description="Numbers of the chunks that help, best first.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageSelector:
+    """Asks a language model; what it cannot or may not answer the local mind does.
+
+    A model that finds nothing helpful is not believed blindly: the best chunk by the local mind
+    stays, and the reader decides.
+    """
+
+    model: RoleModel
+    local: RelevanceSelector
+
+    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+        """See `Selector.select`."""
+        if not hits:
+            return await self.local.select(question, hits, run)
+        inputs = {"model": self.model.chat.name}
+        with run.step("select", agent="selector", inputs=inputs) as here:
+            word = await word_of(self.model, SelectorReply, _messages(question, hits), here)
+            said = word.value.chunks if word.value else ()
+            places = dict.fromkeys(number - 1 for number in said if 1 <= number <= len(hits))
+            if not places:
+                kept = await self.local.select(question, hits, here)
+                kept = kept if word.value is None else kept[:1]
+                reason = word.reason or "the model finds no chunk helpful"
+                here.done(outputs=_listed(kept), usage=word.usage, verdict="local", reason=reason)
+                return kept
+            kept = tuple(
+                replace(hits[place], rank=rank, score=1 / rank)
+                for rank, place in enumerate(places, start=1)
+            )
+            reason = word.reason or f"{len(kept)} of {len(hits)} chunks"
+            here.done(outputs=_listed(kept), usage=word.usage, verdict="model", reason=reason)
+        return kept
+
+
+def _listed(hits: Sequence[Hit]) -> dict[str, object]:
+    return {"hits": [[hit.chunk.id, hit.score] for hit in hits]}
+
+
+def _messages(question: str, hits: Sequence[Hit]) -> list[Message]:
+    texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
+    fence = fence_for(question, texts)
+    prompt = PROMPT.format(rule=RULE.format(fence=fence))
+    asked = f"{fenced(fence, texts)}\n\nQuestion: {question}"
+    return [Message("system", prompt), Message("user", asked)]

@@ -1,0 +1,290 @@
+"""A planner composes executors into a workflow for each question and sub-question."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.decomposer import Decomposer, Manner, filled
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.planner import Planner
+from fathom.agents.reader import Reader
+from fathom.agents.rewriter import Rewriter
+from fathom.agents.selector import Selector
+from fathom.agents.situation import Observer
+from fathom.agents.summarizer import Finding, Summarizer
+from fathom.agents.workflow import DEFAULT, Executor, is_legal, legal
+from fathom.ledger import BudgetRefused
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.bus import attempt
+from fathom.strategies.tools import Tools
+from fathom.strategies.turn import Turn, gathered
+from fathom.types import Answer, Draft, Hit, Query
+
+NODES: dict[Executor, str] = {
+    "QR": "rewrite",
+    "QDS": "split_serially",
+    "QDP": "split_in_parallel",
+    "R": "retrieve",
+    "DS": "select",
+    "AG": "read",
+}
+"""The node of each executor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far.
+
+    Attributes:
+        turns: The first is the question itself; sub-questions follow in their order.
+        manner: How the question was split, if it was.
+        asked: The sub-questions of the split, with slots.
+    """
+
+    query: Query
+    turns: tuple[Turn, ...]
+    manner: Manner | None = None
+    asked: tuple[str, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    answer: Answer | None = None
+
+    @property
+    def subs(self) -> tuple[Turn, ...]:
+        """The turns of sub-questions."""
+        return self.turns[1:]
+
+    def waiting(self, most: int) -> tuple[str, ...]:
+        """The sub-questions that have no turn yet, as far as turns are left."""
+        return self.asked[len(self.subs) : most - 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mao:
+    """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
+
+    Attributes:
+        hits: So many R gives.
+        turns: At most so many, the first included.
+    """
+
+    search: Search
+    observer: Observer
+    planner: Planner
+    rewriter: Rewriter
+    decomposer: Decomposer
+    selector: Selector
+    reader: Reader
+    summarizer: Summarizer
+    finalizer: Finalizer
+    hits: int
+    turns: int
+    name: ClassVar[str] = "mao"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        own, cast = tools.settings.mao, tools.cast
+        return cls(
+            search=tools.search(own.retriever),
+            observer=cast.observer,
+            planner=cast.planner,
+            rewriter=cast.rewriter,
+            decomposer=cast.decomposer,
+            selector=cast.selector,
+            reader=cast.reader,
+            summarizer=cast.summarizer,
+            finalizer=tools.finalizer(cls.name),
+            hits=own.retrieve,
+            turns=own.turns,
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query, turns=(Turn(number=0, question=query.text),))
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`.
+
+        It ends: every executor takes itself off its turn's workflow, no workflow is chosen
+        twice, and turns are bounded.
+        """
+        figure = StateGraph(State, context_schema=Run)
+        executors = tuple(NODES.values())
+        for node in ("look", "plan", *executors, "follow", "summarize", "finalize"):
+            figure.add_node(node, getattr(self, node))
+        figure.add_edge(START, "look")
+        figure.add_edge("look", "plan")
+        for node in ("plan", *executors):
+            figure.add_conditional_edges(node, self.goes_on, _after(node))
+        figure.add_edge("follow", "look")
+        figure.add_edge("summarize", "finalize")
+        figure.add_edge("finalize", END)
+        return figure
+
+    def goes_on(self, state: State) -> str:
+        """The next executor of any turn; else the next sub-question; else the end."""
+        wanted = {turn.next for turn in state.turns}
+        for executor, node in NODES.items():
+            if executor in wanted:
+                return node
+        if state.waiting(self.turns):
+            return "follow"
+        return "summarize" if state.manner else "finalize"
+
+    async def look(self, state: State, runtime: Runtime[Run]) -> State:
+        async def look(turn: Turn, run: Run) -> Turn:
+            hits = await self._found(turn, state.query, run)
+            return replace(turn, look=hits, looked_for=turn.question)
+
+        return await _each(state, lambda turn: turn.look is None, look, runtime.context)
+
+    async def plan(self, state: State, runtime: Runtime[Run]) -> State:
+        async def plan(turn: Turn, run: Run) -> Turn:
+            first = turn.number == 0
+            situation = self.observer(turn.question, turn.look or (), first=first)
+            choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
+            done = await attempt("plan", choose, run)
+            workflow = done.value.workflow if done.value else ()
+            if is_legal(workflow, first=first):
+                return replace(turn, plan=workflow, todo=workflow)
+            with run.step("refuse", agent="grammar") as here:
+                here.done(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
+            return replace(turn, plan=DEFAULT, todo=DEFAULT)
+
+        return await _each(state, lambda turn: not turn.plan, plan, runtime.context)
+
+    async def rewrite(self, state: State, runtime: Runtime[Run]) -> State:
+        async def rewrite(turn: Turn, run: Run) -> Turn:
+            done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), run)
+            return replace(turn, question=done.value or turn.question)
+
+        return await _executed("QR", state, rewrite, runtime.context)
+
+    async def split_serially(self, state: State, runtime: Runtime[Run]) -> State:
+        return await self._split("QDS", "serial", state, runtime.context)
+
+    async def split_in_parallel(self, state: State, runtime: Runtime[Run]) -> State:
+        return await self._split("QDP", "parallel", state, runtime.context)
+
+    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
+        async def retrieve(turn: Turn, run: Run) -> Turn:
+            if turn.look is not None and turn.looked_for == turn.question:
+                return replace(turn, hits=turn.look)
+            return replace(turn, hits=await self._found(turn, state.query, run))
+
+        return await _executed("R", state, retrieve, runtime.context)
+
+    async def select(self, state: State, runtime: Runtime[Run]) -> State:
+        async def select(turn: Turn, run: Run) -> Turn:
+            choose = partial(self.selector.select, turn.question, turn.hits)
+            done = await attempt("DS", choose, run)
+            return replace(turn, hits=turn.hits if done.value is None else done.value)
+
+        return await _executed("DS", state, select, runtime.context)
+
+    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+        async def read(turn: Turn, run: Run) -> Turn:
+            return replace(turn, draft=await self.reader.read(turn.question, turn.hits, run))
+
+        state = await _executed("AG", state, read, runtime.context)
+        return replace(state, draft=state.turns[0].draft or Draft())
+
+    async def follow(self, state: State, runtime: Runtime[Run]) -> State:
+        waiting = state.waiting(self.turns)
+        opened = waiting[:1] if state.manner == "serial" else waiting
+        earlier = [(turn.question, turn.answer) for turn in state.subs]
+        with runtime.context.step("follow", agent="decomposer") as here:
+            questions = [filled(question, earlier) for question in opened]
+            here.done(outputs={"questions": questions})
+        turns = tuple(
+            Turn(number=number, question=question)
+            for number, question in enumerate(questions, start=len(state.turns))
+        )
+        return replace(state, turns=(*state.turns, *turns))
+
+    async def summarize(self, state: State, runtime: Runtime[Run]) -> State:
+        draft = await self.summarizer.summarize(
+            state.query.text,
+            state.manner or "parallel",
+            [Finding(question=turn.question, draft=turn.draft or Draft()) for turn in state.subs],
+            gathered(state.turns),
+            runtime.context,
+        )
+        return replace(state, draft=draft)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`."""
+        phase = ",".join(state.turns[0].plan)
+        return await self.finalizer(state.query.text, state.draft, phase=phase, run=run)
+
+    async def _split(self, executor: Executor, manner: Manner, state: State, run: Run) -> State:
+        """What cannot be split is answered as it is."""
+        found: list[str] = []
+
+        async def split(turn: Turn, run: Run) -> Turn:
+            ask = partial(self.decomposer.split, turn.question, manner)
+            done = await attempt(executor, ask, run)
+            found.extend(done.value or ())
+            return turn if len(found) > 1 else replace(turn, todo=(executor, *DEFAULT))
+
+        state = await _executed(executor, state, split, run)
+        return replace(state, manner=manner, asked=tuple(found)) if len(found) > 1 else state
+
+    async def _found(self, turn: Turn, query: Query, run: Run) -> tuple[Hit, ...]:
+        """Nothing where the budget does not allow it: the others still count."""
+        try:
+            return await self.search(replace(query, text=turn.question), k=self.hits, run=run)
+        except BudgetRefused:
+            return ()
+
+
+Work = Callable[[Turn, Run], Awaitable[Turn]]
+
+
+async def _each(state: State, due: Callable[[Turn], bool], work: Work, run: Run) -> State:
+    """The state after the work on every turn that is due, all at the same time."""
+
+    async def one(turn: Turn) -> Turn:
+        if not due(turn):
+            return turn
+        with run.step(turn.name) as here:
+            return await work(turn, here)
+
+    done = await asyncio.gather(*map(one, state.turns), return_exceptions=True)
+    turns: list[Turn] = []
+    for each in done:
+        if isinstance(each, BaseException):
+            raise each
+        turns.append(each)
+    return replace(state, turns=tuple(turns))
+
+
+async def _executed(executor: Executor, state: State, work: Work, run: Run) -> State:
+    """The state after an executor's work on every turn where it comes next."""
+
+    async def execute(turn: Turn, run: Run) -> Turn:
+        done = await work(turn, run)
+        return replace(done, todo=done.todo[1:])
+
+    return await _each(state, lambda turn: turn.next == executor, execute, run)
+
+
+def _after(node: str) -> list[str]:
+    """Where the graph can go from a node."""
+    executors = list(NODES.values())
+    splits = {NODES["QDS"], NODES["QDP"]}
+    if node in splits:
+        return ["follow", NODES["R"]]
+    if node == "plan":
+        return executors
+    rest = [each for each in executors if each not in splits]
+    return [*rest, "follow", "summarize", "finalize"] if node == NODES["AG"] else rest

@@ -1,0 +1,67 @@
+"""A turn of `mao`: one question or sub-question, and how far its workflow has come."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.agents.decomposer import bridge
+from fathom.agents.workflow import Executor, Workflow
+from fathom.retrieval.fused import fused
+from fathom.retrieval.fusion import ReciprocalRank
+from fathom.types import Draft, Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What is known of a turn so far.
+
+    Attributes:
+        number: 0 is the question itself.
+        question: As it stands now: slots filled, perhaps rewritten.
+        look: What the first look found; `None` before it.
+        looked_for: The question of that look.
+        plan: The workflow that was chosen; empty before it.
+        todo: What remains of it.
+        hits: What R found and DS kept.
+        draft: What AG made of it; `None` before it.
+    """
+
+    number: int
+    question: str
+    look: tuple[Hit, ...] | None = None
+    looked_for: str = ""
+    plan: Workflow = ()
+    todo: Workflow = ()
+    hits: tuple[Hit, ...] = ()
+    draft: Draft | None = None
+
+    @property
+    def name(self) -> str:
+        """Of its steps."""
+        return f"turn {self.number}"
+
+    @property
+    def next(self) -> Executor | None:
+        """The executor that comes next."""
+        return self.todo[0] if self.todo else None
+
+    @property
+    def answer(self) -> str:
+        """What later questions get for it; see `bridge`."""
+        return bridge(self.question, self.draft or Draft(), self.hits)
+
+    @property
+    def seen(self) -> tuple[Hit, ...]:
+        """What was found for it, what was kept of it first."""
+        kept = {hit.chunk.id for hit in self.hits}
+        rest = tuple(hit for hit in self.look or () if hit.chunk.id not in kept)
+        return (*self.hits, *rest)
+
+
+def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
+    """What all turns found as one ranking: the best of each turn first, then the seconds.
+
+    The last turn's come before the first's at equal rank, for later questions are the plainer
+    ones; a chunk of several turns counts for each of them.
+    """
+    rankings = [turn.seen for turn in reversed(turns)]
+    return fused(rankings, [1.0] * len(rankings), ReciprocalRank(0), "mao")

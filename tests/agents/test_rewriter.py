@@ -1,0 +1,69 @@
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.llm.making import Scripted, said
+from tests.making import run_of
+
+from fathom.agents.rewriter import LanguageRewriter, PlainRewriter, Rewriter, plain
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.role import RoleModel
+from fathom.usage import Usage
+
+
+@pytest.mark.parametrize(
+    ("question", "rewritten"),
+    [
+        ("Hi there! Could you please tell me who wrote Dune? Thanks", "Who wrote Dune?"),
+        ("I would like to know when the harbour opens, please.", "When the harbour opens?"),
+        ("Do you know how much a mooring permit costs?", "How much a mooring permit costs?"),
+        (
+            "What is the capital of France? And Norway?",
+            "What is the capital of France? What is the capital of Norway?",
+        ),
+        ("Halo kak, bisakah Anda menjelaskan apa itu NIB ya?", "Apa itu NIB?"),
+        ("Tolong jelaskan siapa penulis Laskar Pelangi", "Siapa penulis Laskar Pelangi"),
+        ("Saya ingin tahu kapan SIUP berlaku, terima kasih", "Kapan SIUP berlaku?"),
+        (
+            "Berapa penduduk Jakarta? Dan Bandung?",
+            "Berapa penduduk Jakarta? Berapa penduduk Bandung?",
+        ),
+        ("Who wrote Dune?", "Who wrote Dune?"),
+        ("please", "Please"),
+        ("🙂", "🙂"),
+    ],
+)
+def test_politeness_goes_and_ellipses_are_completed(question: str, rewritten: str) -> None:
+    assert plain(question) == rewritten
+
+
+@given(st.text(min_size=1, max_size=120).filter(str.strip))
+def test_no_question_becomes_empty(question: str) -> None:
+    assert plain(question)
+
+
+def rewritten(rewriter: Rewriter, question: str) -> str:
+    with run_of() as run:
+        return asyncio.run(rewriter.rewrite(question, run))
+
+
+QUESTION = "Please tell me who wrote Dune in 1965?"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "text"),
+    [
+        ((said('{"question": "author of Dune 1965"}'),), "author of Dune 1965"),
+        ((said('{"question": "author of the book"}'),), "Who wrote Dune in 1965?"),
+        ((said("no"), said("no")), "Who wrote Dune in 1965?"),
+        ((ModelFault("down", Usage(llm_calls=1), retriable=False),), "Who wrote Dune in 1965?"),
+    ],
+)
+def test_the_model_rewrites_unless_it_loses_a_name_or_fails(
+    outcomes: tuple[Completion | Exception, ...], text: str
+) -> None:
+    model = RoleModel(chat=Scripted(*outcomes))
+    assert rewritten(LanguageRewriter(model=model), QUESTION) == text
+    assert rewritten(PlainRewriter(), QUESTION) == "Who wrote Dune in 1965?"
