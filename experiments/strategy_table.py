@@ -19,7 +19,7 @@ from fathom.engine import Engine
 from fathom.evaluation.comparison import COMPARED, compare
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import HEADLINES, row_of, table
+from fathom.evaluation.report import HEADLINES, row_of, rows_by, table
 from fathom.serving.eval import answers, engine_for
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="drop the records that are there")
     parser.add_argument("--against", default="naive", help="what the others are compared with")
     parser.add_argument("--measures", nargs="*", default=list(HEADLINES))
+    parser.add_argument("--by", nargs="*", default=[], choices=["phase", "kind"])
     parser.add_argument("--set", nargs="*", default=[], dest="assignments")
     options = parser.parse_args()
     options.strategies = options.strategies or named()
@@ -83,6 +84,9 @@ def main() -> None:
         found = measured(options, load(DATA / name))
         rows += [row_of(records) for records in found.values()]
         print(table(rows[-len(found) :], options.measures), flush=True)
+        for field in options.by:
+            parts = [row for records in found.values() for row in rows_by(records, field)]
+            print(f"\n{table(parts, options.measures)}\n", flush=True)
         base = found.get(options.against)
         pairs += [(each, base) for key, each in found.items() if base and key != options.against]
     print(f"\n{table(rows, options.measures)}\n")

@@ -75,12 +75,13 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
 
 def test_wrong_answers_are_read_and_what_stands_for_no_answer_is_none(tmp_path: Path) -> None:
     queries = (
-        '{"_id": "q1", "text": "?", "answers": ["a"], "metadata": {"wrong_answers": ["b"]}}\n'
+        '{"_id": "q1", "text": "?", "answers": ["a"],'
+        ' "metadata": {"wrong_answers": ["b"], "type": "x"}}\n'
         '{"_id": "q2", "text": "?", "answers": ["unknown"], "metadata": {"answerable": false}}\n'
     )
     first, second = load(write(tmp_path, queries=queries, qrels="")).questions
-    assert (first.answers, first.wrong) == (("a",), ("b",))
-    assert (second.answers, second.wrong) == ((), None)
+    assert (first.answers, first.wrong, first.kind) == (("a",), ("b",), "x")
+    assert (second.answers, second.wrong, second.kind) == ((), None, "")
 
 
 def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> None:
@@ -90,4 +91,5 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> No
     assert ten == dataset.sample(20)[:10] != dataset.questions[:10]
     assert ten != dataset.sample(10, seed=1)
     assert set(dataset.sample()) == set(dataset.questions)
+    assert dataset.sample(judged=True) == ()
     assert dataset.documents == {"d1", "d2"}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 from tests.evaluation.making import abstained, failed, record
 
-from fathom.evaluation.report import HEADLINES, row_of, table, values
+from fathom.evaluation.report import HEADLINES, row_of, rows_by, table, values
 from fathom.evaluation.scores import SCORES, WHOLE
 
 RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
@@ -39,6 +39,17 @@ def test_unknown_costs_are_absent() -> None:
 
 def test_the_same_records_give_the_same_row() -> None:
     assert row_of(RECORDS) == row_of(list(RECORDS))
+
+
+def test_phases_and_kinds_have_rows_of_their_own() -> None:
+    records = [*RECORDS, record("q4", phase="debate"), record("q5", phase="debate", kind="list")]
+    read, debate = rows_by(records, "phase")
+    assert [(row.system, row.queries) for row in (read, debate)] == [
+        ("naive: read", 3),
+        ("naive: debate", 2),
+    ]
+    assert debate.measures["EM"] == 1.0
+    assert [row.system for row in rows_by(records, "kind")] == ["naive: -", "naive: list"]
 
 
 def test_values_are_those_of_the_questions_that_have_one() -> None:

@@ -58,7 +58,8 @@ def test_a_row_holds_means_over_all_judged_questions() -> None:
 
 
 def test_fewer_queries_can_be_asked() -> None:
-    assert evaluate_retriever(dataset(), Fixed("a#0"), queries=1).measures["Hit@10"] == 1.0
+    row = evaluate_retriever(dataset(), Fixed("a#0", "nowhere#0"), queries=1)
+    assert (row.queries, row.measures["Hit@10"]) == (1, 1.0)
 
 
 def test_without_judgements_there_is_nothing_to_measure() -> None:

@@ -19,6 +19,7 @@ class Question:
         answers: Accepted answers; empty when unanswerable or when there are only qrels.
         answerable: Whether the corpus holds an answer.
         documents: The question's own documents, where the data set gives them: only they count.
+        kind: What sort of question it is, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
             names none. Such a data set wants every one of `answers`, others want any of them.
     """
@@ -28,6 +29,7 @@ class Question:
     answers: tuple[str, ...] = ()
     answerable: bool = True
     documents: tuple[str, ...] = ()
+    kind: str = ""
     wrong: tuple[str, ...] | None = None
 
 
@@ -52,12 +54,20 @@ class Dataset:
         """The questions with at least one relevant document."""
         return tuple(question for question in self.questions if question.id in self.qrels)
 
-    def sample(self, count: int | None = None, *, seed: int = 0) -> tuple[Question, ...]:
+    def sample(
+        self, count: int | None = None, *, seed: int = 0, judged: bool = False
+    ) -> tuple[Question, ...]:
         """So many questions (all by default), drawn by the hash of their ids.
 
         A smaller sample is the beginning of a larger one, so that asking more goes on.
+
+        Args:
+            count: At most so many.
+            seed: Another seed, another sample.
+            judged: Only of those with at least one relevant document.
         """
-        shuffled = sorted(self.questions, key=lambda each: (digest(f"{seed} {each.id}"), each.id))
+        among = self.judged if judged else self.questions
+        shuffled = sorted(among, key=lambda each: (digest(f"{seed} {each.id}"), each.id))
         return tuple(shuffled[:count])
 
 
@@ -143,6 +153,7 @@ def _question(row: Mapping[str, Any]) -> Question:
         answers=tuple(str(answer) for answer in row.get("answers") or ()) if answerable else (),
         answerable=answerable,
         documents=tuple(_document_id(item) for item in metadata.get("documents") or ()),
+        kind=str(metadata.get("type") or ""),
         wrong=None if wrong is None else tuple(str(answer) for answer in wrong),
     )
 

@@ -28,6 +28,7 @@ class Record:
 
     Attributes:
         question: Its id in the data set.
+        kind: What sort of question it is, as the data set says.
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
         relevant: The documents that its qrels name.
@@ -44,6 +45,7 @@ class Record:
     strategy: str
     question: str
     text: str
+    kind: str = ""
     gold: tuple[str, ...] = ()
     wrong: tuple[str, ...] | None = None
     answerable: bool = True

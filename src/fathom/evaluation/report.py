@@ -1,9 +1,10 @@
 """Rows and tables, from records only."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,16 @@ def row_of(records: Sequence[Record]) -> Row:
         latency_s=percentiles([record.seconds for record in records]),
         usage=_usage(records),
     )
+
+
+def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[Row]:
+    """One row for each phase that answered, or for each kind of question, most frequent first."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(getattr(record, field) or "-", []).append(record)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    rows = [(name, row_of(members)) for name, members in ordered]
+    return [replace(row, system=f"{row.system}: {name}") for name, row in rows]
 
 
 def values(name: str, records: Sequence[Record]) -> dict[str, float]:

@@ -45,13 +45,14 @@ def evaluate_retriever(
     Args:
         dataset: Its corpus must be what the retriever's index holds.
         retriever: The system.
-        queries: Only the first so many judged questions.
+        queries: Only a sample of so many judged questions; see `Dataset.sample`.
         on_question: Told the number of questions done, after each.
 
     Raises:
         UsageError: If no question is judged.
     """
-    asked = dataset.judged[:queries]
+    drawn = {question.id for question in dataset.sample(queries, judged=True)}
+    asked = [question for question in dataset.judged if question.id in drawn]
     if not asked:
         raise UsageError(f"{dataset.name}: no judged question, so nothing can be measured")
     rankings: dict[str, list[str]] = {}

@@ -79,6 +79,7 @@ def _record(strategy: str, dataset: Dataset, question: Question, ask: Ask, setup
         "strategy": strategy,
         "question": question.id,
         "text": question.text,
+        "kind": question.kind,
         "gold": question.answers,
         "wrong": question.wrong,
         "answerable": question.answerable,

@@ -45,7 +45,7 @@ def evaluate(
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(min=1, help="Only so many: the first for retrievers, else a seeded sample."),
+        typer.Option(min=1, help="Only so many: a sample, the same every time."),
     ] = None,
     records: Annotated[
         Path | None,
