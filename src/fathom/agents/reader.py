@@ -50,7 +50,7 @@ class SpanReader:
     Attributes:
         sentences: At most so many quotes, but for a list.
         keep: A further sentence is quoted, and another answer told, when it is at least so likely
-            as this share of the best.
+            as this share of the best, wherever its hit stands.
         sure: From this probability on yes or no is said.
         fall: How fast the trust in hits falls with their place; see `looking.trust`.
         sureness: Slope and offset of the confidence's logit, in that of the best answer's score.
@@ -58,7 +58,7 @@ class SpanReader:
 
     pairs: PairReader
     sentences: int = 2
-    keep: float = 0.6
+    keep: float = 0.7
     sure: float = 0.8
     fall: float = FALL
     sureness: tuple[float, float] = SURENESS
@@ -94,8 +94,7 @@ class SpanReader:
             return Draft()
         best, *others = candidates
         places = [*best.places, *(place for each in others for place in each.places)]
-        kept = _quotes([each for each in places if each.score >= self.keep * best.places[0].score])
-        kept = kept[: self.sentences]
+        kept = _quotes(_nearly(places, self.keep))[: self.sentences]
         return Draft(
             evidence=tuple(each.evidence for each in kept),
             short_answer=best.text,
@@ -104,12 +103,11 @@ class SpanReader:
         )
 
     def _listed(self, candidates: Sequence[Candidate]) -> Draft:
-        likely = [each for each in candidates if each.score >= self.keep * candidates[0].score]
+        likely = _nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
         if len(likely) < 2:
             return self._answered(candidates)
-        likely = likely[:_LONGEST_LIST]
         return Draft(
-            evidence=tuple(each.evidence for each in _quotes([one.places[0] for one in likely])),
+            evidence=tuple(each.evidence for each in _quotes(likely)),
             short_answer=", ".join(each.text for each in likely),
             confidence=self._confidence(candidates[0]),
         )
@@ -162,6 +160,12 @@ def _decides(seen: Look) -> float:
     read = seen.reading
     sure = read.relevance * read.decided * max(read.yes, 1 - read.yes)
     return round(seen.trust * sure, 6)
+
+
+def _nearly(places: Sequence[Found], share: float) -> list[Found]:
+    """Those at least `share` times as likely as the first one, wherever their hits stand."""
+    floor = share * places[0].evidence.support if places else 0.0
+    return [each for each in places if each.evidence.support >= floor]
 
 
 def _quotes(places: Sequence[Found]) -> list[Found]:
