@@ -7,6 +7,8 @@ import pytest
 from tests.evaluation.test_datasets import write
 from tests.serving.test_cli import Run, one_line, run
 
+from fathom import engine as engine_module
+from fathom.errors import ModelError
 from fathom.serving.eval import counted, report_text
 
 __all__ = ["run"]
@@ -98,6 +100,19 @@ def test_mistakes_are_one_line(run: Run, toy: str) -> None:
     one_line(run("eval", toy, "--strategy", "magic"), 2, "strategy 'magic'", "naive")
     one_line(run("eval", toy, "--compare", "naive", "magic"), 2, "strategy 'magic'")
     one_line(run("eval", toy, "--strategy", "naive", "-m", "nonsense"), 2)
+
+
+def test_failures_are_told_and_when_all_fail_the_code_says_so(
+    run: Run, toy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise ModelError("no such weights")
+
+    monkeypatch.setattr(engine_module.Engine, "aoutcome", breaks)
+    ran = run("eval", toy, "--strategy", "naive", "--deadline", "5", "--json")
+    assert (ran.code, ran.json["rows"][0]["measures"]["failed"]) == (5, 1.0)
+    assert "toy naive: 2 of 2 questions failed; the first, q" in ran.err
+    assert "ModelError: no such weights" in ran.err
 
 
 def test_nothing_to_show_is_nothing() -> None:

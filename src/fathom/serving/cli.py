@@ -25,6 +25,7 @@ from fathom.serving.options import (
     StrategyOption,
     TokensOption,
     build_engine,
+    run_flags,
 )
 
 app = typer.Typer(
@@ -149,14 +150,8 @@ def ask(
     from fathom.serving.progress import steps_shown
 
     text = _text(question)
-    flags = {
-        "ask.strategy": strategy,
-        "llm.model": llm,
-        "budget.tokens": max_tokens,
-        "budget.calls": max_calls,
-        "budget.cost_usd": max_cost,
-        "budget.seconds": deadline,
-    }
+    flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
+    flags["ask.strategy"] = strategy
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         answer = engine.ask(text, filters=parse_filters(filters or []), listener=steps_shown())
         # Shown at once: closing the engine may have to wait for a search that was cut.

@@ -12,12 +12,17 @@ import typer
 from fathom import __version__
 from fathom.errors import IndexMissing
 from fathom.serving.options import (
+    CallsOption,
+    CostOption,
+    DeadlineOption,
     IndexOption,
     JsonOption,
     LlmOption,
     OfflineOption,
     SetOption,
+    TokensOption,
     build_engine,
+    run_flags,
 )
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
@@ -53,6 +58,10 @@ def evaluate(
     ] = None,
     index: IndexOption = None,
     llm: LlmOption = None,
+    max_tokens: TokensOption = None,
+    max_calls: CallsOption = None,
+    max_cost: CostOption = None,
+    deadline: DeadlineOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -66,9 +75,10 @@ def evaluate(
     strategies = list(dict.fromkeys([*_names(strategy), *(compare or ())]))
     retrievers = _names(retriever) or ([] if strategies else ["hybrid"])
     _check(strategies)
+    flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
 
     def build(place: Path | None) -> Any:  # noqa: ANN401 - a context
-        return build_engine(place, assignments, offline=offline, flags={"llm.model": llm})
+        return build_engine(place, assignments, offline=offline, flags=flags)
 
     rows, pairs, failed = [], [], bool(strategies)
     for folder in datasets:
@@ -161,9 +171,21 @@ def answers(
     file = None if folder is None else folder / dataset.name / f"{strategy}.jsonl"
     kept = Records(file, setup=setup_of(engine))
     told = counted(f"{dataset.name} {strategy}", len(asked))
-    return record_strategy(
+    found = record_strategy(
         strategy, dataset, asked, asker(engine, strategy), kept, on_question=told
     )
+    _tell_failures(found)
+    return found
+
+
+def _tell_failures(records: "Sequence[Record]") -> None:
+    failed = [record for record in records if record.status == "failed"]
+    if failed:
+        first = failed[0]
+        sys.stderr.write(
+            f"{first.dataset} {first.strategy}: {len(failed)} of {len(records)} questions failed; "
+            f"the first, {first.question}: {first.stop_reason}\n"
+        )
 
 
 def asker(engine: "Engine", strategy: str) -> "Ask":

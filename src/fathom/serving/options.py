@@ -32,6 +32,23 @@ CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in 
 DeadlineOption = Annotated[float | None, typer.Option("--deadline", help="Seconds.")]
 
 
+def run_flags(
+    llm: str | None,
+    max_tokens: int | None,
+    max_calls: int | None,
+    max_cost: float | None,
+    deadline: float | None,
+) -> dict[str, Any]:
+    """The settings that the flags of a run give; what is not given is `None`."""
+    return {
+        "llm.model": llm,
+        "budget.tokens": max_tokens,
+        "budget.calls": max_calls,
+        "budget.cost_usd": max_cost,
+        "budget.seconds": deadline,
+    }
+
+
 @contextmanager
 def build_engine(
     index: Path | None,
