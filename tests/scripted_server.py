@@ -150,8 +150,10 @@ def served(*acts: Act) -> Iterator[ScriptedServer]:
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(5)
-        yield server
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(5)
+        try:
+            yield server
+        finally:
+            asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(5)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

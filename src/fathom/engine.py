@@ -1,6 +1,5 @@
 """The facade: ingest, search, ask, and look after the index."""
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
 from fathom.roles import Connect, Roles
+from fathom.run import in_loop
 from fathom.settings import Settings
 from fathom.tracing.outline import tree
 from fathom.types import Answer, Document, Filter, Hit, Query
@@ -173,7 +173,7 @@ class Engine:
                 model cannot be used as it is configured.
             IndexMissing: If nothing has been ingested.
         """
-        return asyncio.run(self.aask(question, **options))
+        return in_loop(self.aask(question, **options))
 
     async def aask(self, question: str, **options: "Unpack[Options]") -> Answer:
         """See `ask`."""
@@ -229,7 +229,7 @@ class Engine:
         trace = self.traces.get(trace_id)
         settings = asking.settings_then(trace, self.settings, assignments)
         parts = Parts(settings, self._embedder, self._cross_reader)
-        return asyncio.run(asking.replay(trace, parts, self.executor))
+        return in_loop(asking.replay(trace, parts, self.executor))
 
     def retriever(self, name: str | None = None) -> Retriever:
         """The retriever of this name, by default that of the settings.

@@ -4,6 +4,7 @@ With the engine, the only place that knows which parts stand behind the protocol
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from fathom.documents.language import detect
 from fathom.documents.limits import Limits
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
-from fathom.errors import UsageError
+from fathom.errors import ModelError, UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
 from fathom.models.base import Embedder
+from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import PairReader
 from fathom.models.shipped import load_shipped_reader
@@ -82,15 +84,14 @@ class Parts:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors."""
-        if self._embedder is not None:
-            return self._embedder
         models = self.settings.models
-        return load_embedder(
+        embedder = self._embedder or load_embedder(
             models.embedder,
             runtime=models.runtime,
             threads=models.threads,
             offline=self.settings.offline,
         )
+        return CheckedEmbedder(embedder)
 
     @cached_property
     def cross_reader(self) -> PairReader:
@@ -204,6 +205,7 @@ class Parts:
         identity = self.settings.retrieval.model_dump(exclude=later)
         return Search(
             retriever=cache(lambda: self.retriever(name, index())),
+            spare=cache(lambda: KeywordRetriever(index())),
             identity={
                 **identity,
                 "retriever": name,
@@ -213,7 +215,8 @@ class Parts:
 
     def warm_up(self) -> None:
         """Load what a question needs, so that none has to wait for it within its budget."""
-        self.embedder.embed(["warm"])
+        with suppress(ModelError):  # searches fall back on words then, and say so
+            self.embedder.embed(["warm"])
         self.cross_reader.asking("warm").read([WARM])
         self.warm = True
 

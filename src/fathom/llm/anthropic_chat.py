@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
+from typing import Any
 
 import anthropic
 from httpx2 import Timeout, create_ssl_context
@@ -15,7 +16,7 @@ from fathom.llm.request import Request
 tls = create_ssl_context
 
 
-class BoundedChatAnthropic(ChatAnthropic):  # type: ignore[misc, unused-ignore]
+class BoundedChatAnthropic(ChatAnthropic):
     """Takes its HTTP client from outside, which the class it extends does not offer."""
 
     _http: anthropic.DefaultAsyncHttpxClient = PrivateAttr()
@@ -28,7 +29,8 @@ class BoundedChatAnthropic(ChatAnthropic):  # type: ignore[misc, unused-ignore]
 @asynccontextmanager
 async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     """A model for one call; its connection ends with the block. The schema is in the prompt."""
-    steady = {"temperature": 0.0} if request.habits.steady else {}
+    options: dict[str, Any] = {"temperature": 0.0} if request.habits.steady else {}
+    options |= {"model": request.model, "max_tokens": request.max_tokens, "api_key": request.key}
     async with anthropic.DefaultAsyncHttpxClient(
         event_hooks=request.hooks,
         verify=request.tls,
@@ -36,15 +38,12 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
         follow_redirects=False,
     ) as client:
         model = BoundedChatAnthropic(
-            model=request.model,
-            api_key=request.key,
             base_url=request.base_url,
-            max_tokens=request.max_tokens,
             max_retries=0,
             timeout=-1.0,  # that of the HTTP client
             stream_usage=True,
             cache=False,
-            **steady,
+            **options,
         )
         model._http = client  # noqa: SLF001 - of our own class
         yield model

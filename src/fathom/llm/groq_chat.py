@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import groq
 from httpx import Timeout, create_ssl_context
@@ -22,7 +23,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     extra: dict[str, object] = {"seed": SEED} if request.habits.seed else {}
     if request.response_format is not None:
         extra["response_format"] = request.response_format
-    steady = {"temperature": 0.0} if request.habits.steady else {}
+    steady: dict[str, Any] = {"temperature": 0.0} if request.habits.steady else {}
     async with groq.DefaultAsyncHttpxClient(
         event_hooks=request.hooks, verify=request.tls, follow_redirects=False
     ) as client:

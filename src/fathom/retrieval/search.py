@@ -6,6 +6,7 @@ The hits are recorded whole, so that a run can be replayed after the index has c
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+from fathom.errors import ModelError
 from fathom.index.held import Held
 from fathom.plain import Json
 from fathom.reservation import Worst
@@ -24,39 +25,58 @@ class Search:
 
     Attributes:
         retriever: Gives what ranks them; not called in a replay.
+        spare: Ranks them where the local model that the first one needs has a fault.
         identity: All settings that a ranking depends on, beside query and index.
     """
 
     retriever: Callable[[], Retriever]
     identity: Mapping[str, Json]
+    spare: Callable[[], Retriever] | None = None
 
     async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
         """At most `k` hits, best first, as one step of the run.
 
         Raises:
             BudgetRefused: If the budget does not allow it, or the deadline came first.
+            ModelError: If a local model has a fault and there is no spare.
         """
         with run.step("search", agent="retriever", inputs={"query": query.text, "k": k}) as here:
             found, usage = await self._ask(query, k, here)
-            hits = tuple(_hit(each) for each in found)
+            hits = tuple(_hit(each) for each in found["hits"])
             listed = [[hit.chunk.id, hit.score] for hit in hits]
-            here.done(outputs={"hits": listed}, usage=usage, reason=f"{len(hits)} hits")
+            here.done(
+                outputs={"hits": listed},
+                usage=usage,
+                verdict="spare" if found["fault"] else "",
+                reason=found["fault"] or f"{len(hits)} hits",
+            )
         return hits
 
     async def _ask(self, query: Query, k: int, run: Run) -> tuple[Json, Usage]:
         request = {"query": query, "k": k, **self.identity}
 
         async def ask() -> Json:
-            hits = await run.thread(lambda: self.retriever().retrieve(query, k=k))
-            return [asdict(hit) for hit in hits]
+            hits, fault = await run.thread(lambda: self._retrieve(query, k))
+            return {"hits": [asdict(hit) for hit in hits], "fault": fault}
 
         return await run.spend(KIND, request, Worst(retrievals=1), ask)
+
+    def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
+        """Hits, and why they are not those of the retriever itself; empty where they are."""
+        try:
+            return self.retriever().retrieve(query, k=k), ""
+        except ModelError as error:
+            if self.spare is None:
+                raise
+            spare = self.spare()
+            return spare.retrieve(query, k=k), f"{spare.name} search instead: {error}"
 
 
 def texts_of(trace: Trace) -> frozenset[Held]:
     """The texts of documents that stand in a trace."""
     found = (event.value for event in trace.events if event.kind == KIND)
-    hits = (hit for value in found if isinstance(value, dict) for hit in value.get("value", ()))
+    done = (value["value"] for value in found if isinstance(value, dict) and "value" in value)
+    hits = (hit for value in done for hit in value["hits"])
     chunks = (_hit(hit).chunk for hit in hits)
     return frozenset(
         Held.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks
