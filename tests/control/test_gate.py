@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.calm import CALM
 
 from fathom.control.gate import (
     REASONS,
@@ -208,7 +209,7 @@ THRESHOLDS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(CALM, max_examples=300)
 @given(thresholds=THRESHOLDS, data=st.data())
 def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.DataObject) -> None:
     progress = Progress()
@@ -225,6 +226,7 @@ def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.Dat
     pytest.fail("the gate did not come to an end")
 
 
+@CALM
 @given(signals=SIGNALS, thresholds=THRESHOLDS)
 def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: Thresholds) -> None:
     verdict = decide(Signals(**signals), thresholds)

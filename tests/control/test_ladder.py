@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.calm import CALM
 
 from fathom.control.ladder import PHASES, Ladder, Phase, Verdict
 from fathom.domains.domain import load_domain
@@ -69,6 +70,7 @@ def test_phases_are_known_and_in_order(phases: tuple[Phase, ...]) -> None:
         Ladder(phases=phases)
 
 
+@CALM
 @given(data=st.data())
 def test_every_climb_ends(data: st.DataObject) -> None:
     phases = tuple(p for p in PHASES if p == "vor" or data.draw(st.booleans()))

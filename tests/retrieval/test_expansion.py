@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
 from fathom.domains.domain import load_domain
@@ -42,6 +43,7 @@ def test_a_domain_without_synonyms_adds_nothing() -> None:
     assert expanded("Apa itu SIUP?", {}) == "Apa itu SIUP?"
 
 
+@CALM
 @given(query=st.text(max_size=60) | st.sampled_from(["SIUP NIB OSS", "IMB?", "apa itu kbli"]))
 def test_adding_twice_adds_no_more_of_a_domain(query: str) -> None:
     synonyms = load_domain("licensing-id").synonyms
@@ -113,6 +115,7 @@ def test_scores_that_are_not_positive_count_alike() -> None:
     assert FEEDBACK.terms("a", mixed) == ("c",)
 
 
+@CALM
 @given(texts=st.lists(st.text("abc ", max_size=12), max_size=5), query=st.text("abc ", max_size=8))
 def test_the_model_is_a_distribution(texts: list[str], query: str) -> None:
     hits = [hit(text, document=f"d{n}", score=1.0, rank=n + 1) for n, text in enumerate(texts)]

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
 from fathom.models.hashing import HashingEmbedder
@@ -36,6 +37,7 @@ def test_the_knob(diversity: float, second: str) -> None:
     assert names(mmr([ONE, TWIN, FAR], alike, k=2, diversity=diversity)) == ["one", second]
 
 
+@CALM
 @given(scores=st.lists(st.floats(0, 1), max_size=8), k=st.integers(0, 10))
 def test_without_diversity_the_order_stays(scores: list[float], k: int) -> None:
     ordered = sorted(scores, reverse=True)

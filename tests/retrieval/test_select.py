@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
 from fathom.retrieval.select import Selection, is_list, packed, site_of
@@ -119,6 +120,7 @@ HITS = st.lists(
 )  # fmt: skip
 
 
+@CALM
 @given(hits=HITS, listing=st.booleans())
 def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
     chosen = SELECT(QUESTION, hits, listing=listing)
@@ -137,6 +139,7 @@ def test_what_does_not_fit_is_skipped() -> None:
     assert packed((), tokens=900, count=len) == ()
 
 
+@CALM
 @given(
     sizes=st.lists(st.integers(0, 50), max_size=10),
     tokens=st.integers(0, 200),
