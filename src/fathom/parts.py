@@ -175,7 +175,7 @@ class Parts:
             "hybrid": self._hybrid,
             "vector_feedback": lambda index: VectorFeedback(index=index, embedder=self.embedder),
             "keyword_feedback": lambda index: KeywordFeedback(
-                index=index, feedback=Feedback(words=ContentTerms().words)
+                index=index, feedback=Feedback(words=ContentTerms().words, hits=5, count=5)
             ),
         }
         if name not in makers:

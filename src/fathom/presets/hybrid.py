@@ -40,13 +40,13 @@ class HybridSettings(Section):
     candidates: int = Field(default=50, ge=1)
     """Hits of each branch; the paper does not say."""
     filters: bool = True
-    tfidf_floor: Share = 0.15
+    tfidf_floor: Share = 0.1
     """Keyword hits with less of the best hit's TF-IDF weight are dropped."""
     domain_weight: float = Field(default=2.0, ge=1)
     """How often a word counts in that weight that is a term of the domain."""
     cosine_floor: float = Field(default=0.2, ge=-1, le=1)
     """Semantic hits with a lower cosine are dropped."""
-    density_floor: Share = 0.2
+    density_floor: Share = 0.1
     """Semantic hits with a smaller share of sentences on the topic are dropped."""
     retries: int = Field(default=1, ge=0, le=5)
     """How often the supervisor sends a branch out again that failed or kept nothing."""

@@ -13,10 +13,10 @@ class RrfSettings(Section):
     """The constants of `rrf`, as the paper has them."""
 
     retrievers: tuple[Name, ...] = Field(
-        default=("vector", "keyword", "vector_feedback", "keyword_feedback"), min_length=1
+        default=("vector", "keyword", "hybrid", "keyword_feedback"), min_length=1
     )
-    """The paper has BM25 and three embedding models. One model is shipped; so each leg also looks
-    a second time, with what it found first."""
+    """The paper has BM25 and three embedding models. One model is shipped; so the others are the
+    weighted sum of both legs, and BM25 a second time with words of what it found first."""
     weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
     """One for each retriever; empty for 1 each, as in the paper."""
     k: int = Field(default=4, ge=1)

@@ -18,12 +18,13 @@ class KeywordFeedback:
     """BM25 for the query and the words that RM3 takes from its best hits.
 
     Attributes:
-        repeats: So often a word of the query counts as much as one of the hits.
+        repeats: A word of the query counts as much as so many of the hits; about what RM3's
+            own weights come to, where half of the model is the query.
     """
 
     index: Reader
     feedback: Feedback
-    repeats: int = 3
+    repeats: int = 10
     name: str = "keyword_feedback"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
