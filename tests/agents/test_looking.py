@@ -38,6 +38,7 @@ def test_trust_falls_with_the_place() -> None:
 def test_reading_stops_when_no_other_hit_can_be_better() -> None:
     assert seen(1.0, 0, 1.0, 1.0) == ["d1", "d2"]
     assert seen(0, 0, at(5) / at(3), 0, 0, 0) == ["d1", "d2", "d3", "d4"]
+    assert seen(0, 0, at(4) / at(3), 0, 0, 0) == ["d1", "d2", "d3"]
 
 
 def test_all_is_read_while_another_hit_could_be_better() -> None:

@@ -16,7 +16,7 @@ SAME = "A permit is had for 40 crowns, they say."
 
 def reader(pairs: ScriptedPairs) -> SpanReader:
     """One whose confidence is the score itself."""
-    return SpanReader(pairs=pairs, fall=0.15, sureness=(1.0, 0.0))
+    return SpanReader(pairs=pairs, fall=0.15, sureness=(1.0, 0.0, 0.0))
 
 
 def drafted(
@@ -118,7 +118,8 @@ def test_the_step_says_how_many_were_read() -> None:
 
 
 def test_confidence_is_a_law_of_the_score() -> None:
-    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5))
-    for law, wanted in (((1.0, 0.0), 0.5), ((2.0, -1.0), 0.268941), ((0.0, 9.0), 0.999877)):
+    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
+    laws = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
+    for law, wanted in laws.items():
         mind = SpanReader(pairs=pairs, sureness=law)
         assert mind.draft(QUESTION, [hit_of()]).confidence == pytest.approx(wanted, abs=1e-6)

@@ -35,14 +35,15 @@ def test_trust_decides_between_answers() -> None:
 
 
 def test_what_has_no_answer_is_never_right() -> None:
-    logits, right = labelled(READ, 1.0)
+    rows, right = labelled(READ, 1.0)
     assert right.tolist() == [1.0, 0.0]
-    assert logits[0] == pytest.approx(0.0)
+    assert rows[0] == pytest.approx([0.0, 0.0, 1.0])
 
 
 def test_a_known_law_is_found_again() -> None:
     generator = np.random.default_rng(0)
     logits = generator.normal(size=4_000)
     chances = 1 / (1 + np.exp(-(1.5 * logits - 0.5)))
-    law = fit(logits, (generator.random(4_000) < chances).astype(float), np.ones(4_000))
+    rows = np.stack([logits, np.ones(4_000)], axis=1)
+    law = fit(rows, (generator.random(4_000) < chances).astype(float), np.ones(4_000))
     assert law == pytest.approx([1.5, -0.5], abs=0.15)

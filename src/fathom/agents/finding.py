@@ -18,11 +18,13 @@ class Found:
     Attributes:
         text: The span, in one line.
         score: Probability that it is the answer, times the trust in its hit.
+        answerable: Probability that its chunk holds an answer.
         evidence: The sentences that hold it.
     """
 
     text: str
     score: float
+    answerable: float
     evidence: Evidence
 
 
@@ -71,7 +73,12 @@ def _found(seen: Look, span: ReadSpan) -> Found:
     evidence = Evidence(
         hit=seen.hit, span=around(seen.hit.chunk.text, span.span), support=span.score
     )
-    return Found(text=text, score=round(span.score * seen.trust, 6), evidence=evidence)
+    return Found(
+        text=text,
+        score=round(span.score * seen.trust, 6),
+        answerable=seen.reading.answerable,
+        evidence=evidence,
+    )
 
 
 def around(text: str, span: Span) -> Span:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fathom.models.reading import Asking, Reading
 from fathom.types import Hit
 
-_AT_ONCE = 2
+_AT_LEAST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +32,19 @@ def trust(place: int, fall: float) -> float:
 
 
 def look(asking: Asking, hits: Sequence[Hit], best: Best, *, fall: float) -> tuple[Look, ...]:
-    """Read the hits in order, two at a time, until the rest cannot change what is best.
+    """Read the hits in order until the rest cannot change what is best; two at least.
 
     The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
-    best score so far is at least the trust of the next hit, none of the others can be better.
+    best score so far is at least the trust of the next hit, none of the others can hold anything
+    better. The second hit is read in any case: it may say otherwise.
     """
     seen: list[Look] = []
     highest = 0.0
-    for start in range(0, len(hits), _AT_ONCE):
-        if highest >= trust(start + 1, fall):
+    for place, hit in enumerate(hits, start=1):
+        trusted = trust(place, fall)
+        if place > _AT_LEAST and highest >= trusted:
             break
-        part = hits[start : start + _AT_ONCE]
-        read = asking.read([hit.chunk for hit in part])
-        for place, (hit, reading) in enumerate(zip(part, read, strict=True), start=start + 1):
-            seen.append(Look(hit=hit, reading=reading, trust=trust(place, fall)))
-            highest = max(highest, best(seen[-1]))
+        (reading,) = asking.read([hit.chunk])
+        seen.append(Look(hit=hit, reading=reading, trust=trusted))
+        highest = max(highest, best(seen[-1]))
     return tuple(seen)

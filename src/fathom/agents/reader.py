@@ -15,7 +15,7 @@ from fathom.types import Alternative, Draft, Hit
 
 # Fitted by `training/fit_span_reader.py`; the figures are in docs/answers.md.
 FALL = 0.8
-SURENESS = (0.7, -0.5)
+SURENESS = (0.31, 0.18, -0.9)
 
 _LONGEST_LIST = 8
 _LOGIT = 10.0
@@ -53,7 +53,8 @@ class SpanReader:
             as this share of the best, wherever its hit stands.
         sure: From this probability on yes or no is said.
         fall: How fast the trust in hits falls with their place; see `looking.trust`.
-        sureness: Slope and offset of the confidence's logit, in that of the best answer's score.
+        sureness: The law of the confidence's logit: slopes in the logits of the best answer's
+            score and of its chunk's being answerable, and an offset.
     """
 
     pairs: PairReader
@@ -61,7 +62,7 @@ class SpanReader:
     keep: float = 0.7
     sure: float = 0.8
     fall: float = FALL
-    sureness: tuple[float, float] = SURENESS
+    sureness: tuple[float, float, float] = SURENESS
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
@@ -113,8 +114,9 @@ class SpanReader:
         )
 
     def _confidence(self, best: Candidate) -> float:
-        slope, offset = self.sureness
-        logit = slope * logit_of(best.score) + offset
+        score, answerable, offset = self.sureness
+        logit = score * logit_of(best.score) + answerable * logit_of(best.places[0].answerable)
+        logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)
 
     def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
