@@ -23,7 +23,7 @@ CHAINS = (
     ),
     (
         "Which county shares a border with the county where the singer of Blue Tide was born?",
-        "What is the singer of Blue Tide?",
+        "Who is the singer of Blue Tide?",
         "What is the county where #1 was born?",
         "Which county shares a border with #2?",
     ),
@@ -35,17 +35,17 @@ CHAINS = (
     # what somebody is to somebody
     (
         "Who is the spouse of the creator of Absolute Zero?",
-        "What is the creator of Absolute Zero?",
+        "Who is the creator of Absolute Zero?",
         "Who is the spouse of #1?",
     ),
     (
         "What team was Nora Berg's husband on?",
-        "What is Nora Berg's husband?",
+        "Who is Nora Berg's husband?",
         "What team was #1 on?",
     ),
     (
         'The director of the comedy "Big Stone" is based in what city?',
-        'What is the director of the comedy "Big Stone"?',
+        'Who is the director of the comedy "Big Stone"?',
         "#1 is based in what city?",
     ),
     # the question word in the clause at the end
@@ -57,7 +57,7 @@ CHAINS = (
     # Indonesian
     (
         "Di mana sutradara film Laskar Pelangi lahir?",
-        "Apa sutradara film Laskar Pelangi?",
+        "Siapa sutradara film Laskar Pelangi?",
         "Di mana #1 lahir?",
     ),
     (

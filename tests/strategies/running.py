@@ -71,13 +71,18 @@ def hits_of(*documents: str) -> tuple[Hit, ...]:
     return tuple(hit_of(document=name, rank=rank) for rank, name in enumerate(documents, start=1))
 
 
-def ran(strategy: Strategy, budget: Budget | None = None, events: Any = None) -> Outcome:
+def ran(
+    strategy: Strategy,
+    budget: Budget | None = None,
+    events: Any = None,
+    question: str = QUESTION,
+) -> Outcome:
     """The outcome; no task is left behind."""
-    origin = Origin(question=QUESTION, strategy=strategy.name, budget=budget or Budget())
+    origin = Origin(question=question, strategy=strategy.name, budget=budget or Budget())
 
     async def whole(executor: ThreadPoolExecutor) -> Outcome:
         surroundings = Surroundings(executor=executor, events=events)
-        outcome = await run(strategy, Query(text=QUESTION), origin, surroundings)
+        outcome = await run(strategy, Query(text=question), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
@@ -87,5 +92,6 @@ def ran(strategy: Strategy, budget: Budget | None = None, events: Any = None) ->
 
 def replays(outcome: Outcome, strategy: Strategy) -> bool:
     """Whether the same comes out again from the record alone."""
-    budget = outcome.trace.origin.budget
-    return same_answer(outcome.trace, ran(strategy, budget, Recorded(outcome.trace)).answer)
+    origin = outcome.trace.origin
+    again = ran(strategy, origin.budget, Recorded(outcome.trace), origin.question)
+    return same_answer(outcome.trace, again.answer)

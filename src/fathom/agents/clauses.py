@@ -9,6 +9,21 @@ description. Rules know no meaning: what they cannot take apart stays one questi
 import re
 from collections.abc import Iterator, Sequence
 
+from fathom.agents.clause_forms import (
+    CLAUSE,
+    MARK,
+    NOT_THINGS,
+    OF_ROLE,
+    OPEN_END,
+    OWNER,
+    PARTICIPLE,
+    PATTERNS,
+    PERSON,
+    PERSON_ID,
+    ROLES_ID,
+    TAIL,
+    A,
+)
 from fathom.agents.content import ContentTerms
 from fathom.retrieval.names import names
 from fathom.types import Span
@@ -19,99 +34,7 @@ MOST = 4
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
 _AND = re.compile(r"\s+(?:and|dan)\s+")
-_MARK = re.compile(r"§(\d+)§")
-_A = r"§\d+§"
 
-# What somebody or something is to somebody or something else.
-_ROLES_EN = (
-    "actor|actress|album|architect|artist|author|band|birthplace|body|book|boss|brother|"
-    "capital|captain|cast|character|child|children|church|cinematographer|city|club|coach|"
-    "company|composer|conductor|continent|county|country|creator|currency|daughter|designer|"
-    "developer|director|distributor|district|division|duke|editor|emperor|empire|employer|"
-    "episode|family|father|film|flag|founder|governor|grandfather|grandmother|group|"
-    "headquarters|hometown|husband|illustrator|inventor|king|label|lake|language|leader|league|"
-    "location|lyricist|manager|manufacturer|mascot|mayor|member|mother|mountain|movie|museum|"
-    "musician|network|newspaper|novel|opponent|organization|organisation|origin|owner|painter|"
-    "parent|parents|parliament|partner|party|performer|person|place|playwright|poet|"
-    "predecessor|president|prime|producer|professor|program|programme|province|publisher|queen|"
-    "record|region|religion|residence|river|rival|ruler|school|screenwriter|sculptor|series|"
-    "sibling|singer|sister|son|song|sovereign|sponsor|spouse|star|state|stadium|station|studio|"
-    "subject|subsidiary|successor|team|theologian|town|tribe|uncle|university|village|voice|"
-    "wife|winner|writer"
-)
-_PLACES = r"place\s+of\s+(?:birth|death|origin|burial)|birth\s?place|country\s+of\s+\w+"
-_ROLES_ID = (
-    "ibu kota|ibu kotanya|ibukota|tempat lahir|kota kelahiran|tanah air|mata uang|kepala negara|"
-    "perdana menteri|kantor pusat|sutradara|penulis|pengarang|pencipta|pendiri|pemilik|penerbit|"
-    "produser|penyanyi|vokalis|pemeran|aktor|aktris|istri|suami|ayah|ibu|anak|kakak|adik|putra|"
-    "putri|presiden|gubernur|wali kota|bupati|raja|ratu|kaisar|ketua|pelatih|kapten|perancang|"
-    "arsitek|penemu|komposer|pelukis|penerus|pendahulu|negara asal|kota asal|asal"
-)
-_KINDS_ID = (
-    r"(?:dari|film|novel|buku|lagu|album|seri|serial|acara|negara|kota|provinsi|kabupaten|pulau|"
-    r"perusahaan|grup|band|klub|partai|suku|kerajaan|universitas|band|sekolah)"
-)
-_RELATIVE = (
-    r"(?:that|which|who|whom|whose|where|(?:in|on|at|for|from|to|of|by|with)\s+(?:which|whom))"
-)
-_PREPOSITION = r"(?:of|for|from|by|in|on|at|within|behind|to|near|inside|around|after)"
-_AUX = r"(?:is|was|are|were|be|been|has|had|have|did|does|do|can|could|will|would|may)"
-_SMALL = (
-    rf"(?:{_AUX}|{_RELATIVE}|{_PREPOSITION}|the|a|an|and|or|as|with|what|when|how|why|than|into)"
-)
-_W = rf"(?:(?!{_SMALL}\b)[a-z0-9][\w'-]*)"
-_ROLE = rf"(?:{_PLACES}|(?:{_ROLES_EN})s?)"
-# A name, also with what it is: "the film UHF", "the largest city of Texas".
-_NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{_A}"
-_THING = rf"\b(?:the|a|an)\s+(?:{_W}\s+){{0,4}}{_W}"
-# What the clause says of the name after it: "was a member of", "is located", "plays for".
-_LEFT = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
-_SAID = (
-    rf"(?:\s+{_AUX}(?:\s+(?:a|an|the))?(?:\s+{_W}){{1,2}}{_LEFT}"
-    rf"|\s+{_AUX}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)"
-    rf"|(?:\s+{_W}){{1,2}}\s+(?:the\s+)?{_A}"
-    rf"|\s+{_W}{_LEFT})"
-)
-_MORE = rf"(?:\s+(?:and|from|at|in|of|&)\s+(?:the\s+)?{_A}(?!'))?"
-_TIME = r"(?:\s+in\s+(?:the\s+)?\d{4}s?)?"
-_OWNER = r"(?:'s|(?<=s§)'|'(?=\s))"
-
-_PATTERNS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # the team that Jose Cancela was a member of
-        rf"{_THING}\s*,?\s+{_RELATIVE}\s+{_NAMED}{_SAID}",
-        # the county that houses Eric Marcus Municipal Airport
-        rf"{_THING}\s*,?\s+{_RELATIVE}\s+(?:(?:{_W}|{_AUX}|{_PREPOSITION}|as|into|the|a)\s+){{1,5}}"
-        rf"{_NAMED}{_MORE}{_TIME}",
-        # the country containing Hue
-        rf"{_THING}\s+{_W}ing\s+{_NAMED}{_TIME}",
-        # north of where Israel is located
-        rf"(?<=\s(?:of|in)\s)where\s+{_NAMED}{_SAID}",
-        rf"(?<=\sfrom\s)where\s+{_NAMED}{_SAID}",
-        # the film directed by David Lean, a company based in Oslo
-        rf"{_THING}\s+(?:(?:{_W})\s+)?{_PREPOSITION}\s+{_NAMED}{_MORE}{_TIME}",
-        # Anna Benson's husband
-        rf"{_NAMED}{_OWNER}\s+(?:{_W}\s+){{0,3}}?{_ROLE}\b(?:\s+{_ROLE}\b)?(?!\s*')",
-        # sutradara film Laskar Pelangi; kota tempat Chairil Anwar lahir
-        rf"\b(?:{_ROLES_ID})(?:\s+(?:{_W}\s+)?{_KINDS_ID}){{0,2}}\s+{_A}",
-        rf"\b(?:ibu\s+)?[a-z-]+\s+(?:tempat|di\s+mana|dimana)\s+{_A}\s+(?:[a-z]+)",
-        rf"\b(?:ibu\s+)?[a-z-]+\s+yang\s+(?:[a-z-]+\s+){{1,4}}{_A}",
-    )
-)
-_OF_ROLE = re.compile(rf"\b{_ROLE}\s+{_PREPOSITION}\b")
-_PARTICIPLE = re.compile(rf"\b\w+(?:ed|en|born|set|held|made|built|sung|won)\s+{_PREPOSITION}\b")
-_CLAUSE = re.compile(rf"\b{_RELATIVE}\b|\byang\b|\btempat\b|\bmana\b")
-_QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|how|apa|siapa|kapan|mana|berapa)"
-_NOT_THINGS = re.compile(rf"^(?:{_QUESTION_WORD}|di|ke|dari|pada|adalah|dan|atau)\b\s*")
-
-_TAIL = re.compile(
-    rf"^(?P<main>(?!{_QUESTION_WORD}\b).+?\b(?:(?P<det>a|an|the|seorang|sebuah)\s+))"
-    rf"(?P<thing>(?:{_W}\s+|{_A}\s+){{0,5}}?(?:{_W})),?\s+"
-    rf"(?P<link>who|which|that|whose|where|yang|(?=\w+ed\s+(?:by|in|on|at|from|for)\b))\s*"
-    rf"(?P<rest>.*\b{_QUESTION_WORD}\b.*)$",
-    re.IGNORECASE,
-)
 _terms = ContentTerms()
 
 
@@ -144,15 +67,19 @@ def _inner(text: str, number: int) -> tuple[str, str] | None:
     """The innermost description as a question, and the rest with a slot in its place."""
     marked, cuts = mark(text)
     for start, end in sorted(_descriptions(marked), key=lambda place: place[1] - place[0]):
-        described = unmark(marked[start:end], cuts)
-        outer = unmark(f"{marked[:start]}#{number}{marked[end:]}", cuts)
-        if _says_more(outer) and _says_more(described):
-            return _asking(described), outer[:1].upper() + outer[1:]
+        outer = f"{marked[:start]}#{number}{marked[end:]}"
+        more = OPEN_END.match(outer)
+        after = end + len(more["more"]) if more else end
+        inner = marked[start:after]
+        described = unmark(inner, cuts)
+        rest = unmark(f"{marked[:start]}#{number}{marked[after:]}", cuts)
+        if _says_more(rest) and _says_more(described):
+            return _asking(described, inner), rest[:1].upper() + rest[1:]
     return None
 
 
 def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
-    for pattern in _PATTERNS:
+    for pattern in PATTERNS:
         at = 0
         while match := pattern.search(marked, at):
             at = match.start() + 1  # an inner description may begin within an outer one
@@ -162,18 +89,18 @@ def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
 
 
 def _lead(phrase: str) -> str:
-    found = _NOT_THINGS.match(phrase)
+    found = NOT_THINGS.match(phrase)
     return found.group() if found else ""
 
 
 def _wanted(phrase: str) -> bool:
     """Whether a phrase asks for something else than what it names."""
-    if not _MARK.search(phrase):
+    if not MARK.search(phrase):
         return False
-    is_clause = _CLAUSE.search(phrase) or _PARTICIPLE.search(phrase)
-    owned = re.search(rf"{_A}{_OWNER}\s", phrase)
-    indonesian = re.match(rf"(?:{_ROLES_ID})\b", phrase)
-    return bool(is_clause or owned or indonesian or _OF_ROLE.search(phrase))
+    is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase)
+    owned = re.search(rf"{A}{OWNER}\s", phrase)
+    indonesian = re.match(rf"(?:{ROLES_ID})\b", phrase)
+    return bool(is_clause or owned or indonesian or OF_ROLE.search(phrase))
 
 
 def _says_more(text: str) -> bool:
@@ -183,19 +110,20 @@ def _says_more(text: str) -> bool:
     return bool(_terms(text))
 
 
-def _asking(described: str) -> str:
-    if described.startswith("where"):
+def _asking(described: str, marked: str) -> str:
+    """A question for what is described; the same words, marked, tell who or what it is."""
+    if marked.startswith("where"):
         return f"What is the place {described}?"
-    if re.search(r"\b(?:yang|tempat|dari)\b", described) or re.match(_ROLES_ID, described):
-        return f"Apa {described}?"
-    return f"What is {described}?"
+    if re.search(r"\b(?:yang|tempat|dari)\b", marked) or re.match(ROLES_ID, marked):
+        return f"Siapa {described}?" if PERSON_ID.match(marked) else f"Apa {described}?"
+    return f"Who is {described}?" if PERSON.search(marked) else f"What is {described}?"
 
 
 def _tail(text: str, number: int) -> tuple[str, str] | None:
     """For a question whose question word stands in the clause at its end."""
     marked, cuts = mark(text)
-    found = _TAIL.match(marked.rstrip("? "))
-    if found is None or not _MARK.search(found["main"]):
+    found = TAIL.match(marked.rstrip("? "))
+    if found is None or not MARK.search(found["main"]):
         return None
     main = found["main"][: found.start("det")]
     owner = "'s" if found["link"].lower() == "whose" else ""
@@ -229,4 +157,4 @@ def _apart(text: str) -> Iterator[Span]:
 
 def unmark(marked: str, cuts: Sequence[str]) -> str:
     """The text with its names again."""
-    return _MARK.sub(lambda match: cuts[int(match.group(1))], marked)
+    return MARK.sub(lambda match: cuts[int(match.group(1))], marked)

@@ -279,12 +279,12 @@ async def _executed(executor: Executor, state: State, work: Work, run: Run) -> S
 
 
 def _after(node: str) -> list[str]:
-    """Where the graph can go from a node."""
-    executors = list(NODES.values())
+    """Where the graph can go from a node: what comes last waits until nothing else is left."""
     splits = {NODES["QDS"], NODES["QDP"]}
     if node in splits:
         return ["follow", NODES["R"]]
-    if node == "plan":
-        return executors
-    rest = [each for each in executors if each not in splits]
-    return [*rest, "follow", "summarize", "finalize"] if node == NODES["AG"] else rest
+    if node == NODES["AG"]:
+        return ["follow", "summarize", "finalize"]
+    begins = splits if node == "plan" else set()
+    rest = {NODES["QR"], NODES["R"], NODES["DS"], NODES["AG"]}
+    return sorted((rest | begins) - {node})

@@ -9,6 +9,8 @@ from fathom.retrieval.fused import fused
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.types import Draft, Hit
 
+_LATER = 0.01
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -58,10 +60,10 @@ class Turn:
 
 
 def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
-    """What all turns found as one ranking: the best of each turn first, then the seconds.
+    """What all turns found as one ranking: the best hit of each turn first, then the seconds.
 
-    The last turn's come before the first's at equal rank, for later questions are the plainer
-    ones; a chunk of several turns counts for each of them.
+    A chunk that several turns found counts for each of them. At equal rank later turns come
+    first, for their questions are the plainer ones.
     """
-    rankings = [turn.seen for turn in reversed(turns)]
-    return fused(rankings, [1.0] * len(rankings), ReciprocalRank(0), "mao")
+    weights = [1 + _LATER * turn.number for turn in turns]
+    return fused([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")

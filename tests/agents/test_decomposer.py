@@ -1,0 +1,105 @@
+import asyncio
+
+import pytest
+from tests.llm.making import Scripted, said
+from tests.making import hit_of, run_of
+
+from fathom.agents.decomposer import (
+    ClauseDecomposer,
+    Decomposer,
+    LanguageDecomposer,
+    Manner,
+    bridge,
+    filled,
+)
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.role import RoleModel
+from fathom.types import Draft
+from fathom.usage import Budget, Usage
+
+NESTED = "Who founded the company that distributed the film Harbour Lights?"
+CHAIN = ("What is the company that distributed the film Harbour Lights?", "Who founded #1?")
+
+
+def split(
+    decomposer: Decomposer, question: str, manner: Manner, budget: Budget | None = None
+) -> tuple[str, ...]:
+    with run_of(budget) as run:
+        return asyncio.run(decomposer.split(question, manner, run))
+
+
+def test_rules_split_in_both_manners_or_say_that_there_is_nothing_to_split() -> None:
+    local = ClauseDecomposer()
+    assert split(local, NESTED, "serial") == CHAIN
+    assert split(local, "Who was born first, Ana Silva or Nora Berg?", "parallel") == (
+        "When was Ana Silva born?",
+        "When was Nora Berg born?",
+    )
+    assert split(local, "Siapa lebih tua, Chairil Anwar atau Amir Hamzah?", "parallel") == (
+        "Kapan Chairil Anwar lahir?",
+        "Kapan Amir Hamzah lahir?",
+    )
+    assert split(local, NESTED, "parallel") == (NESTED,)
+    assert split(local, "Who wrote Dune?", "serial") == ("Who wrote Dune?",)
+
+
+def test_no_more_than_so_many_questions() -> None:
+    question = "Who was born first, Ana Silva, Nora Berg, or Bo Holm?"
+    assert len(split(ClauseDecomposer(most=2), question, "parallel")) == 2
+
+
+def asked(*outcomes: Completion | Exception, manner: Manner = "serial") -> tuple[str, ...]:
+    model = RoleModel(chat=Scripted(*outcomes))
+    return split(LanguageDecomposer(model=model, local=ClauseDecomposer()), NESTED, manner)
+
+
+def test_the_model_splits() -> None:
+    reply = '{"questions": ["Who made Harbour Lights?", "Who founded #1?"]}'
+    assert asked(said(reply)) == ("Who made Harbour Lights?", "Who founded #1?")
+    many = ", ".join(f'"Question {number}?"' for number in range(9))
+    assert len(asked(said(f'{{"questions": [{many}]}}'), manner="parallel")) == 4
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        (said('{"questions": ["Who made #1?", "Who founded #2?"]}'),),
+        (said('{"questions": [" "]}'),),
+        (said("no"), said("no")),
+        (ModelFault("down", Usage(llm_calls=1), retriable=False),),
+    ],
+)
+def test_without_a_usable_split_the_rules_decide(
+    outcomes: tuple[Completion | Exception, ...],
+) -> None:
+    assert asked(*outcomes) == CHAIN
+
+
+def test_slots_have_no_place_in_a_parallel_split() -> None:
+    reply = said('{"questions": ["Who made it?", "Who founded #1?"]}')
+    assert asked(reply, manner="parallel") == (NESTED,)
+
+
+def test_no_budget_no_question() -> None:
+    model = RoleModel(chat=Scripted())
+    decomposer = LanguageDecomposer(model=model, local=ClauseDecomposer())
+    assert split(decomposer, NESTED, "serial", Budget(calls=0)) == CHAIN
+
+
+def test_slots_are_filled_with_answers_or_else_with_what_was_asked() -> None:
+    earlier = [("What is the company that made it?", "Acme\n Corp"), ("Who is its founder?", "")]
+    assert (
+        filled("Who founded #1 and met #2?", earlier)
+        == "Who founded Acme Corp and met its founder?"
+    )
+    assert filled("Who founded #3?", earlier) == "Who founded ?"
+    assert filled("Who?", []) == "Who?"
+
+
+def test_the_bridge_is_the_answer_else_a_title_that_is_news() -> None:
+    hits = [hit_of()]
+    assert bridge("Who made it?", Draft(short_answer="Acme"), hits) == "Acme"
+    assert bridge("Who made it?", Draft(), hits) == "Fees"
+    assert bridge("What are the fees?", Draft(), hits) == ""
+    assert bridge("Who is Acme?", Draft(short_answer="ACME"), []) == ""

@@ -1,0 +1,95 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.llm.making import Scripted, said
+from tests.making import hit_of, run_of
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.decomposer import ClauseDecomposer
+from fathom.agents.planner import (
+    LanguagePlanner,
+    Planner,
+    PolicyPlanner,
+    RulePolicy,
+    policy_named,
+)
+from fathom.agents.situation import Observer
+from fathom.agents.workflow import FIRST_TURN, SUB_TURN, is_legal
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.role import RoleModel
+from fathom.usage import Usage
+
+OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())
+NESTED = "Who founded the company that distributed the film Harbour Lights?"
+
+
+@pytest.mark.parametrize(
+    ("question", "workflow"),
+    [
+        ("Who is older, Ana Silva or Nora Berg?", ("QDP",)),
+        ("Siapa lebih tua, Chairil Anwar atau Amir Hamzah?", ("QDP",)),
+        (NESTED, ("QDS",)),
+        ("Di mana sutradara film Laskar Pelangi lahir?", ("QDS",)),
+        ("Please tell me who wrote Dune?", ("QR", "R", "DS", "AG")),
+        ("Who wrote Dune?", ("R", "AG")),
+    ],
+)
+def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) -> None:
+    seen = OBSERVER(question, [hit_of()], first=True)
+    chosen = RulePolicy(clear=0.0).choose(seen, FIRST_TURN).workflow
+    assert chosen == workflow
+    assert is_legal(chosen, first=True)
+    sub = RulePolicy().choose(replace(seen, first=0.0), SUB_TURN).workflow
+    assert is_legal(sub, first=False)
+
+
+def test_documents_are_selected_where_the_look_is_unclear() -> None:
+    seen = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
+    assert RulePolicy(clear=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
+    assert RulePolicy(clear=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
+
+
+def test_a_workflow_in_the_settings_is_always_chosen() -> None:
+    policy = policy_named("QR,R,AG", clear=0.3)
+    seen = OBSERVER(NESTED, (), first=True)
+    assert policy.choose(seen, FIRST_TURN).workflow == ("QR", "R", "AG")
+    assert policy.choose(replace(seen, first=0.0), SUB_TURN).workflow == ("R", "AG")
+    assert policy.name == "QR,R,AG"
+    assert policy_named("rules", clear=0.3).name == "rules"
+
+
+def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
+    legal = FIRST_TURN if first else SUB_TURN
+    with run_of() as run:
+        seen = OBSERVER(NESTED, (), first=first)
+        return asyncio.run(planner.plan(NESTED, seen, legal, run)).workflow
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "workflow"),
+    [
+        ((said('{"workflow": ["qr", " R ", "AG"]}'),), ("QR", "R", "AG")),
+        ((said('{"workflow": ["AG", "R"]}'),), ("AG", "R")),
+        ((said("no"), said("no")), ("QDS",)),
+        ((ModelFault("down", Usage(llm_calls=1), retriable=False),), ("QDS",)),
+    ],
+)
+def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
+    outcomes: tuple[Completion | Exception, ...], workflow: tuple[str, ...]
+) -> None:
+    model = RoleModel(chat=Scripted(*outcomes))
+    assert planned(LanguagePlanner(model=model, local=RulePolicy())) == workflow
+
+
+def test_the_model_is_told_the_grammar_of_the_turn() -> None:
+    for first in (True, False):
+        chat = Scripted(said('{"workflow": ["AG"]}'))
+        planner = LanguagePlanner(model=RoleModel(chat=chat), local=RulePolicy())
+        assert planned(planner, first=first) == ("AG",)
+        assert ("QDS alone" in chat.asked[0][0][0].text) == first
+
+
+def test_a_policy_plans_as_a_step() -> None:
+    assert planned(PolicyPlanner(policy=RulePolicy())) == ("QDS",)

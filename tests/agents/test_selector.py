@@ -1,0 +1,57 @@
+import asyncio
+
+import pytest
+from tests.llm.making import Scripted, said
+from tests.making import hit_of, run_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.agents.selector import LanguageSelector, RelevanceSelector, Selector
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.role import RoleModel
+from fathom.models.reading import Reading
+from fathom.retrieval.rerank import Reranker
+from fathom.types import Chunk, Hit
+from fathom.usage import Usage
+
+RELEVANCE = {"d1": 0.05, "d2": 0.9, "d3": 0.8}
+HITS = tuple(hit_of(document=name, rank=rank) for rank, name in enumerate(RELEVANCE, start=1))
+
+
+def relevance(_: str, chunk: Chunk) -> Reading:
+    return reading(chunk, relevance=RELEVANCE[chunk.document_id])
+
+
+LOCAL = RelevanceSelector(reranker=Reranker(pairs=ScriptedPairs(relevance), weight=1.0), keep=0.5)
+
+
+def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
+    with run_of() as run:
+        found = asyncio.run(selector.select("Which?", hits, run))
+    return [(hit.chunk.document_id, hit.rank) for hit in found]
+
+
+def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
+    assert selected(LOCAL) == [("d2", 1), ("d3", 2)]
+    assert selected(LOCAL, HITS[:1]) == [("d1", 1)]
+    assert selected(LOCAL, ()) == []
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "found"),
+    [
+        ((said('{"chunks": [3, 1, 3, 7, 0]}'),), [("d3", 1), ("d1", 2)]),
+        ((said('{"chunks": []}'),), [("d2", 1)]),
+        ((said("no"), said("no")), [("d2", 1), ("d3", 2)]),
+        (
+            (ModelFault("down", Usage(llm_calls=1), retriable=False),),
+            [("d2", 1), ("d3", 2)],
+        ),
+    ],
+)
+def test_the_model_selects_and_the_local_mind_stands_in(
+    outcomes: tuple[Completion | Exception, ...], found: list[tuple[str, int]]
+) -> None:
+    model = RoleModel(chat=Scripted(*outcomes))
+    assert selected(LanguageSelector(model=model, local=LOCAL)) == found
+    assert selected(LanguageSelector(model=model, local=LOCAL), ()) == []

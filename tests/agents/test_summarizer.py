@@ -1,0 +1,113 @@
+import asyncio
+
+import pytest
+from tests.llm.making import Scripted, said
+from tests.making import FEES, hit_of, run_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.agents.decomposer import Manner
+from fathom.agents.judge import LocalJudge
+from fathom.agents.summarizer import Finding, LanguageSummarizer, RuleSummarizer, Summarizer
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.role import RoleModel
+from fathom.types import Draft, Evidence, Span
+from fathom.usage import Usage
+
+FIRST = "Who was born first, Ana Silva or Nora Berg?"
+SAME = "Are Ana Silva and Nora Berg of the same nationality?"
+BOTH = "Are both Ana Silva and Nora Berg painters?"
+DULU = "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?"
+
+
+def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> Finding:
+    evidence = Evidence(hit=hit_of(document=document), span=Span(0, 40), support=confidence)
+    draft = Draft(evidence=(evidence,), short_answer=answer, confidence=confidence)
+    return Finding(question="?", draft=draft if answer else Draft())
+
+
+def summarized(
+    question: str, manner: Manner, *findings: Finding, by: Summarizer | None = None
+) -> Draft:
+    with run_of() as run:
+        return asyncio.run(
+            (by or RuleSummarizer()).summarize(question, manner, findings, [hit_of()], run)
+        )
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "short"),
+    [
+        (FIRST, ("10 June 1819", "11 June 1819"), "Ana Silva"),
+        (FIRST.replace("first", "later"), ("10 June 1819", "1901"), "Nora Berg"),
+        (SAME, ("Norwegian", "the Norwegian"), "yes"),
+        (SAME, ("Norwegian", "Danish"), "no"),
+        (BOTH, ("yes", "Yes"), "yes"),
+        (BOTH, ("yes", "no"), "no"),
+        (DULU, ("26 Juli 1922", "28 Februari 1911"), "Amir Hamzah"),
+        (FIRST, ("10 June 1819", "long ago"), "10 June 1819; long ago"),
+        ("Who wrote Dune and when was it published?", ("Herbert", "1965"), "Herbert; 1965"),
+    ],
+)
+def test_comparisons_are_decided_by_rules(
+    question: str, answers: tuple[str, str], short: str
+) -> None:
+    found = (finding(answers[0]), finding(answers[1], document="d2", confidence=0.6))
+    draft = summarized(question, "parallel", *found)
+    assert draft.short_answer == short
+    assert [item.hit.chunk.document_id for item in draft.evidence] == ["d1", "d2"]
+    assert draft.confidence == 0.6
+
+
+def test_the_last_hop_answers_a_chain_and_its_evidence_comes_first() -> None:
+    draft = summarized("?", "serial", finding("Acme"), finding("Bo Holm", document="d2"))
+    assert draft.short_answer == "Bo Holm"
+    assert [item.hit.chunk.document_id for item in draft.evidence] == ["d2", "d1"]
+
+
+def test_without_an_answer_at_the_end_there_is_none() -> None:
+    assert summarized("?", "serial", finding("Acme"), finding("")) == Draft()
+    assert summarized(FIRST, "parallel", finding(""), finding("")) == Draft()
+    assert summarized("?", "parallel") == Draft()
+
+
+def model(*outcomes: Completion | Exception) -> LanguageSummarizer:
+    pairs = ScriptedPairs(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
+    return LanguageSummarizer(
+        model=RoleModel(chat=Scripted(*outcomes)),
+        local=RuleSummarizer(),
+        judge=LocalJudge(pairs=pairs),
+        min_support=0.5,
+    )
+
+
+def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
+    sentence = FEES[:40]
+    reply = (
+        f'{{"short_answer": "40 crowns", "sentences": [{{"text": "{sentence}", "quotes": [1]}}, '
+        '{"text": "Zebras graze.", "quotes": [1]}, {"text": "It costs 40.", "quotes": [9]}]}'
+    )
+    draft = summarized("?", "serial", finding("Acme"), by=model(said(reply)))
+    assert [claim.text for claim in draft.claims] == [sentence]
+    assert draft.claims[0].evidence == (0,)
+    assert draft.short_answer == "40 crowns"
+    assert 0 < draft.confidence < 0.5
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        (said('{"sentences": []}'),),
+        (said("no"), said("no")),
+        (ModelFault("down", Usage(llm_calls=1), retriable=False),),
+    ],
+)
+def test_else_the_rules_decide(outcomes: tuple[Completion | Exception, ...]) -> None:
+    found = (finding("Acme"), finding("Bo Holm", document="d2"))
+    assert summarized("?", "serial", *found, by=model(*outcomes)) == summarized(
+        "?", "serial", *found
+    )
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    assert summarized("?", "serial", finding(""), by=model()) == Draft()

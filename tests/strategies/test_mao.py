@@ -1,0 +1,208 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.making import QUESTION, engine_at, hit_of, ingested
+from tests.strategies.running import finalizer, ran, replays
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.decomposer import ClauseDecomposer
+from fathom.agents.planner import Plan, PolicyPlanner, RulePolicy
+from fathom.agents.rewriter import PlainRewriter
+from fathom.agents.situation import Observer, Situation
+from fathom.agents.summarizer import RuleSummarizer
+from fathom.agents.workflow import EXECUTORS, FIRST_TURN, Workflow
+from fathom.ledger import BudgetRefused
+from fathom.run import Run
+from fathom.strategies.mao import Mao
+from fathom.strategies.run import Outcome
+from fathom.types import Draft, Evidence, Hit, Query, Span
+from fathom.usage import Budget
+
+PAGE = Path(__file__).parent.parent.parent / "docs/strategies/mao.md"
+CHAIN = "Who founded the company that distributed the film Harbour Lights?"
+FIRST, SECOND = "What is the company that distributed the film Harbour Lights?", "Who founded Acme?"
+PAIR = "Who was born first, Ana Silva or Nora Berg?"
+
+
+@dataclass
+class Looks:
+    """A search that notes what it is asked, and finds one document of that name."""
+
+    asked: list[str] = field(default_factory=list)
+    refuses: str = ""
+
+    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+        self.asked.append(query.text)
+        if query.text == self.refuses:
+            raise run.refused(BudgetRefused("retrievals", needed=1, left=0))
+        return (hit_of(document=f"found for {query.text}"),)
+
+
+@dataclass
+class Knows:
+    """A reader that knows the answers to some questions; it needs something to read."""
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    read_for: list[str] = field(default_factory=list)
+
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        self.read_for.append(question)
+        if not hits:
+            return Draft()
+        evidence = tuple(Evidence(hit=hit, span=Span(0, 40), support=0.9) for hit in hits)
+        short = self.answers.get(question, "")
+        return Draft(evidence=evidence, short_answer=short, confidence=0.9)
+
+
+class Keeps:
+    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+        return tuple(hits)
+
+
+class Breaks:
+    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+        raise IndexError
+
+    rewrite = select
+    split = select
+    plan = select
+
+
+@dataclass(frozen=True)
+class Whims:
+    """A policy that chooses the next plan of a list, again and again."""
+
+    plans: tuple[tuple[str, ...], ...]
+    name: str = "whims"
+
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:
+        return Plan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
+
+
+def mao(**other: Any) -> Mao:
+    made = Mao(
+        search=Looks(),  # type: ignore[arg-type]
+        observer=Observer(terms=ContentTerms(), decomposer=ClauseDecomposer()),
+        planner=PolicyPlanner(policy=RulePolicy()),
+        rewriter=PlainRewriter(),
+        decomposer=ClauseDecomposer(),
+        selector=Keeps(),
+        reader=Knows(),
+        summarizer=RuleSummarizer(),
+        finalizer=finalizer("mao"),
+        hits=5,
+        turns=5,
+    )
+    return replace(made, **other)
+
+
+def test_the_picture_in_the_docs_is_the_code() -> None:
+    drawn = mao().graph().compile().get_graph().draw_mermaid()
+    assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
+
+
+def steps(outcome: Outcome, agent: str) -> list[Any]:
+    return [step for step in outcome.trace.steps if step.agent == agent]
+
+
+def test_a_plain_question_is_one_turn_with_one_search(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        answer = engine.ask(QUESTION, strategy="mao")
+        trace = engine.traces.get(str(answer.trace_id))
+        assert engine.replay(trace.id).same
+    assert answer.usage.retrievals == 1
+    assert answer.status == "answered"
+    assert "plan" in {step.name for step in trace.steps}
+
+
+def test_a_chain_is_asked_hop_by_hop_with_the_answers_filled_in() -> None:
+    reader, search = Knows({FIRST: "Acme", SECOND: "Bo Holm"}), Looks()
+    outcome = ran(mao(reader=reader, search=search), question=CHAIN)
+    assert reader.read_for == [FIRST, SECOND]
+    assert search.asked == [CHAIN, FIRST, SECOND]
+    (summary,) = steps(outcome, "summarizer")
+    assert summary.outputs["short_answer"] == "Bo Holm"
+    gathered = [chunk.removeprefix("found for ") for chunk in summary.inputs["chunks"]]
+    assert gathered == [f"{text}#0" for text in (SECOND, FIRST, CHAIN)]
+
+
+def test_the_things_of_a_comparison_are_asked_for_side_by_side() -> None:
+    births = {"When was Ana Silva born?": "1 May 1900", "When was Nora Berg born?": "1899"}
+    reader = Knows(births)
+    outcome = ran(mao(reader=reader), question=PAIR)
+    assert sorted(reader.read_for) == sorted(births)
+    (summary,) = steps(outcome, "summarizer")
+    assert len(summary.inputs["chunks"]) == 3
+
+
+@pytest.mark.parametrize("plan", [("QDS", "QDS"), ("R",), ("AG", "R"), ("QR", "QR", "AG"), ()])
+def test_an_illegal_plan_gives_way_to_the_default(plan: tuple[str, ...]) -> None:
+    planner = PolicyPlanner(policy=Whims((plan,)))
+    outcome = ran(mao(planner=planner))
+    assert [step.verdict for step in steps(outcome, "grammar")] == ["illegal"]
+    assert outcome.answer.phase == "R,AG"
+
+
+@pytest.mark.parametrize("manner", ["QDS", "QDP"])
+def test_what_cannot_be_split_is_answered_as_it_is(manner: str) -> None:
+    reader = Knows()
+    ran(mao(reader=reader, planner=PolicyPlanner(policy=Whims(((manner,),)))))
+    assert reader.read_for == [QUESTION]
+
+
+def test_an_answer_without_retrieval_has_nothing_to_read() -> None:
+    outcome = ran(mao(planner=PolicyPlanner(policy=Whims((("AG",),)))))
+    assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "no_evidence")
+
+
+def test_turns_are_bounded() -> None:
+    reader = Knows({FIRST: "Acme"})
+    ran(mao(reader=reader, turns=2), question=CHAIN)
+    assert reader.read_for == [FIRST]
+    reader = Knows()
+    ran(mao(reader=reader, turns=1), question=PAIR)
+    assert reader.read_for == []
+
+
+def test_a_search_that_the_budget_refuses_does_not_take_the_others_with_it() -> None:
+    refused = "When was Ana Silva born?"
+    outcome = ran(mao(search=Looks(refuses=refused)), question=PAIR)
+    (summary,) = steps(outcome, "summarizer")
+    assert len(summary.inputs["chunks"]) == 2
+    assert ran(mao(), Budget(retrievals=0)).answer.stop_reason == "no_evidence"
+
+
+@pytest.mark.parametrize("role", ["planner", "rewriter", "selector", "decomposer"])
+@pytest.mark.parametrize("plan", [("QR", "R", "DS", "AG"), ("QDS",)])
+def test_an_agent_that_raises_is_done_without(role: str, plan: tuple[str, ...]) -> None:
+    broken: dict[str, Any] = {"planner": PolicyPlanner(policy=Whims((plan,))), role: Breaks()}
+    reader = Knows({FIRST: "Acme"})
+    outcome = ran(mao(reader=reader, **broken), question=CHAIN)
+    assert reader.read_for
+    assert outcome.answer.status != "failed"
+    assert replays(outcome, mao(reader=Knows({FIRST: "Acme"}), **broken))
+
+
+PLANS = st.lists(
+    st.sampled_from(FIRST_TURN) | st.lists(st.sampled_from(EXECUTORS), max_size=5).map(tuple),
+    min_size=1,
+    max_size=4,
+).map(tuple)
+
+
+@given(plans=PLANS, question=st.sampled_from([CHAIN, PAIR, QUESTION, "Tell me who wrote Dune?"]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_is_planned_it_ends_and_replays(
+    plans: tuple[tuple[str, ...], ...], question: str
+) -> None:
+    planner = PolicyPlanner(policy=Whims(plans))
+    search = Looks()
+    outcome = ran(mao(planner=planner, search=search), question=question)
+    assert len(search.asked) <= 2 * 5
+    assert outcome.answer.status in {"answered", "abstained"}
+    assert len([step for step in outcome.trace.steps if step.name == "plan"]) <= 2 * 5
