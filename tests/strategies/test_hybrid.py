@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -6,17 +7,22 @@ from typing import Any
 
 import pytest
 from tests.making import QUESTION, engine_at, ingested, run_of
+from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.control.supervisor import Supervisor
+from fathom.engine import Engine
 from fathom.errors import RunError
+from fathom.llm.base import Completion, Message
+from fathom.models.hashing import HashingEmbedder
 from fathom.presets.hybrid import HybridSettings
 from fathom.run import Run
+from fathom.settings import Settings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing
 from fathom.types import Hit
-from fathom.usage import Budget
+from fathom.usage import Budget, Usage
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/hybrid.md"
 A, B, C = hits_of("d1", "d2", "d3")
@@ -199,3 +205,42 @@ def test_the_question_weighs_the_branches(question: str, expected: tuple[float, 
     with run_of() as run:
         weights = asyncio.run(weighing(question, run))
     assert tuple(weights.values()) == expected
+
+
+class Ranks:
+    """A language model that puts the last chunk first, whatever is asked."""
+
+    name = "openai:m"
+
+    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+        count = messages[1].text.count(" chunk ")
+        order = {"order": list(range(count, 0, -1))}
+        usage = Usage(llm_calls=1, prompt_tokens=9, completion_tokens=9)
+        return Completion(text=json.dumps(order), model=self.name, usage=usage)
+
+
+def test_a_language_model_may_reorder_and_the_rest_be_local(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    for number in range(3):
+        text = f"Permit {number} costs {number} crowns a year."
+        (tmp_path / "corpus" / f"{number}.txt").write_text(text)
+    tree = {
+        "index": {"directory": tmp_path / "index"},
+        "llm": {"model": "openai:m"},
+        "roles": {"reorderer": "llm", "reader": "local"},
+    }
+    with Engine(
+        Settings.model_validate(tree),
+        embedder=HashingEmbedder(64),
+        cross_reader=OVERLAP,
+        connect=lambda _: Ranks(),
+    ) as engine:
+        engine.ingest([tmp_path / "corpus"])
+        answer = engine.ask("What does a permit cost?", strategy="hybrid")
+        trace = engine.traces.get(str(answer.trace_id))
+        assert engine.replay(trace.id).same
+    steps = {step.name: step for step in trace.steps if step.agent}
+    compared = [chunk for chunk, _ in steps["compare"].outputs["scores"]]
+    assert steps["reorder"].verdict == "model"
+    assert steps["read"].inputs["chunks"] == compared[::-1]
+    assert (answer.usage.llm_calls, answer.usage.prompt_tokens) == (1, 9)
