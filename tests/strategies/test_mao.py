@@ -116,7 +116,6 @@ def test_a_plain_question_is_one_turn_with_one_search(tmp_path: Path) -> None:
         trace = engine.traces.get(str(answer.trace_id))
         assert engine.replay(trace.id).same
     assert answer.usage.retrievals == 1
-    assert answer.status == "answered"
     assert "plan" in {step.name for step in trace.steps}
 
 

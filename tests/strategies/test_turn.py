@@ -20,7 +20,7 @@ def test_the_best_of_each_turn_come_first_and_what_several_found_before_them() -
         Turn(number=2, question="?", look=hits("d", "e")),
     )
     found = gathered(turns)
-    assert [hit.chunk.document_id for hit in found] == ["a", "d", "x", "c", "e", "b"]
+    assert [hit.chunk.document_id for hit in found] == ["a", "d", "x", "e", "c", "b"]
     assert [hit.rank for hit in found] == [1, 2, 3, 4, 5, 6]
     assert gathered(turns) == found
 

@@ -40,11 +40,17 @@ ROLES_ID = (
     "perdana menteri|kantor pusat|sutradara|penulis|pengarang|pencipta|pendiri|pemilik|penerbit|"
     "produser|penyanyi|vokalis|pemeran|aktor|aktris|istri|suami|ayah|ibu|anak|kakak|adik|putra|"
     "putri|presiden|gubernur|wali kota|bupati|raja|ratu|kaisar|ketua|pelatih|kapten|perancang|"
-    "arsitek|penemu|komposer|pelukis|penerus|pendahulu|negara asal|kota asal|asal"
+    "arsitek|penemu|komposer|pelukis|penerus|pendahulu|negara asal|kota asal"
 )
 _KINDS_ID = (
     r"(?:dari|film|novel|buku|lagu|album|seri|serial|acara|negara|kota|provinsi|kabupaten|pulau|"
     r"perusahaan|grup|band|klub|partai|suku|kerajaan|universitas|band|sekolah)"
+)
+# What an Indonesian clause may describe as a hop of its own.
+_HEADS_ID = (
+    rf"(?:{ROLES_ID}|negara|kota|kabupaten|provinsi|pulau|sungai|gunung|danau|desa|perusahaan|"
+    r"organisasi|lembaga|partai|klub|tim|grup|band|universitas|sekolah|stasiun|bandara|film|novel|"
+    r"buku|lagu|album|tokoh|perempuan|wanita|pria|suku|kerajaan|stadion|museum|majalah|koran)"
 )
 _RELATIVE = (
     r"(?:that|which|who|whom|whose|where|(?:in|on|at|for|from|to|of|by|with)\s+(?:which|whom))"
@@ -58,7 +64,7 @@ _W = rf"(?:(?!{_SMALL}\b)[a-z0-9][\w'-]*)"
 _ROLE = rf"(?:{_PLACES}|(?:{_ROLES_EN})s?)"
 # A name, also with what it is: "the film UHF", "the largest city of Texas".
 _NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{A}"
-_THING = rf"\b(?:the|a|an)\s+(?:{_W}\s+){{0,4}}{_W}"
+_THING = rf"\bthe\s+(?:{_W}\s+){{0,4}}{_W}"
 # What the clause says of the name after it: "was a member of", "is located", "plays for".
 _LEFT = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
 _SAID = (
@@ -91,9 +97,10 @@ PATTERNS = tuple(
         # Anna Benson's husband
         rf"{_NAMED}{OWNER}\s+(?:{_W}\s+){{0,3}}?{_ROLE}\b(?:\s+{_ROLE}\b)?(?!\s*')",
         # sutradara film Laskar Pelangi; kota tempat Chairil Anwar lahir
+        r"(?<!kandidat )(?<!calon )(?<!wakil )(?<!mantan )"
         rf"\b(?:{ROLES_ID})(?:\s+(?:{_W}\s+)?{_KINDS_ID}){{0,2}}\s+{A}",
-        rf"\b(?:ibu\s+)?[a-z-]+\s+(?:tempat|di\s+mana|dimana)\s+{A}\s+(?:[a-z]+)",
-        rf"\b(?:ibu\s+)?[a-z-]+\s+yang\s+(?:[a-z-]+\s+){{1,4}}{A}",
+        rf"\b{_HEADS_ID}\s+(?:tempat|di\s+mana|dimana)\s+{A}\s+(?:[a-z]+)",
+        rf"\b{_HEADS_ID}\s+yang\s+(?:[a-z-]+\s+){{1,4}}{A}",
     )
 )
 OPEN_END = re.compile(
@@ -101,6 +108,14 @@ OPEN_END = re.compile(
     rf"(?P<more>(?:\s+(?!\w+(?:ed|en)\b){_W}){{1,2}})\s*\??$"
 )
 """A question that has its verb already: words behind its slot belong to what the slot is for."""
+HOLLOW = re.compile(
+    r"^(?:who|what|which)\s+(?:is|was|are|were)\s+(?:the\s+)?(?:(?:full\s+)?names?\s+of\s+)?#\d+"
+    r"(?!'|\s+\w+(?:ed|en)\b)"
+    r"|^(?:apa|siapa|berapa|mana)(?:kah)?\s+(?:yang\s+)?"
+    r"(?:(?:bukan|nama|judul|jumlah|menjadi|adalah|saja)\s+)*#\d+",
+    re.IGNORECASE,
+)
+"""A question that asks for nothing but what its slot stands for."""
 PERSON = re.compile(
     rf"^(?:(?:the|a|an)\s+)?(?:{_W}\s+){{0,3}}?(?:{_PERSONS})\b(?!')|'s\s+(?:{_W}\s+)?(?:{_PERSONS})$"
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.agents.clause_forms import (
     CLAUSE,
+    HOLLOW,
     MARK,
     NOT_THINGS,
     OF_ROLE,
@@ -73,7 +74,7 @@ def _inner(text: str, number: int) -> tuple[str, str] | None:
         inner = marked[start:after]
         described = unmark(inner, cuts)
         rest = unmark(f"{marked[:start]}#{number}{marked[after:]}", cuts)
-        if _says_more(rest) and _says_more(described):
+        if _says_more(rest) and _says_more(described) and not HOLLOW.match(rest):
             return _asking(described, inner), rest[:1].upper() + rest[1:]
     return None
 
@@ -84,6 +85,7 @@ def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
         while match := pattern.search(marked, at):
             at = match.start() + 1  # an inner description may begin within an outer one
             start = match.start() + len(_lead(match.group()))
+            start -= 4 if marked[:start].endswith("the ") else 0
             if _wanted(marked[start : match.end()]):
                 yield start, match.end()
 

@@ -10,15 +10,16 @@ from fathom.documents.language import detect
 Want = Literal["least", "most", "same", "every", "each"]
 
 _A = r"§\d+§"
-_OPTION = rf"(?:(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
-_LINK = r"(?:or|and|vs\.?|versus|than|atau|dan|dengan|daripada)"
+_OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
+_LINK = r"(?:or|and|vs\.?|versus|than|atau|dan|daripada)"
 _OPTIONS = re.compile(
     rf"{_OPTION}(?:(?:,\s+{_OPTION})+,|,)?\s+(?P<link>{_LINK})\s+{_OPTION}(?:'s\b)?"
 )
 _TOGETHER = re.compile(
-    r"\b(?:both|same|between|common|similar|either|each|share|alike|keduanya|kedua|sama|antara|"
+    r"\b(?:both|same|in common|similar|either|each|share|alike|keduanya|yang sama|sama-sama|"
     r"masing-masing)\b"
 )
+_BETWEEN = re.compile(r"\b(?:between|among|antara)\b")
 _BEGINS = re.compile(r"^\s*(?:are|were|is|was|do|did|does|have|has|had|apakah|can|could)\b")
 _YES_NO = re.compile(
     r"^\s*(?:(?:are|were|is|was|do|did|does|have|has|had|can|could|will|would|should)\b|apakah\b)",
@@ -58,11 +59,16 @@ _SAME_OF = re.compile(
 _BOTH = re.compile(
     r"\b(?:both|either|keduanya|kedua|masing-masing|have in common|in common)\b\s*", re.IGNORECASE
 )
-_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
+_FIRST_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
 _AND_ALSO = re.compile(
     r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
     r"(?=(?:what|which|who|whom|whose|when|where|why|how|apa|siapa|kapan|di\s?mana|mengapa|berapa|"
     r"bagaimana)\b)",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^\W*(?:(?:in|on|at|from|di|dari|pada)\s+)?(?:what|which|who|whom|whose|when|where|why|how|"
+    r"is|are|was|were|do|does|did|apa|siapa|kapan|mana|berapa|mengapa|bagaimana)",
     re.IGNORECASE,
 )
 _IT = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
@@ -92,7 +98,9 @@ def is_yes_no(question: str) -> bool:
 
 def comparison(question: str, most: int) -> Comparison | None:
     """What is compared, at most `most` things; `None` where rules see no comparison."""
-    marked, cuts = mark(" ".join(question.split()), apart=bool(_TOGETHER.search(question.lower())))
+    lower = question.lower()
+    apart = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
+    marked, cuts = mark(" ".join(question.split()), apart=apart)
     found = _OPTIONS.search(marked)
     if found is None or not _compares(marked, found):
         return None
@@ -110,6 +118,8 @@ def comparison(question: str, most: int) -> Comparison | None:
 def joined(question: str, most: int) -> tuple[str, ...]:
     """The questions that "and" joins, each for itself; one where there is but one."""
     first, *others = _AND_ALSO.split(" ".join(question.split()).rstrip("? "))
+    if not _ASKS.search(first) or any(len(other.split()) < 3 for other in others):
+        return (question,)
     found = mentions(first)
     name = found[0].cut(first) if found else ""
     if name:
@@ -121,9 +131,12 @@ def joined(question: str, most: int) -> tuple[str, ...]:
 def _compares(marked: str, found: re.Match[str]) -> bool:
     if found["link"] in {"or", "atau", "vs", "vs.", "versus"}:
         return True
+    if found["link"] in {"than", "daripada"}:
+        return bool(_ONCE.search(marked))
     if _TOGETHER.search(marked):
         return True
-    if found["link"] in {"than", "daripada"}:
+    between = _BETWEEN.search(marked[: found.start()])
+    if between and (between.start() <= 3 or _ONCE.search(marked)):
         return True
     return bool(_BEGINS.match(marked) and len(marked[: found.start()].split()) <= 1)
 
@@ -149,7 +162,7 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
         for cue, english, other in _ASPECTS:
             if re.search(cue, around):
                 return (other if indonesian and other else english).replace("{}", option)
-    if _BETWEEN.match(before):
+    if _FIRST_BETWEEN.match(before):
         before, after = f"{after.strip(' ,:-?')},", ""
     text = _BOTH.sub("", " ".join(f"{before.rstrip(' :-')} {option}{after}".split())).strip("? ")
     return f"{text[:1].upper()}{text[1:]}?"

@@ -4,9 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from fathom.agents.aggregator import Aggregator, LocalAggregator
+from fathom.agents.aggregator_llm import LanguageAggregator
 from fathom.agents.classifier import Classifier
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.content import ContentTerms
+from fathom.agents.debate import Debate
+from fathom.agents.debater import Debater, LocalDebater
+from fathom.agents.debater_llm import LanguageDebater
 from fathom.agents.decomposer import ClauseDecomposer, Decomposer, LanguageDecomposer
 from fathom.agents.hyde import FeedbackHypothesis, Hypothesis, LanguageHypothesis
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
@@ -104,6 +109,31 @@ class Cast:
         """Says how well quotes support claims."""
         model = self.model("judge")
         return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge
+
+    @cached_property
+    def debater(self) -> Debater:
+        """Speaks for one chunk in a debate."""
+        model, own = self.model("debater"), self.settings.maf
+        local = LocalDebater(pairs=self.cross_reader, heed=own.heed, floor=own.floor, near=own.near)
+        return LanguageDebater(model=model, local=local) if model else local
+
+    @cached_property
+    def aggregator(self) -> Aggregator:
+        """Says what the agents of a debate come to."""
+        model = self.model("aggregator")
+        local = LocalAggregator(share=self.settings.maf.share)
+        return LanguageAggregator(model=model, local=local) if model else local
+
+    @cached_property
+    def debate(self) -> Debate:
+        """Lets one agent speak for each of several hits."""
+        own = self.settings.maf
+        return Debate(
+            debater=self.debater,
+            aggregator=self.aggregator,
+            rounds=own.rounds,
+            feedback=own.feedback,
+        )
 
     @cached_property
     def hypothesis(self) -> Hypothesis:
