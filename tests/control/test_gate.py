@@ -8,17 +8,15 @@ from hypothesis import strategies as st
 from tests.calm import CALM
 
 from fathom.control.gate import (
-    REASONS,
-    WITHHELD,
     Progress,
     Signals,
     Thresholds,
-    Verdict,
     affordable,
     decide,
     may_retry,
     wants_judge,
 )
+from fathom.control.reasons import REASONS, WITHHELD, Verdict
 
 A = Thresholds()
 B = Thresholds(rounds=2, judge="always")

@@ -10,51 +10,22 @@ shown for want of better and an abstention.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Literal, get_args
+from typing import Literal
 
-from fathom.types import AbstentionReason
+from fathom.control.reasons import Reason, Verdict
 
-Action = Literal["STOP", "RETRIEVE_MORE", "REFLECT", "ABSTAIN"]
-Reason = Literal[
-    # shown
-    "STOP_OVERLAP_OK",  # nothing is lacking
-    "STOP_JUDGE_OK",  # nothing is lacking, and the judge agrees
-    "STOP_NO_NEW_HITS",  # something minor is lacking; the last look found nothing new
-    "STOP_NO_GAIN",  # ... the last round raised neither support nor coverage
-    "STOP_LAST_ROUND",  # ... no round is left
-    "LOW_BUDGET",  # ... the budget does not allow another round
-    # looked for again
-    "MORE_NO_EVIDENCE",
-    "MORE_MISSING_ANCHOR",
-    "MORE_LOW_OVERLAP",
-    "MORE_CONFLICT",
-    "MORE_MISSING_UNIT",
-    "MORE_JUDGE_UNSURE",
-    "RETRY_MISSING_ANCHOR",  # round 1b: once, with the missing anchors in the query
-    # edited
-    "REFLECT_JUDGE_UNSURE",
-    "REFLECT_LOW_OVERLAP",
-    # withheld
-    "ABSTAIN_NO_EVIDENCE",
-    "ABSTAIN_MISSING_ANCHOR",
-    "ABSTAIN_LOW_OVERLAP",
-    "ABSTAIN_CONFLICT",
-    "ABSTAIN_JUDGE_UNSURE",
-    "ABSTAIN_LOW_BUDGET",
+__all__ = [
+    "Progress",
+    "Signals",
+    "Thresholds",
+    "Verdict",
+    "affordable",
+    "decide",
+    "may_retry",
+    "wants_judge",
 ]
+
 JudgePolicy = Literal["never", "grey_zone", "always"]
-
-REASONS: tuple[Reason, ...] = get_args(Reason)
-WITHHELD: Mapping[Reason, AbstentionReason] = {
-    "ABSTAIN_NO_EVIDENCE": "no_evidence",
-    "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
-    "ABSTAIN_LOW_OVERLAP": "low_confidence",
-    "ABSTAIN_CONFLICT": "conflict",
-    "ABSTAIN_JUDGE_UNSURE": "low_confidence",
-    "ABSTAIN_LOW_BUDGET": "budget",
-}
-"""What an abstention is called in the answer."""
-
 _Lack = Literal["evidence", "anchor", "overlap", "conflict", "unit", "judge"]
 _MORE: Mapping[_Lack, Reason] = {
     "evidence": "MORE_NO_EVIDENCE",
@@ -65,19 +36,6 @@ _MORE: Mapping[_Lack, Reason] = {
     "judge": "MORE_JUDGE_UNSURE",
 }
 _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGET"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What to do next, and why."""
-
-    action: Action
-    reason: Reason
-
-    @property
-    def withheld(self) -> AbstentionReason | None:
-        """Why the answer is withheld, as the finalizer wants it; `None` unless it is."""
-        return WITHHELD.get(self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
