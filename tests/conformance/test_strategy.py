@@ -9,7 +9,14 @@ from fathom.engine import Engine
 from fathom.strategies.base import STRATEGIES
 from fathom.usage import Budget
 
-QUESTIONS = (QUESTION, "Where is it paid?", "Which enzyme unwinds a helix?", "🙂", "SELECT 1; --")
+QUESTIONS = (
+    QUESTION,
+    "Where is it paid?",
+    "Berapa biaya izin tambat setahun, dan di mana dibayar?",
+    "Which enzyme unwinds a helix?",
+    "🙂",
+    "SELECT 1; --",
+)
 
 
 @pytest.fixture(scope="module")

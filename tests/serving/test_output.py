@@ -53,6 +53,12 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
     ]
 
 
+def test_what_comes_from_the_web_says_so() -> None:
+    page = replace(CITATION, document="web:https://a.example", page=None, source="web")
+    shown = answer_text(replace(ANSWER, citations=(page,)))
+    assert '  [1] Fees (web:https://a.example, from the web): "It costs 4"' in shown
+
+
 def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str]) -> None:
     show_json(ANSWER)
     shown = json.loads(capsys.readouterr().out)

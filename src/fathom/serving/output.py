@@ -11,7 +11,7 @@ from fathom.index.base import Status, Summary
 from fathom.index.ingest import Report
 from fathom.index.traces import TraceSummary
 from fathom.serving.doctor import Finding
-from fathom.types import Answer, Document, Hit
+from fathom.types import Answer, Citation, Document, Hit
 from fathom.usage import Usage
 
 if TYPE_CHECKING:  # LangGraph takes a second to import
@@ -59,15 +59,20 @@ def answer_text(answer: Answer) -> str:
         lines += [f"I don't know: {REASONS.get(answer.stop_reason, answer.stop_reason)}.", ""]
         if answer.citations:
             lines.append("Nearest, but not enough:")
-    for citation in answer.citations:
-        page = f", page {citation.page}" if citation.page else ""
-        quote = " ".join(citation.quote.split())
-        lines.append(f'  [{citation.n}] {citation.title}{page}: "{quote}"')
+    lines += [_cited(citation) for citation in answer.citations]
     if answer.confidence is not None:
         lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage)}")
     if answer.trace_id:
         lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
+
+
+def _cited(citation: Citation) -> str:
+    place = f", page {citation.page}" if citation.page else ""
+    if citation.source == "web":
+        place = f" ({citation.document}, from the web)"
+    quote = " ".join(citation.quote.split())
+    return f'  [{citation.n}] {citation.title}{place}: "{quote}"'
 
 
 def _spent(usage: Usage) -> str:
