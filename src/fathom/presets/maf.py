@@ -1,7 +1,62 @@
 """Settings of the strategy `maf`: a ladder of confidence from vector search to debate and web."""
 
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
 from fathom.presets.section import Section
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Phase = Literal["vor", "evr", "debate", "web"]
+
+_ORDER: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
 
 
 class MafSettings(Section):
-    """The constants of `maf`, as the paper has them."""
+    """The constants of `maf`, as the paper has them, and those of our local debate."""
+
+    phases: tuple[Phase, ...] = _ORDER
+    """Which phases there are, in this order. The paper's baselines are without `debate`; without a
+    `web.provider` there is no `web` either."""
+    confidence: Literal["reader", "top1"] = "reader"
+    """What the thresholds apply to. `top1`, the paper: the best hit's score, and in the debate the
+    share of agents that agree. `reader`: the probability of being right that the reader, or the
+    agents of the debate, give the answer."""
+    vor_k: int = Field(default=12, ge=1)
+    vor_read: int = Field(default=5, ge=1)
+    vor_threshold: Share = 0.75
+    evr_k: int = Field(default=24, ge=1)
+    evr_read: int = Field(default=5, ge=1)
+    """Of EVR's hits; the paper does not say."""
+    evr_weight: Share = 0.7
+    """Of the cosine; the rest is KeyMatch's."""
+    evr_floor: Share = 0.35
+    """Hits that score no more are dropped."""
+    evr_threshold: Share = 0.60
+    foreign_retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
+    """Instead of `vector`, for a question in a language the embedder was not made for."""
+    agents: int = Field(default=4, ge=1)
+    """Of the debate: so many of the best documents are spoken for, each by its best chunk."""
+    rounds: int = Field(default=3, ge=1)
+    """Of the debate, at most."""
+    feedback: Literal["peers", "aggregate"] = "peers"
+    """What the agents are told from the second round on: what the others said, or what was made of
+    it (the paper has both)."""
+    debate_threshold: Share = 0.65
+    web_threshold: Share = 0.55
+    """Whatever the web gives is accepted; below this it is marked as uncertain."""
+    heed: float = Field(default=1.0, ge=0)
+    """Local debate: what a peer's score counts for an answer, beside that of the own chunk."""
+    floor: Share = 0.05
+    """Local debate: an agent with less probability for its answer says "unknown"."""
+    near: Share = 0.65
+    """Local debate: from this share of equal runs of three words on, two texts speak of the same,
+    and different answers contradict each other."""
+    share: Share = 0.0
+    """Local debate: readings with less than this share of the leading one's scores are dropped."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.phases or self.phases != tuple(p for p in _ORDER if p in self.phases):
+            raise ValueError(f"maf.phases must be some of {', '.join(_ORDER)}, in this order")
+        return self

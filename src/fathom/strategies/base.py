@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from fathom.run import Run
 from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.hybrid import Hybrid
+from fathom.strategies.maf import Maf
 from fathom.strategies.mao import Mao
 from fathom.strategies.naive import Naive
 from fathom.strategies.rrf import Rrf
@@ -40,6 +41,7 @@ class Strategy(Protocol):
 
 STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {
     "naive": Naive.of,
+    "maf": Maf.of,
     "anchor": AnchorGate.of,
     "rrf": Rrf.of,
     "hybrid": Hybrid.of,

@@ -1,0 +1,183 @@
+"""The aggregator: what the agents of a debate come to, with every reading that holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Protocol
+
+from fathom.agents.alike import alike, groups
+from fathom.agents.debater import Position
+from fathom.documents.language import detect
+from fathom.run import Run
+from fathom.types import Alternative, Claim, Draft
+
+_DIGITS = 6
+
+# For one chunk, and for several.
+_SAYS = {
+    "en": ("1 of {total} chunks says: {answer}.", "{count} of {total} chunks say: {answer}."),
+    "id": ("{count} dari {total} kutipan menyatakan: {answer}.",) * 2,
+}
+_REFUTED = {
+    "en": (
+        "1 of {total} chunks says {answer}, which others contradict.",
+        "{count} of {total} chunks say {answer}, which others contradict.",
+    ),
+    "id": ("{count} dari {total} kutipan menyatakan {answer}, yang dibantah oleh yang lain.",) * 2,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An answer, and who gives it.
+
+    Attributes:
+        agents: Places of the positions, the surest first.
+        backing: Sum of their scores, and of what others say for it.
+        refuted: Whether a better backed reading contradicts it.
+    """
+
+    answer: str
+    agents: tuple[int, ...]
+    backing: float
+    refuted: bool = False
+
+
+class Aggregator(Protocol):
+    """Merges positions."""
+
+    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+        """One draft of all positions, as one step of the run; without evidence if all are unknown.
+
+        Its short answer is the leading reading, its alternatives the other ones that hold, and
+        its confidence the weighted share of agents that agree with one of them.
+
+        Raises:
+            BudgetRefused: If there was no time for it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAggregator:
+    """Groups equal answers and keeps those that are not contradicted by better backed ones.
+
+    Different answers are kept side by side, as a question may mean several things. Only where an
+    agent contradicts another one's answer, both speaking of the same, the reading that more agents
+    stand behind stays, those counted half whose chunk supports it but who answer otherwise; then
+    the one with the higher scores. Deterministic.
+
+    Attributes:
+        share: Readings with less than this share of the leading one's scores are dropped, [0, 1].
+    """
+
+    share: float = 0.0
+
+    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+        """See `Aggregator.aggregate`."""
+        with run.step("aggregate", agent="aggregator") as here:
+            readings = self.readings(question, positions)
+            draft = draft_of(question, readings, positions)
+            here.done(
+                outputs={"readings": [[each.answer, each.agents] for each in readings]},
+                reason=draft.short_answer or "unknown",
+            )
+        return draft
+
+    def readings(self, question: str, positions: Sequence[Position]) -> tuple[Reading, ...]:
+        """All of them, those that hold first, the best backed first."""
+        answers = [each.answer for each in positions]
+        found = [_reading(question, each, positions) for each in groups(question, answers)]
+        found.sort(key=lambda each: (-each.backing, each.agents[0]))
+        held: list[Reading] = []
+        fallen: list[Reading] = []
+        for each in found:
+            refuted = any(_disagree(question, each, other, positions) for other in held)
+            weak = bool(held) and _score(each, positions) < self.share * _score(held[0], positions)
+            if refuted:
+                fallen.append(_refuted(each))
+            elif not weak:
+                held.append(each)
+        return (*held, *fallen)
+
+
+def draft_of(question: str, readings: Sequence[Reading], positions: Sequence[Position]) -> Draft:
+    """The draft that says what the readings are, who gives them, and what was refuted."""
+    held = [each for each in readings if not each.refuted]
+    if not held:
+        return Draft()
+    places = [place for each in readings for place in each.agents if positions[place].evidence]
+    number = {place: at for at, place in enumerate(places)}
+    language = "id" if detect(question) == "id" else "en"
+    total = len(positions)
+    return Draft(
+        evidence=tuple(e for place in places if (e := positions[place].evidence)),
+        claims=tuple(
+            Claim(
+                text=_said(each, total, language),
+                evidence=tuple(number[place] for place in each.agents if place in number),
+            )
+            for each in readings
+        ),
+        short_answer=held[0].answer,
+        alternatives=tuple(
+            Alternative(
+                text=each.answer,
+                evidence=tuple(number[place] for place in each.agents if place in number),
+            )
+            for each in held[1:]
+        ),
+        confidence=agreement(held, positions),
+    )
+
+
+def agreement(held: Sequence[Reading], positions: Sequence[Position]) -> float:
+    """Share of the agents that give one of the readings, each weighted by its hit's score.
+
+    Where scores are not all positive the agents count alike.
+    """
+    scores = [each.hit.score for each in positions]
+    weights = scores if all(score > 0 for score in scores) else [1.0] * len(scores)
+    agree = {place for each in held for place in each.agents}
+    total = fsum(weights)
+    return round(fsum(weights[place] for place in agree) / total, _DIGITS) if total else 0.0
+
+
+def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> Reading:
+    """A group as a reading: its longest answer, as that says most, of the surest agent."""
+    sure = sorted(places, key=lambda place: (-positions[place].score, place))
+    answer = max((positions[place].answer for place in sure), key=len)
+    seconded = sum(
+        any(alike(question, answer, each) for each in position.supports)
+        for place, position in enumerate(positions)
+        if place not in places
+    )
+    mass = fsum(positions[place].score for place in places)
+    backing = len(places) + 0.5 * seconded + mass / (1 + mass)
+    return Reading(answer=answer, agents=tuple(sure), backing=round(backing, _DIGITS))
+
+
+def _disagree(question: str, one: Reading, other: Reading, positions: Sequence[Position]) -> bool:
+    """Whether an agent of one of them contradicts the other's answer."""
+    return any(
+        alike(question, said, against.answer)
+        for reading, against in ((one, other), (other, one))
+        for place in reading.agents
+        for said in positions[place].contradicts
+    )
+
+
+def _score(reading: Reading, positions: Sequence[Position]) -> float:
+    return fsum(positions[place].score for place in reading.agents)
+
+
+def _refuted(reading: Reading) -> Reading:
+    return Reading(
+        answer=reading.answer, agents=reading.agents, backing=reading.backing, refuted=True
+    )
+
+
+def _said(reading: Reading, total: int, language: str) -> str:
+    texts = (_REFUTED if reading.refuted else _SAYS)[language]
+    count = len(reading.agents)
+    return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))

@@ -1,0 +1,113 @@
+"""The aggregator's other mind: a language model says which readings of a debate hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from pydantic import BaseModel, Field
+
+from fathom.agents.aggregator import LocalAggregator, Reading, draft_of
+from fathom.agents.alike import alike
+from fathom.agents.debater import Position
+from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.agents.word import word_of
+from fathom.llm.base import Message
+from fathom.llm.role import RoleModel
+from fathom.run import Run
+from fathom.types import Draft
+
+PROMPT = """\
+You merge what several agents answer to one question; each speaks for one chunk of a document.
+- A question can mean several things of the same name: keep every answer that holds for one of \
+them, each as a reading of its own.
+- Where chunks speak of the same thing and differ, the answer that is wrong, or that only poor \
+chunks support, is refuted.
+- readings: each answer once, in a few words, as an agent gave it, with the numbers of the agents \
+that give it; the best supported first.
+{rule}"""
+
+_DIGITS = 6
+
+
+class ReadingReply(BaseModel):
+    """An answer and who gives it."""
+
+    answer: str = Field(max_length=300)
+    agents: list[int]
+    refuted: bool = False
+
+
+class AggregatorReply(BaseModel):
+    """What a language model is asked for."""
+
+    readings: list[ReadingReply] = Field(max_length=20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageAggregator:
+    """Asks a language model; a reading counts only with an agent who gives it, on a true quote.
+
+    Where the agents do not differ there is nothing to ask.
+
+    Attributes:
+        local: Decides where the model gives nothing that can be used.
+    """
+
+    model: RoleModel
+    local: LocalAggregator
+
+    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+        """See `Aggregator.aggregate`."""
+        if len(self.local.readings(question, positions)) < 2:
+            return await self.local.aggregate(question, positions, run)
+        with run.step("aggregate", agent="aggregator") as here:
+            word = await word_of(self.model, AggregatorReply, _messages(question, positions), here)
+            readings = _readings(word.value, question, positions) if word.value else ()
+            if all(each.refuted for each in readings):
+                reason = word.reason or "no reading of the model could be verified"
+                here.done(usage=word.usage, verdict="local", reason=reason)
+                return await self.local.aggregate(question, positions, here)
+            draft = draft_of(question, readings, positions)
+            here.done(
+                outputs={"readings": [[each.answer, each.agents] for each in readings]},
+                usage=word.usage,
+                verdict="model",
+                reason=word.reason or draft.short_answer,
+            )
+        return draft
+
+
+def _readings(
+    reply: AggregatorReply, question: str, positions: Sequence[Position]
+) -> tuple[Reading, ...]:
+    """Those that an agent gives; each agent counts for the first that names it."""
+    found: list[Reading] = []
+    taken: set[int] = set()
+    for each in reply.readings:
+        agents = [
+            number - 1
+            for number in dict.fromkeys(each.agents)
+            if 1 <= number <= len(positions)
+            and number - 1 not in taken
+            and alike(question, each.answer, positions[number - 1].answer)
+        ]
+        if agents:
+            taken.update(agents)
+            backing = fsum(positions[place].score for place in agents)
+            found.append(
+                Reading(
+                    answer=" ".join(each.answer.split()),
+                    agents=tuple(agents),
+                    backing=round(backing, _DIGITS),
+                    refuted=each.refuted,
+                )
+            )
+    return tuple(sorted(found, key=lambda each: each.refuted))
+
+
+def _messages(question: str, positions: Sequence[Position]) -> list[Message]:
+    said = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in positions]
+    fence = fence_for(question, said)
+    asked = f"What the agents say, one a chunk:\n{fenced(fence, said)}\n\nQuestion: {question}"
+    system = PROMPT.format(rule=RULE.format(fence=fence))
+    return [Message("system", system), Message("user", asked)]

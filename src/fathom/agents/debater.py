@@ -1,0 +1,193 @@
+"""The debater: speaks for one chunk, and for nothing else (MAF-RAG, section II.B; MADAM-RAG)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from fathom.agents.alike import alike
+from fathom.agents.finding import around
+from fathom.agents.options import Option, options_of
+from fathom.models.reading import PairReader
+from fathom.run import Run
+from fathom.types import Evidence, Hit
+
+Move = Literal["opens", "keeps", "adopts", "drops"]
+
+_RUN = 3  # words
+_FEWEST_RUNS = 3
+_WORD = re.compile(r"\w+")
+_SPANS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What an agent says in a round.
+
+    Attributes:
+        hit: The chunk it speaks for.
+        answer: In a few words; empty for "unknown".
+        evidence: The part of its chunk that says so; `None` without an answer.
+        score: How sure its chunk makes it of the answer, in [0, 1].
+        supports: Answers of its peers that its chunk supports too.
+        contradicts: Answers of its peers that its chunk contradicts.
+    """
+
+    hit: Hit
+    answer: str = ""
+    evidence: Evidence | None = None
+    score: float = 0.0
+    supports: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    move: Move = "opens"
+
+    @property
+    def quote(self) -> str:
+        """The part of its chunk, verbatim; empty without."""
+        return self.evidence.quote if self.evidence else ""
+
+
+class Debater(Protocol):
+    """Speaks for one chunk."""
+
+    async def speak(
+        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+    ) -> Position:
+        """The position of the agent of this chunk, as one step of the run.
+
+        Args:
+            question: What is debated.
+            hit: The only chunk that it may read.
+            own: What it said in the round before; `None` in the first.
+            heard: What it is told of the others; nothing in the first round.
+            run: Where it is recorded.
+
+        Raises:
+            BudgetRefused: If there was no time for it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalDebater:
+    """Lets the pair reader speak; deterministic, no language model.
+
+    In the first round it gives its chunk's best option. Later it weighs its options anew: each
+    counts what the chunk says for it, and what the peers say who give the same. So a peer's answer
+    is adopted only if the agent's own chunk holds it. An answer that a peer's quote contradicts,
+    the quote being in the agent's own chunk but for the answer, is dropped when more agents stand
+    behind the peer's.
+
+    Attributes:
+        heed: What the score of a peer counts, beside that of the own chunk; at least 0.
+        floor: An option with a lower score is no answer, in [0, 1].
+        near: From this share of equal runs of words on two texts speak of the same, in [0, 1].
+    """
+
+    pairs: PairReader
+    heed: float = 3.0
+    floor: float = 0.0
+    near: float = 0.65
+
+    async def speak(
+        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+    ) -> Position:
+        """See `Debater.speak`."""
+        inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
+        with run.step("speak", agent="debater", inputs=inputs) as here:
+            said = await here.compute("speak", lambda: self.said(question, hit, own, heard))
+            here.done(outputs=outline(said), verdict=said.move, reason=said.answer or "unknown")
+        return said
+
+    def said(
+        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
+    ) -> Position:
+        """What `speak` gives, at once."""
+        asking = self.pairs.asking(question, spans=_SPANS)
+        options = [o for o in options_of(question, hit.chunk, asking) if o.score > self.floor]
+        others = [each for each in heard if each.answer]
+        best = max(options, key=lambda option: self._weight(question, option, others), default=None)
+        answer = best.text if best else ""
+        against = [
+            each
+            for each in others
+            if not alike(question, each.answer, answer) and self._contradicts(hit, answer, each)
+        ]
+        told = Position(
+            hit=hit,
+            supports=_supported(question, options, others),
+            contradicts=tuple(dict.fromkeys(each.answer for each in against)),
+        )
+        if best is None or _outnumbered(question, answer, against, others):
+            return replace(told, move="drops" if own and own.answer else told.move)
+        return replace(
+            told,
+            answer=answer,
+            evidence=_evidence(hit, best),
+            score=best.score,
+            move=_move(question, own, answer),
+        )
+
+    def _weight(self, question: str, option: Option, others: Sequence[Position]) -> float:
+        backing = sum(e.score for e in others if alike(question, option.text, e.answer))
+        return option.score + self.heed * backing
+
+    def _contradicts(self, hit: Hit, answer: str, peer: Position) -> bool:
+        """Whether the peer's quote stands in the own chunk, but for the answer."""
+        quote = [run for run in _runs(peer.quote) if not _touches(run, peer.answer)]
+        if not answer or len(quote) < _FEWEST_RUNS:
+            return False
+        own = set(_runs(hit.chunk.text))
+        return sum(run in own for run in quote) >= self.near * len(quote)
+
+
+def outline(said: Position) -> dict[str, object]:
+    """What a trace keeps of a position."""
+    return {
+        "answer": said.answer,
+        "score": said.score,
+        "supports": said.supports,
+        "contradicts": said.contradicts,
+    }
+
+
+def _supported(
+    question: str, options: Sequence[Option], others: Sequence[Position]
+) -> tuple[str, ...]:
+    """The peers' answers that are among the own options."""
+    found = (
+        each.answer
+        for each in others
+        if any(alike(question, option.text, each.answer) for option in options)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _move(question: str, own: Position | None, answer: str) -> Move:
+    if own is None:
+        return "opens"
+    return "keeps" if alike(question, own.answer, answer) else "adopts"
+
+
+def _outnumbered(
+    question: str, answer: str, against: Sequence[Position], others: Sequence[Position]
+) -> bool:
+    """Whether a contradicting answer has more agents behind it than the own one has."""
+    own = 1 + sum(alike(question, each.answer, answer) for each in others)
+    return any(
+        sum(alike(question, each.answer, peer.answer) for each in others) > own for peer in against
+    )
+
+
+def _evidence(hit: Hit, option: Option) -> Evidence:
+    return Evidence(hit=hit, span=around(hit.chunk.text, option.span), support=option.score)
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    """Every few words of a text that stand in a row."""
+    words = _WORD.findall(text.casefold())
+    return [tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
+
+
+def _touches(run: Sequence[str], answer: str) -> bool:
+    return bool(set(run) & set(_WORD.findall(answer.casefold())))

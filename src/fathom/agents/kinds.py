@@ -1,0 +1,115 @@
+"""Which spans of a text are of the kind that a question asks for; English and Indonesian.
+
+Kinds as in the taxonomy of Li and Roth (2002), as far as rules can tell them.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from fathom.retrieval.names import names
+from fathom.types import Span
+
+Kind = Literal["time", "number", "place", "sport", "party", "name", "any"]
+
+# The first that matches decides.
+_ASKED: tuple[tuple[Kind, str], ...] = (
+    (
+        "time",
+        r"when|(?:what|which) (?:year|date|day|month|century)|(?:birth|release) date|kapan|"
+        r"tahun berapa|tanggal berapa|hari apa|bulan apa",
+    ),
+    (
+        "number",
+        r"how (?:many|much|long|old|tall|far|fast|large|big|high|deep|often)|population|"
+        r"median age|length|(?:what|which) (?:percentage|percent|number|amount|fee|price|cost)|"
+        r"(?:se)?berapa(?:kah)?|jumlah penduduk|panjang",
+    ),
+    (
+        "place",
+        r"where|(?:what|which) (?:city|country|state|county|town|village|province)|"
+        r"di ?mana(?:kah)?|ke mana|dari mana|(?:kota|negara|provinsi|kabupaten) (?:apa|mana)",
+    ),
+    ("sport", r"(?:what|which) sports?|olahraga apa"),
+    ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
+    ("name", r"who|whom|whose|siapa(?:kah)?"),
+)
+_CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _ASKED)
+
+_MONTH = (
+    "(?:jan(?:uary|uari)?|feb(?:ruary|ruari)?|mar(?:ch|et)?|apr(?:il)?|may|mei|june?|juni|july?|"
+    "juli|aug(?:ust)?|agustus|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cs](?:ember)?)\\.?"
+)
+_YEAR = r"(?:1[0-9]|20)\d\d"
+_ABOUT = (
+    r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
+    r"[ -](?:the )?)?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_TIME = re.compile(
+    rf"\b{_ABOUT}(?:{_DAY}\s+(?:of\s+)?{_MONTH}\s*,?\s+{_YEAR}|{_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}"
+    rf"|{_MONTH}\s*,?\s+{_YEAR}"
+    rf"|{_YEAR}s?(?:\s?(?:[-\u2013/]|to|and|sampai|hingga)\s?(?:{_YEAR}|\d\d)\b)?)(?!\w)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,/-])(?:[$€£]\s?|Rp\.?\s?)?\d+(?:[.,]\d+)*"
+    r"(?:\s*(?:%|percent\b|persen\b|thousand\b|million\b|billion\b|ribu\b|juta\b|mili?ar\b))?"
+    r"(?:\s(?:people|inhabitants|persons|residents|km|kilomet(?:er|re)s|miles|met(?:er|re)s|feet|"
+    r"m|years|days|hours|acres|laps|jiwa|orang|penduduk|tahun|hari|jam|meter|hektare?)\b)?"
+    r"(?!\w|[.,]\d)",
+    re.IGNORECASE,
+)
+_SPORTS = (
+    "american football|association football|football|soccer|baseball|softball|basketball|"
+    "ice hockey|field hockey|hockey|rugby union|rugby league|rugby|cricket|table tennis|tennis|"
+    "golf|boxing|snooker|darts|badminton|volleyball|swimming|diving|athletics|"
+    "(?:middle|long)-distance running|sprinting|cycling|(?:professional )?wrestling|bodybuilding|"
+    "powerlifting|weightlifting|rowing|sailing|skiing|figure skating|speed skating|skating|"
+    "gymnastics|fencing|judo|karate|handball|lacrosse|water polo|polo|"
+    "(?:motor|auto|horse|stock car) racing|bmx|motocross|triathlon|archery|curling|chess|surfing|"
+    "skateboarding|snowboarding|sepak ?bola|bulu tangkis|bola voli|bola basket|tinju|renang|"
+    "footballer|cricketer|golfer|boxer|cyclist|wrestler|bodybuilder|racing driver|swimmer|"
+    "linebacker|quarterback|pitcher|AFL|CFL|NFL|NBA|NHL|MLB"
+)
+_SPORT = re.compile(rf"\b(?:{_SPORTS})s?\b", re.IGNORECASE)
+_PARTY = re.compile(
+    r"\b(?:[A-Z][\w-]+ )*(?:Democrat(?:ic)?|Republican|Liberal|Conservative|Labou?r|Whig|Socialist|"
+    r"Communist|Green|Federalist|Progressive)s?(?:[- ][A-Z]\w+)*(?: Party)?\b"
+    r"|\bPartai(?: [A-Z]\w+)+"
+)
+_RULES = {"time": _TIME, "number": _NUMBER, "sport": _SPORT, "party": _PARTY}
+_COMMA = re.compile(r"\s?,\s")
+
+
+def kind_of(question: str) -> Kind:
+    """What kind of answer is asked for; `any` where the words do not tell."""
+    return next((kind for kind, cue in _CUES if cue.search(question)), "any")
+
+
+def spans_of(kind: Kind, text: str, question: str) -> list[Span] | None:
+    """Where things of a kind stand, in order; `None` for `any`, which rules cannot see.
+
+    Names that the question holds already answer nothing. Places take in what stands after a comma
+    ("Lyon, France").
+    """
+    if kind == "any":
+        return None
+    if kind in _RULES:
+        return [Span(*match.span()) for match in _RULES[kind].finditer(text)]
+    asked = question.casefold()
+    found = _places(text) if kind == "place" else names(text)
+    return [span for span in found if span.cut(text).casefold() not in asked]
+
+
+def _places(text: str) -> Iterator[Span]:
+    last: Span | None = None
+    for span in names(text):
+        if last is not None and _COMMA.fullmatch(text[last.end : span.start]):
+            last = Span(last.start, span.end)
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last

@@ -1,0 +1,61 @@
+"""The possible short answers of one chunk, by what the pair reader makes of them."""
+
+from dataclasses import dataclass
+
+from fathom.agents.kinds import kind_of, spans_of
+from fathom.agents.wording import folded
+from fathom.models.reading import Asking, ReadSpan
+from fathom.types import Chunk, Span
+
+_MOST = 12
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A possible answer.
+
+    Attributes:
+        text: As it stands in the chunk, in one line.
+        score: Probability that the chunk answers, and that this is the answer, 0 to 1.
+    """
+
+    text: str
+    span: Span
+    score: float
+
+
+def options_of(question: str, chunk: Chunk, asking: Asking) -> tuple[Option, ...]:
+    """Possible answers, best first; each text once.
+
+    Where the question says what kind of thing is asked for, only spans of that kind count: the
+    pair reader's own spans lend them what they have in common. Else its spans are the options.
+    """
+    (read,) = asking.read([chunk])
+    typed = spans_of(kind_of(question), chunk.text, question)
+    if typed is None:
+        found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
+    else:
+        found = [_typed(span, chunk, asking, read.spans) for span in typed]
+    best: dict[str, Option] = {}
+    for option in sorted(found, key=lambda each: (-each.score, each.span.start)):
+        if any(map(str.isalnum, option.text)):
+            best.setdefault(folded(option.text), option)
+    return tuple(best.values())[:_MOST]
+
+
+def _typed(span: Span, chunk: Chunk, asking: Asking, read: tuple[ReadSpan, ...]) -> Option:
+    text = span.cut(chunk.text)
+    lent = sum(each.score * _common(span, each.span) for each in read if each.span != span)
+    score = min(1.0, asking.score(chunk, text) + lent)
+    return Option(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
+
+
+def _common(one: Span, other: Span) -> float:
+    """Share of the longer span that both have in common."""
+    both = min(one.end, other.end) - max(one.start, other.start)
+    return max(0, both) / max(one.end - one.start, other.end - other.start, 1)
+
+
+def _line(span: Span, chunk: Chunk) -> str:
+    return " ".join(span.cut(chunk.text).split())

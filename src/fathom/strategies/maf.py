@@ -1,0 +1,195 @@
+"""A ladder of confidence: vector search, enhanced search, debate, web."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from fathom.agents.classifier import Classifier
+from fathom.agents.debate import Debate
+from fathom.agents.finalizer import Finalizer
+from fathom.agents.reader import Reader
+from fathom.agents.web import WebSearch
+from fathom.control.ladder import Ladder, Phase, Verdict
+from fathom.documents.language import detect
+from fathom.presets.maf import MafSettings
+from fathom.retrieval.expansion import EnhancedScore, expanded
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Hit, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a question so far.
+
+    Attributes:
+        ladder: With the thresholds of the question's class.
+        hits: Of the last search that found any, best first.
+        draft: The surest so far.
+        phase: Where it comes from.
+        verdict: Of the ladder, about the last phase.
+    """
+
+    query: Query
+    ladder: Ladder
+    hits: tuple[Hit, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    phase: Phase = "vor"
+    verdict: Verdict | None = None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maf:
+    """Multi-agent fallback (the paper's figure 2, its Table I and algorithm 1).
+
+    Attributes:
+        search: Vector search.
+        foreign: The search for questions in a language that the embedder was not made for.
+        web: `None` where there is none.
+    """
+
+    classifier: Classifier
+    search: Search
+    foreign: Search
+    enhanced: EnhancedScore
+    reader: Reader
+    debate: Debate
+    web: WebSearch | None
+    finalizer: Finalizer
+    ladder: Ladder
+    settings: MafSettings
+    name: ClassVar[str] = "maf"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Made of these tools."""
+        own, cast = tools.settings.maf, tools.cast
+        return cls(
+            classifier=cast.classifier,
+            search=tools.search("vector"),
+            foreign=tools.search(own.foreign_retriever),
+            enhanced=EnhancedScore(terms=cast.terms, weight=own.evr_weight, floor=own.evr_floor),
+            reader=cast.reader,
+            debate=cast.debate,
+            web=cast.web,
+            finalizer=tools.finalizer(cls.name),
+            ladder=ladder_of(own, web=cast.web is not None),
+            settings=own,
+        )
+
+    def start(self, query: Query) -> State:
+        """See `Strategy.start`."""
+        return State(query=query, ladder=self.ladder)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        """See `Strategy.graph`; every edge leads up the ladder."""
+        figure = StateGraph(State, context_schema=Run)
+        figure.add_node("classify", self.classify)
+        figure.add_edge(START, "classify")
+        figure.add_edge("classify", self.ladder.phases[0])
+        for place, phase in enumerate(self.ladder.phases):
+            figure.add_node(phase, getattr(self, f"in_{phase}"))
+            above = self.ladder.phases[place + 1 : place + 2]
+            figure.add_conditional_edges(phase, self.climbs, [*above, "finalize"])
+        figure.add_node("finalize", self.finalize)
+        figure.add_edge("finalize", END)
+        return figure
+
+    def climbs(self, state: State) -> str:
+        """The phase that the ladder leads to, or the end."""
+        return (state.verdict and state.verdict.to) or "finalize"
+
+    async def classify(self, state: State, runtime: Runtime[Run]) -> State:
+        found = await self.classifier.classify(state.query.text, runtime.context)
+        return replace(state, ladder=state.ladder.overridden(found.thresholds))
+
+    async def in_vor(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("vor", agent="maf") as here:
+            hits = await self._search(state.query, self.settings.vor_k, here)
+            return await self._read(state, "vor", hits, self.settings.vor_read, here)
+
+    async def in_evr(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("evr", agent="maf") as here:
+            text = expanded(state.query.text, self.classifier.domain.synonyms)
+            query = replace(state.query, text=text)
+            found = await self._search(query, self.settings.evr_k, here)
+            hits = self.enhanced(text, found)
+            return await self._read(state, "evr", hits, self.settings.evr_read, here)
+
+    async def in_debate(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("debate phase", agent="maf") as here:
+            hits = spoken_for(state.hits, self.settings.agents)
+            done = await self.debate.hold(state.query.text, hits, here)
+            confidence = done.agreement if self.settings.confidence == "top1" else done.sure
+            draft = replace(done.draft, confidence=confidence)
+            return self._weighed(state, "debate", draft, confidence, here)
+
+    async def in_web(self, state: State, runtime: Runtime[Run]) -> State:
+        with runtime.context.step("web phase", agent="maf") as here:
+            hits = await self.web(state.query.text, here) if self.web else ()
+            draft = await self.reader.read(state.query.text, hits, here)
+            return self._weighed(state, "web", draft, draft.confidence, here)
+
+    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""
+        verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
+        if verdict and verdict.action == "accept":
+            finalizer = replace(finalizer, min_confidence=0.0)
+            phase += ", low confidence" if verdict.low_confidence else ""
+        return await finalizer(state.query.text, state.draft, phase=phase, run=run)
+
+    async def _search(self, query: Query, k: int, run: Run) -> tuple[Hit, ...]:
+        foreign = detect(query.text) not in {"en", "und"}
+        return await (self.foreign if foreign else self.search)(query, k=k, run=run)
+
+    async def _read(
+        self, state: State, phase: Phase, hits: tuple[Hit, ...], most: int, run: Run
+    ) -> State:
+        draft = await self.reader.read(state.query.text, hits[:most], run)
+        confidence = draft.confidence
+        if self.settings.confidence == "top1":
+            confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
+        return self._weighed(replace(state, hits=hits or state.hits), phase, draft, confidence, run)
+
+    def _weighed(
+        self, state: State, phase: Phase, draft: Draft, confidence: float, run: Run
+    ) -> State:
+        """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
+        verdict = state.ladder.verdict(phase, confidence, known=bool(draft.evidence))
+        run.done(
+            outputs={"confidence": confidence, "to": verdict.to},
+            verdict=verdict.action,
+            reason=verdict.reason,
+        )
+        state = replace(state, verdict=verdict)
+        if verdict.action == "accept" or draft.confidence > state.draft.confidence:
+            return replace(state, draft=draft, phase=phase)
+        return state
+
+
+def ladder_of(own: MafSettings, *, web: bool) -> Ladder:
+    """The ladder of these settings; the web is a rung only where there is a web search."""
+    phases = tuple(phase for phase in own.phases if phase != "web" or web) or ("vor",)
+    thresholds: dict[Phase, float] = {
+        "vor": own.vor_threshold,
+        "evr": own.evr_threshold,
+        "debate": own.debate_threshold,
+        "web": own.web_threshold,
+    }
+    return Ladder(phases=phases, thresholds=thresholds)
+
+
+def spoken_for(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:
+    """The best hit of each of the first `agents` documents."""
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.chunk.document_id, hit)
+    return tuple(best.values())[:agents]

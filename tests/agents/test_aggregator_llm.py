@@ -1,0 +1,68 @@
+import asyncio
+import json
+from typing import Any
+
+from tests.agents.test_aggregator import WHO, position
+from tests.llm.making import Scripted, said
+from tests.making import run_of
+
+from fathom.agents.aggregator import LocalAggregator
+from fathom.agents.aggregator_llm import LanguageAggregator
+from fathom.agents.debater import Position
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import RoleModel
+from fathom.tracing.recorder import Recorder
+from fathom.types import Draft
+from fathom.usage import Usage
+
+THREE = (position("Ada Vale", 1), position("Bo Hill", 2), position("Cy Roe", 3))
+
+
+def aggregated(
+    outcome: list[dict[str, Any]] | Exception, *positions: Position
+) -> tuple[Draft, str, int]:
+    """The draft, whose mind it was, and how often the model was asked."""
+    text = json.dumps({"readings": outcome}) if isinstance(outcome, list) else ""
+    chat = Scripted(
+        outcome if isinstance(outcome, Exception) else said(text, usage=Usage(llm_calls=1))
+    )
+    model = RoleModel(chat=chat, patience=Patience(tries=1))
+    agent = LanguageAggregator(model=model, local=LocalAggregator())
+    with run_of() as run:
+        draft = asyncio.run(agent.aggregate(WHO, positions or THREE, run))
+        assert isinstance(run.scope, Recorder)
+        step = next(s for s in run.scope.seal(None).steps if s.id == "aggregate")
+    return draft, step.verdict, len(chat.asked)
+
+
+def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
+    readings: list[dict[str, Any]] = [
+        {"answer": "Cy Roe", "agents": [3], "refuted": True},
+        {"answer": "Bo Hill", "agents": [2, 9, 1]},
+        {"answer": "Dee Fox", "agents": [1]},
+        {"answer": "Ada Vale", "agents": [1]},
+    ]
+    draft, verdict, _ = aggregated(readings)
+    assert verdict == "model"
+    assert draft.short_answer == "Bo Hill"
+    assert [other.text for other in draft.alternatives] == ["Ada Vale"]
+    assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
+
+
+def test_where_the_agents_agree_nobody_is_asked() -> None:
+    draft, _, asked = aggregated([], position("Vale", 1), position("Ada Vale", 2))
+    assert (draft.short_answer, asked) == ("Ada Vale", 0)
+
+
+def test_without_a_reading_that_holds_the_local_mind_decides() -> None:
+    nobody: list[dict[str, Any]] = [
+        {"answer": "Dee Fox", "agents": [1]},
+        {"answer": "Cy Roe", "agents": []},
+    ]
+    all_refuted = [{"answer": "Cy Roe", "agents": [3], "refuted": True}]
+    down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+    outcomes: tuple[list[dict[str, Any]] | Exception, ...] = (nobody, all_refuted, [], down)
+    for outcome in outcomes:
+        draft, verdict, asked = aggregated(outcome)
+        assert (draft.short_answer, verdict, asked) == ("Ada Vale", "local", 1)

@@ -1,0 +1,82 @@
+import asyncio
+import json
+from typing import Any
+
+from tests.llm.making import Scripted, said
+from tests.making import FEES, QUESTION, hit_of, run_of
+from tests.scripted_pairs import ScriptedPairs, reading
+
+from fathom.agents.debater import LocalDebater, Position
+from fathom.agents.debater_llm import LanguageDebater
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import RoleModel
+from fathom.tracing.recorder import Recorder
+from fathom.types import Evidence, Span
+from fathom.usage import Budget, Usage
+
+HIT = hit_of()
+QUOTE = "A mooring permit costs 40 crowns a year."
+LOCAL = LocalDebater(pairs=ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns")))
+
+
+def peer(answer: str) -> Position:
+    evidence = Evidence(hit=HIT, span=Span(0, len(QUOTE)), support=0.5)
+    return Position(hit=HIT, answer=answer, evidence=evidence, score=0.5)
+
+
+def spoken(
+    outcome: dict[str, Any] | Exception,
+    own: Position | None = None,
+    heard: tuple[Position, ...] = (),
+    budget: Budget | None = None,
+) -> tuple[Position, str, Scripted]:
+    """What it said, whose mind it was, and what was asked."""
+    one = Usage(llm_calls=1)
+    reply = outcome if isinstance(outcome, Exception) else said(json.dumps(outcome), usage=one)
+    chat = Scripted(reply)
+    agent = LanguageDebater(model=RoleModel(chat=chat, patience=Patience(tries=1)), local=LOCAL)
+    with run_of(budget) as run:
+        position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, run))
+        assert isinstance(run.scope, Recorder)
+        step = next(s for s in run.scope.seal(None).steps if s.id == "speak")
+    return position, step.verdict, chat
+
+
+def test_an_answer_counts_with_its_quote() -> None:
+    position, verdict, chat = spoken({"answer": "40 crowns", "quote": QUOTE})
+    assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 1.0)
+    assert verdict == "opens"
+    system, user, *_ = (message.text for message in chat.asked[0][0])
+    fence = user.split("\n")[1].removesuffix(" chunk 1")
+    assert fence in system
+    assert FEES in user
+
+
+def test_an_answer_in_other_words_than_its_quote_counts_half() -> None:
+    position, _, _ = spoken({"answer": "forty crowns", "quote": QUOTE})
+    assert (position.answer, position.score) == ("forty crowns", 0.5)
+
+
+def test_without_a_true_quote_the_local_mind_speaks() -> None:
+    position, verdict, _ = spoken({"answer": "50 crowns", "quote": "It costs 50 crowns."})
+    assert verdict == "local"
+    assert position.answer == "40"
+    down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+    assert spoken(down)[1] == "local"
+
+
+def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None:
+    reply = {"answer": "40 crowns", "quote": QUOTE, "supports": [2, 9], "contradicts": [1, 3]}
+    heard = (peer("50 crowns"), peer("forty"), peer(""))
+    position, verdict, chat = spoken(reply, peer("50 crowns"), heard)
+    assert (position.supports, position.contradicts) == (("forty",), ("50 crowns",))
+    assert verdict == "adopts"
+    user = chat.asked[0][0][1].text
+    assert "answer: forty" in user
+    assert "Your answer in the round before: 50 crowns" in user
+
+
+def test_it_may_drop_its_answer() -> None:
+    position, verdict, _ = spoken({"answer": ""}, peer("50 crowns"))
+    assert (position.answer, position.evidence, verdict) == ("", None, "drops")

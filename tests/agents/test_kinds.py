@@ -1,0 +1,49 @@
+import pytest
+
+from fathom.agents.kinds import Kind, kind_of, spans_of
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When was the mill built?", "time"),
+        ("What year did it open?", "time"),
+        ("Kapan pabrik itu dibangun?", "time"),
+        ("What is the population of Elm?", "number"),
+        ("Berapa jumlah penduduk Elm?", "number"),
+        ("Where is the mill?", "place"),
+        ("Di mana pabrik itu?", "place"),
+        ("What sport is he associated with?", "sport"),
+        ("Which political party is she in?", "party"),
+        ("Who built it?", "name"),
+        ("Siapa yang membangunnya?", "name"),
+        ("What does it mean?", "any"),
+    ],
+)
+def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Kind) -> None:
+    assert kind_of(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        ("time", "Born 24 June 1630, died 1691.", ["24 June 1630", "1691"]),
+        ("time", "It ran about 1835, from 1840\u20131843.", ["about 1835", "1840\u20131843"]),
+        ("time", "Lahir pada 7 Maret 1892.", ["7 Maret 1892"]),
+        ("number", "There were 3,559 people in 1,575 homes.", ["3,559 people", "1,575"]),
+        ("number", "Panjangnya 98 km, biaya Rp 40.000.", ["98 km", "Rp 40.000"]),
+        ("place", "It lies in Lyon, France and not in Paris.", ["Lyon, France", "Paris"]),
+        ("sport", "An American football player who played golf.", ["American football", "golf"]),
+        ("party", "A member of the Democratic Party.", ["Democratic Party"]),
+        ("name", "The mill was built by Ada Vale.", ["Ada Vale"]),
+    ],
+)
+def test_things_of_a_kind_are_seen(kind: Kind, text: str, found: list[str]) -> None:
+    spans = spans_of(kind, text, "?")
+    assert spans is not None
+    assert [span.cut(text) for span in spans] == found
+
+
+def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
+    assert spans_of("any", "Text.", "?") is None
+    assert spans_of("name", "by Ada Vale", "Who knew Ada Vale?") == []

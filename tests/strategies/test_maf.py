@@ -1,0 +1,218 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import QUESTION, engine_at, hit_of, ingested
+from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
+
+from fathom.agents.classifier import Classifier
+from fathom.agents.debate import Debated
+from fathom.domains.domain import Domain, QuestionClass
+from fathom.presets.maf import MafSettings
+from fathom.retrieval.expansion import EnhancedScore
+from fathom.run import Run
+from fathom.strategies.maf import Maf, ladder_of, spoken_for
+from fathom.types import Draft, Evidence, Hit, Span
+from fathom.usage import Budget
+
+PAGE = Path(__file__).parent.parent.parent / "docs/strategies/maf.md"
+HITS = hits_of("d1", "d1", "d1")
+
+
+@dataclass
+class Sure:
+    """A reader that is as sure as it is told, call by call."""
+
+    confidences: list[float]
+    given: list[int] = field(default_factory=list)
+
+    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        self.given.append(len(hits))
+        return draft_of(hits, self.confidences.pop(0))
+
+
+@dataclass
+class Debates:
+    sure: float = 0.0
+    agreement: float = 0.0
+    late: bool = False
+    agents: list[int] = field(default_factory=list)
+
+    async def hold(self, question: str, hits: Sequence[Hit], run: Run) -> Debated:
+        self.agents.append(len(hits))
+        if self.late:
+            await asyncio.Event().wait()
+        draft = replace(draft_of(hits, self.agreement), short_answer=str(self.sure))
+        draft = draft if self.sure else Draft()
+        return Debated(draft=draft, agreement=self.agreement, sure=self.sure)
+
+
+@dataclass
+class Web:
+    hits: Sequence[Hit] = ()
+
+    async def __call__(self, question: str, run: Run) -> tuple[Hit, ...]:
+        return tuple(self.hits)
+
+
+def draft_of(hits: Sequence[Hit], confidence: float) -> Draft:
+    if not hits:
+        return Draft()
+    evidence = Evidence(hit=hits[0], span=Span(0, 40), support=0.9)
+    return Draft(evidence=(evidence,), short_answer=str(confidence), confidence=confidence)
+
+
+def maf(*confidences: float, **parts: Any) -> Maf:
+    own = parts.pop("settings", None) or MafSettings()
+    search = Finds(HITS).search()
+    known: dict[str, Any] = {
+        "classifier": Classifier(domain=Domain(name="none")),
+        "search": search,
+        "foreign": search,
+        "enhanced": EnhancedScore(terms=lambda text: frozenset(text.split())),
+        "reader": Sure(list(confidences)),
+        "debate": Debates(),
+        "web": None,
+        "finalizer": finalizer("maf"),
+        "settings": own,
+        **parts,
+    }
+    return Maf(**known, ladder=ladder_of(own, web=known["web"] is not None))
+
+
+def test_the_picture_in_the_docs_is_the_code() -> None:
+    drawn = maf(web=Web()).graph().compile().get_graph().draw_mermaid()
+    assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("confidences", "debate", "phase", "short"),
+    [
+        ((0.75,), Debates(), "vor", "0.75"),
+        ((0.74, 0.6), Debates(), "evr", "0.6"),
+        ((0.5, 0.4), Debates(sure=0.65), "debate", "0.65"),
+        # Nothing is accepted: the surest draft goes to the finalizer, wherever it is from.
+        ((0.7, 0.55), Debates(sure=0.6), "vor", "0.7"),
+        ((0.5, 0.55), Debates(), "evr", "0.55"),
+    ],
+)
+def test_each_phase_is_accepted_at_its_threshold(
+    confidences: tuple[float, ...], debate: Debates, phase: str, short: str
+) -> None:
+    answer = ran(maf(*confidences, debate=debate)).answer
+    assert (answer.status, answer.phase, answer.short_answer) == ("answered", phase, short)
+
+
+def test_what_the_ladder_did_not_accept_is_judged_by_the_finalizer() -> None:
+    answer = ran(maf(0.2, 0.3)).answer
+    assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
+    empty = maf(0.0, 0.0, search=Finds([]).search())
+    answer = ran(empty).answer
+    assert (answer.status, answer.stop_reason) == ("abstained", "no_evidence")
+
+
+def test_the_constants_of_the_paper() -> None:
+    many = tuple(hit_of(document="d1", rank=rank) for rank in range(1, 30))
+    many = tuple(replace(hit, score=1.0) for hit in many)
+    finds = Finds(many)
+    strategy = maf(0.1, 0.1, search=finds.search())
+    trace = ran(strategy).trace
+    asked = [step.inputs["k"] for step in trace.steps if step.name == "search"]
+    assert asked == [12, 24]
+    assert isinstance(strategy.reader, Sure)
+    assert strategy.reader.given == [5, 5]
+
+
+def test_top1_is_the_score_of_the_best_hit() -> None:
+    best = replace(HITS[0], score=0.8)
+    own = MafSettings(confidence="top1")
+    strategy = maf(0.1, search=Finds([best]).search(), settings=own)
+    answer = ran(strategy).answer
+    # Accepted is accepted, however unsure the reader.
+    assert (answer.status, answer.phase) == ("answered", "vor")
+    low = Finds([replace(HITS[0], score=0.4)]).search()
+    debate = Debates(sure=0.1, agreement=0.75)
+    answer = ran(maf(0.1, 0.1, search=low, settings=own, debate=debate)).answer
+    assert (answer.phase, answer.confidence) == ("debate", 0.75)
+
+
+def test_a_class_of_questions_has_its_own_thresholds() -> None:
+    fees = QuestionClass(name="Fees", cues=("permit",), thresholds={"vor": 0.9, "evr": 0.4})
+    classifier = Classifier(domain=Domain(name="port", classes=(fees,)))
+    assert ran(maf(0.8, 0.4, classifier=classifier)).answer.phase == "evr"
+
+
+def test_synonyms_are_searched_for_too() -> None:
+    domain = Domain(name="port", synonyms={"permit": ("licence",)})
+    trace = ran(maf(0.1, 0.1, classifier=Classifier(domain=domain))).trace
+    asked = [step.inputs["query"] for step in trace.steps if step.name == "search"]
+    assert asked == [QUESTION, f"{QUESTION} licence"]
+
+
+def test_whatever_the_web_gives_is_accepted_and_marked() -> None:
+    web = Web(hits_of("d1"))
+    answer = ran(maf(0.1, 0.1, 0.2, web=web)).answer
+    assert (answer.status, answer.phase) == ("answered", "web, low confidence")
+    assert ran(maf(0.1, 0.1, 0.6, web=web)).answer.phase == "web"
+    nothing = ran(maf(0.1, 0.1, 0.0, web=Web())).answer
+    assert (nothing.status, nothing.stop_reason) == ("abstained", "low_confidence")
+
+
+def test_the_baselines_of_table_ii_have_no_debate() -> None:
+    debate = Debates(sure=0.9)
+    own = MafSettings(phases=("vor", "evr", "web"))
+    assert ran(maf(0.1, 0.6, debate=debate, settings=own)).answer.phase == "evr"
+    ran(maf(0.1, 0.1, debate=debate, settings=own))
+    assert debate.agents == []
+
+
+def test_one_agent_speaks_for_each_of_the_first_documents() -> None:
+    hits = hits_of("d1", "d2", "d1", "d3")
+    assert [hit.rank for hit in spoken_for(hits, 2)] == [1, 2]
+    assert [hit.rank for hit in spoken_for(hits, 9)] == [1, 2, 4]
+
+
+def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:
+    def made() -> Maf:
+        return maf(0.7, 0.3, debate=Debates(late=True))
+
+    outcome = ran(made(), Budget(seconds=1.0))
+    assert (outcome.answer.status, outcome.answer.phase) == ("answered", "vor")
+    assert replays(outcome, made())
+    outcome = ran(maf(0.7, search=Sleeps()), Budget(seconds=1.0))
+    assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "budget")
+
+
+def test_one_retrieval_is_enough_for_an_answer() -> None:
+    answer = ran(maf(0.7), Budget(retrievals=1)).answer
+    assert (answer.status, answer.phase) == ("answered", "vor")
+
+
+def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
+    foreign = Finds(HITS)
+    strategy = maf(0.9, search=Finds([]).search(), foreign=foreign.search())
+    question = "Berapa biaya izin tambat kapal di pelabuhan ini?"
+
+    async def searched() -> None:
+        from tests.making import run_of
+
+        from fathom.types import Query
+
+        with run_of() as run:
+            await strategy._search(Query(text=question), 12, run)
+
+    asyncio.run(searched())
+    assert foreign.asked == 1
+    with engine_at(ingested(tmp_path)) as engine:
+        assert engine.ask(question, strategy="maf").status in {"answered", "abstained"}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"phases": ()}, {"phases": ("evr", "vor")}, {"rounds": 0}, {"vor_threshold": 1.1}]
+)
+def test_settings_that_cannot_be(wrong: Any) -> None:
+    with pytest.raises(ValueError):
+        MafSettings(**wrong)
