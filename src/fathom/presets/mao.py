@@ -20,5 +20,8 @@ class MaoSettings(Section):
     """The rule planner leaves DS out from this gap between the two best hits on; ours."""
     retriever: str = Field(default="hybrid", pattern="^(vector|keyword|hybrid)$")
     """What R asks; the paper has one dense retriever (E5)."""
+    covered: float = Field(default=0.8, ge=0, le=1)
+    """R follows anchors and bridges for a question whose best hit holds less than this share of
+    its terms; 0 is never, as in the paper."""
     policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")
     """Who plans where no language model does: rules, or always the same workflow."""

@@ -1,7 +1,6 @@
 """A planner composes executors into a workflow for each question and sub-question."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -22,8 +21,9 @@ from fathom.ledger import BudgetRefused
 from fathom.retrieval.search import Search
 from fathom.run import Run
 from fathom.strategies.bus import attempt
+from fathom.strategies.following import Following
 from fathom.strategies.tools import Tools
-from fathom.strategies.turn import Turn, gathered
+from fathom.strategies.turn import Turn, Work, gathered, worked
 from fathom.types import Answer, Draft, Hit, Query
 
 NODES: dict[Executor, str] = {
@@ -69,11 +69,14 @@ class Mao:
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
+        following: R for the question itself, where the look does not cover it; `None` never.
+        covered: From this share of its terms in the best hit on a question is covered.
         hits: So many R gives.
         turns: At most so many, the first included.
     """
 
     search: Search
+    following: Following | None
     observer: Observer
     planner: Planner
     rewriter: Rewriter
@@ -84,14 +87,17 @@ class Mao:
     finalizer: Finalizer
     hits: int
     turns: int
+    covered: float
     name: ClassVar[str] = "mao"
 
     @classmethod
     def of(cls, tools: Tools) -> Self:
         """Made of these tools."""
         own, cast = tools.settings.mao, tools.cast
+        search = tools.search(own.retriever)
         return cls(
-            search=tools.search(own.retriever),
+            search=search,
+            following=Following.of(tools, search) if own.covered else None,
             observer=cast.observer,
             planner=cast.planner,
             rewriter=cast.rewriter,
@@ -102,6 +108,7 @@ class Mao:
             finalizer=tools.finalizer(cls.name),
             hits=own.retrieve,
             turns=own.turns,
+            covered=own.covered,
         )
 
     def start(self, query: Query) -> State:
@@ -149,6 +156,7 @@ class Mao:
             first = turn.number == 0
             situation = self.observer(turn.question, turn.look or (), first=first)
             choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
+            turn = replace(turn, coverage=situation.coverage)
             done = await attempt("plan", choose, run)
             workflow = done.value.workflow if done.value else ()
             if is_legal(workflow, first=first):
@@ -174,6 +182,9 @@ class Mao:
 
     async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
         async def retrieve(turn: Turn, run: Run) -> Turn:
+            if self.following and turn.number == 0 and turn.coverage < self.covered:
+                query = replace(state.query, text=turn.question)
+                return replace(turn, hits=await self.following(query, k=self.hits, run=run))
             if turn.look is not None and turn.looked_for == turn.question:
                 return replace(turn, hits=turn.look)
             return replace(turn, hits=await self._found(turn, state.query, run))
@@ -247,25 +258,8 @@ class Mao:
             return ()
 
 
-Work = Callable[[Turn, Run], Awaitable[Turn]]
-
-
 async def _each(state: State, due: Callable[[Turn], bool], work: Work, run: Run) -> State:
-    """The state after the work on every turn that is due, all at the same time."""
-
-    async def one(turn: Turn) -> Turn:
-        if not due(turn):
-            return turn
-        with run.step(turn.name) as here:
-            return await work(turn, here)
-
-    done = await asyncio.gather(*map(one, state.turns), return_exceptions=True)
-    turns: list[Turn] = []
-    for each in done:
-        if isinstance(each, BaseException):
-            raise each
-        turns.append(each)
-    return replace(state, turns=tuple(turns))
+    return replace(state, turns=await worked(state.turns, due, work, run))
 
 
 async def _executed(executor: Executor, state: State, work: Work, run: Run) -> State:

@@ -1,12 +1,14 @@
 """A turn of `mao`: one question or sub-question, and how far its workflow has come."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from fathom.agents.decomposer import bridge
 from fathom.agents.workflow import Executor, Workflow
 from fathom.retrieval.fused import fused
 from fathom.retrieval.fusion import ReciprocalRank
+from fathom.run import Run
 from fathom.types import Draft, Hit
 
 _LATER = 0.01
@@ -21,6 +23,7 @@ class Turn:
         question: As it stands now: slots filled, perhaps rewritten.
         look: What the first look found; `None` before it.
         looked_for: The question of that look.
+        coverage: Share of the question's terms that the best hit of the look holds.
         plan: The workflow that was chosen; empty before it.
         todo: What remains of it.
         hits: What R found and DS kept.
@@ -31,6 +34,7 @@ class Turn:
     question: str
     look: tuple[Hit, ...] | None = None
     looked_for: str = ""
+    coverage: float = 0.0
     plan: Workflow = ()
     todo: Workflow = ()
     hits: tuple[Hit, ...] = ()
@@ -67,3 +71,29 @@ def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
     """
     weights = [1 + _LATER * turn.number for turn in turns]
     return fused([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
+
+
+Work = Callable[[Turn, Run], Awaitable[Turn]]
+
+
+async def worked(
+    turns: Sequence[Turn], due: Callable[[Turn], bool], work: Work, run: Run
+) -> tuple[Turn, ...]:
+    """The turns after the work on each that is due, all at the same time, each as one step.
+
+    What one of them raises is raised when all have ended.
+    """
+
+    async def one(turn: Turn) -> Turn:
+        if not due(turn):
+            return turn
+        with run.step(turn.name) as here:
+            return await work(turn, here)
+
+    done = await asyncio.gather(*map(one, turns), return_exceptions=True)
+    found: list[Turn] = []
+    for each in done:
+        if isinstance(each, BaseException):
+            raise each
+        found.append(each)
+    return tuple(found)

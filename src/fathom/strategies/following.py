@@ -1,0 +1,45 @@
+"""A search that also follows the anchors of a question and the bridges between documents."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from fathom.agents.anchors import anchors
+from fathom.retrieval.hops import Hops
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.strategies.anchor_parts import hops_of
+from fathom.strategies.tools import Tools
+from fathom.types import Hit, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """Hops from the anchors that are strong enough; see `Hops`.
+
+    Attributes:
+        most: So many anchors are looked for.
+        workers: So many of them are followed.
+        min_score: Weaker ones are not.
+    """
+
+    hops: Hops
+    most: int
+    workers: int
+    min_score: float
+
+    @classmethod
+    def of(cls, tools: Tools, search: Search) -> Self:
+        """Made of the settings that `anchor` has too."""
+        own = tools.settings.anchor
+        return cls(
+            hops=hops_of(own, search, tools.cast),
+            most=own.anchors,
+            workers=own.workers,
+            min_score=own.min_score,
+        )
+
+    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+        """At most `k` hits, best first; see `Hops`."""
+        found = anchors(query.text, most=self.most)
+        strong = [each.text for each in found if each.score >= self.min_score]
+        return await self.hops(query, strong[: self.workers], k=k, run=run)
