@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.making import QUESTION, engine_at, ingested, run_of
 from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
@@ -60,10 +62,10 @@ class Breaks:
 
 
 def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
-    settings = other.pop("settings", HybridSettings(weights="50/50"))
+    preset = other.pop("settings", HybridSettings(weights="50/50"))
     filters = other.pop("filters", (None, None))
     made = Hybrid(
-        weighing=Weighing(analyser=ComplexityAnalyser(), settings=settings),
+        weighing=Weighing(analyser=ComplexityAnalyser(), settings=preset),
         branches=(
             Branch(name="keyword", search=keyword, filter=filters[0]),
             Branch(name="semantic", search=semantic, filter=filters[1]),
@@ -108,16 +110,16 @@ def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
 def test_the_weights_decide_who_is_first() -> None:
     for weights, first in (("70/30", "d1#0"), ("30/70", "d2#0")):
         reader = Reads()
-        settings = HybridSettings.model_validate({"weights": weights})
+        preset = HybridSettings.model_validate({"weights": weights})
         lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
-        ran(hybrid(reader, *lists, settings=settings))
+        ran(hybrid(reader, *lists, settings=preset))
         assert reader.given[0][0] == first
 
 
 def test_a_branch_without_weight_is_not_asked() -> None:
     keyword, semantic = Finds([A]), Finds([B])
-    settings = HybridSettings(weights="bm25")
-    ran(hybrid(Reads(), keyword.search("k"), semantic.search("s"), settings=settings))
+    preset = HybridSettings(weights="bm25")
+    ran(hybrid(Reads(), keyword.search("k"), semantic.search("s"), settings=preset))
     assert (keyword.asked, semantic.asked) == (1, 0)
 
 
@@ -191,6 +193,43 @@ def test_the_flow_ends_whatever_the_branches_do(retries: int) -> None:
     outcome = ran(replace(made, supervisor=Supervisor(retries)))
     assert outcome.answer.stop_reason == "no_evidence"
     assert keyword.asked == len(never.asked) == retries + 1
+
+
+@given(
+    breaks=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    strictest=st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])),
+    empty=st.tuples(st.booleans(), st.booleans()),
+    retries=st.integers(0, 2),
+    retrievals=st.none() | st.integers(0, 4),
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_the_branches_do_one_with_hits_is_enough(
+    breaks: tuple[int, int],
+    strictest: tuple[float, float],
+    empty: tuple[bool, bool],
+    retries: int,
+    retrievals: int | None,
+) -> None:
+    def made() -> Hybrid:
+        finds = [
+            Finds([] if none else [A], breaks=n) for none, n in zip(empty, breaks, strict=True)
+        ]
+        filters = tuple(Keeps(strictest=most) for most in strictest)
+        keyword, semantic = (each.search(str(n)) for n, each in enumerate(finds))
+        return hybrid(Reads(), keyword, semantic, filters=filters, supervisor=Supervisor(retries))
+
+    try:
+        outcome = ran(made(), Budget(retrievals=retrievals))
+    except RunError:
+        assert min(breaks) > retries  # both broke off each time
+        return
+    comes = [
+        n <= retries and not none and 0.5**retries <= most
+        for n, none, most in zip(breaks, empty, strictest, strict=True)
+    ]
+    if retrievals is None:
+        assert (outcome.answer.status == "answered") == any(comes)
+    assert replays(outcome, made())
 
 
 @pytest.mark.parametrize(
