@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.making import hit_of
 
@@ -11,18 +13,19 @@ WIFE = hit_of("Anna Benson is a model. Her husband is Kris Benson. She met Bo Di
 OTHER = hit_of("Rain fell in Cairo.", document="d2", rank=2)
 
 
-def told(question: str, *hits: Hit, most: int = 8) -> list[str]:
-    return [each.name for each in bridges(question, hits, TERMS, most=most)]
+def told(question: str, *hits: Hit) -> list[str]:
+    return [each.name for each in bridges(question, hits, TERMS)]
 
 
 def test_names_near_the_words_of_the_question_come_first() -> None:
     # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
     assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
-    assert told(QUESTION, WIFE, OTHER, most=1) == ["Fees"]
+    known = bridges(QUESTION, [WIFE], TERMS)[:1]
+    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, known=known)] == ["Kris Benson"]
 
 
 def test_strength_is_share_of_score_times_share_of_words() -> None:
-    (title, kris) = bridges(QUESTION, [WIFE], TERMS, most=8)
+    (title, kris) = bridges(QUESTION, [WIFE], TERMS)
     # Of team, anna, benson, husband, play the chunk holds three, the sentence two.
     assert (title.strength, kris.strength) == (0.6, 0.4)
     assert kris.chunk == WIFE.chunk
@@ -49,5 +52,7 @@ def test_titles(title: str, name: str, *, is_title: bool) -> None:
 
 
 def test_a_document_is_called_by_its_title() -> None:
+    oaks = replace(WIFE.chunk, title="Fair Oaks, California")
+    assert titled(oaks, "Fair Oaks")
     assert titled(WIFE.chunk, "fees")
     assert not titled(WIFE.chunk, "fee")

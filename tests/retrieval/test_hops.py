@@ -75,8 +75,25 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
         hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, run=run))
     scores = {each.chunk.document_id: each.score for each in hits}
     assert scores["anna"] == 1.3  # 1 for the question, 0.3 * 1 for the anchor it is called by
-    strength = {"kris": 0.7 * 0.8}  # the strongest bridge, and called so
-    assert scores["kris"] == pytest.approx(strength["kris"])
+    assert scores["kris"] == 0.8  # of the strongest bridge's search, and called so
+
+
+def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
+    twins = [hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
+    for pages, score in ((twins, 0.09), (twins[:1], 0.3)):
+        of = Index(known={"Which": [ANNA], "Oslo": pages})
+        hops = Hops(search=Search(retriever=lambda of=of: of, identity={}), terms=ContentTerms())
+        with run_of() as run:
+            hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, run=run))
+        scores = {each.chunk.document_id: each.score for each in hits}
+        assert scores["east"] == pytest.approx(score)
+
+
+def test_bridges_of_bridges_are_followed_once_more() -> None:
+    pirates = hit("pirates", "Pirates", "A club.", 0.8)
+    of = Index(known={"Which": [ANNA], "Kris Benson": [KRIS], "Pirates": [pirates]})
+    assert "pirates" in found(of)
+    assert "pirates" not in found(of, further=0)
 
 
 def test_the_order_does_not_depend_on_who_was_first() -> None:

@@ -17,6 +17,7 @@ Terms = Callable[[str], frozenset[str]]
 """The distinct content words of a text, stemmed."""
 
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
+_PLACE = re.compile(r",\s.*$")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _SHORTEST = 3
@@ -38,29 +39,32 @@ class Bridge:
     strength: float
 
 
-def bridges(question: str, hits: Sequence[Hit], terms: Terms, *, most: int) -> tuple[Bridge, ...]:
-    """The strongest bridges of the hits, at most `most`; ties by alphabet.
+def bridges(
+    question: str, hits: Sequence[Hit], terms: Terms, *, known: Sequence[Bridge] = ()
+) -> tuple[Bridge, ...]:
+    """The bridges of the hits, the strongest first, ties by alphabet.
 
     Args:
         question: What is asked.
         hits: First hits, in rank order; scores above 0.
         terms: Content words of a text.
-        most: At most so many.
+        known: Bridges whose names do not count again.
     """
     asked, wanted = plain(question), terms(_bare(question))
+    old = {plain(each.name) for each in known}
     found: dict[str, Bridge] = {}
     top = max((hit.score for hit in hits), default=0.0)
     for hit in hits if wanted and top > 0 else ():
         for name, around in _names_of(hit.chunk):
             key = plain(name)
-            if len(key) < _SHORTEST or key in asked or terms(_bare(name)) <= wanted:
+            if key in old or len(key) < _SHORTEST or key in asked or terms(_bare(name)) <= wanted:
                 continue
             share = len(terms(_bare(around)) & wanted) / len(wanted)
             strength = round(hit.score / top * share, 6)
             if key not in found or strength > found[key].strength:
                 found[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
     ordered = sorted(found.values(), key=lambda each: (-each.strength, each.name))
-    return tuple(each for each in ordered if each.strength > 0)[:most]
+    return tuple(each for each in ordered if each.strength > 0)
 
 
 def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
@@ -81,8 +85,9 @@ def remaining(question: str, chunk: Chunk, terms: Terms) -> str:
 
 
 def titled(chunk: Chunk, name: str) -> bool:
-    """Whether the document is called so, an aside in brackets left out."""
-    return plain(without_aside(chunk.title)) == plain(name)
+    """Whether the document is called so, with or without what follows in brackets or a comma."""
+    title = plain(without_aside(chunk.title))
+    return plain(name) in {title, _PLACE.sub("", title)}
 
 
 def without_aside(title: str) -> str:

@@ -4,7 +4,7 @@ One search for the whole question, one for each anchor, then one for each bridge
 hits name, together with the words of the question that are still open.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.errors import RunError
@@ -34,17 +34,20 @@ class Hops:
         each: Hits for every anchor and bridge.
         from_hits: So many of the best hits are searched for bridges.
         most: At most so many bridges are followed; 0 for none.
+        further: So many more are followed from what they led to, with `fading` times the weight.
     """
 
     search: Search
     terms: Terms
-    pool: int = 24
+    pool: int = 50
     each: int = 10
     from_hits: int = 5
     most: int = 8
+    further: int = 4
     anchor_weight: float = 0.3
-    bridge_weight: float = 0.7
-    untitled: float = 0.5
+    bridge_weight: float = 1.0
+    fading: float = 0.7
+    untitled: float = 0.3
     name: str = "hops"
 
     async def __call__(
@@ -65,12 +68,10 @@ class Hops:
             ranking = _Ranking(self, self._first(found, here))
             for name, anchor in named.items():
                 ranking.add_anchor(anchor, found.get(name, ()))
-            leads = bridges(query.text, ranking.hits(self.from_hits), self.terms, most=self.most)
-            ways = {f"bridge {n}": lead for n, lead in enumerate(leads, start=1)}
-            texts = {name: self._way(query, lead) for name, lead in ways.items()}
-            further = await self._searched(query, texts, here)
-            for name, lead in ways.items():
-                ranking.add_bridge(lead, further.get(name, ()), leads[0].strength)
+            leads = await self._followed(query, ranking, self.most, self.bridge_weight, here)
+            if leads and self.further:
+                weight = self.fading * self.bridge_weight
+                leads += await self._followed(query, ranking, self.further, weight, here, leads)
             hits = ranking.hits(k)
             here.done(
                 outputs={
@@ -80,6 +81,25 @@ class Hops:
                 reason=f"{len(hits)} hits over {len(leads)} bridges",
             )
         return hits
+
+    async def _followed(
+        self,
+        query: Query,
+        ranking: "_Ranking",
+        most: int,
+        weight: float,
+        run: Run,
+        known: Sequence[Bridge] = (),
+    ) -> tuple[Bridge, ...]:
+        """The bridges of the best hits so far, beside those known; what they find is added."""
+        found = bridges(query.text, ranking.hits(self.from_hits), self.terms, known=known)[:most]
+        ways = {f"bridge {n}": lead for n, lead in enumerate(found, start=len(known) + 1)}
+        texts = {name: self._way(query, lead) for name, lead in ways.items()}
+        hits = await self._searched(query, texts, run)
+        for name, lead in ways.items():
+            share = weight * lead.strength / found[0].strength
+            ranking.add_bridge(lead, hits.get(name, ()), share)
+        return found
 
     def _way(self, query: Query, bridge: Bridge) -> str:
         return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
@@ -118,20 +138,26 @@ class _Ranking:
             self._whole[hit.chunk.id] = hit.score
 
     def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
-        for hit in hits:
-            gain = self._hops.anchor_weight * self._gain(hit, anchor)
-            self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + gain
+        for hit, gain in self._gains(anchor, hits):
+            own = self._hops.anchor_weight * gain
+            self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + own
 
-    def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], strongest: float) -> None:
-        share = self._hops.bridge_weight * bridge.strength / strongest
-        for hit in hits:
+    def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
+        for hit, gain in self._gains(bridge.name, hits):
             if hit.chunk.id != bridge.chunk.id:
-                gain = share * self._gain(hit, bridge.name)
-                self._bridged[hit.chunk.id] = max(self._bridged.get(hit.chunk.id, 0.0), gain)
+                best = max(self._bridged.get(hit.chunk.id, 0.0), share * gain)
+                self._bridged[hit.chunk.id] = best
 
-    def _gain(self, hit: Hit, name: str) -> float:
-        self._chunks[hit.chunk.id] = hit.chunk
-        return hit.score * (1.0 if titled(hit.chunk, name) else self._hops.untitled)
+    def _gains(self, name: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, float]]:
+        """The hits with their scores, those not called so discounted.
+
+        A title that several documents bear tells none of them apart.
+        """
+        called = {hit.chunk.document_id for hit in hits if titled(hit.chunk, name)}
+        for hit in hits:
+            self._chunks[hit.chunk.id] = hit.chunk
+            apart = len(called) == 1 and hit.chunk.document_id in called
+            yield hit, hit.score * (1.0 if apart else self._hops.untitled)
 
     def hits(self, k: int) -> tuple[Hit, ...]:
         """The best so far; ties by chunk id."""

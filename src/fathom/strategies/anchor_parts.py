@@ -16,12 +16,14 @@ def hops_of(own: AnchorSettings, search: Search, cast: Cast) -> Hops:
     return Hops(
         search=search,
         terms=cast.terms,
-        pool=own.pool,
+        pool=own.look,
         each=own.each,
         from_hits=own.bridge_hits,
         most=own.bridges,
+        further=own.further,
         anchor_weight=own.anchor_weight,
         bridge_weight=own.bridge_weight,
+        fading=own.fading,
         untitled=own.untitled,
     )
 

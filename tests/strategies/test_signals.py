@@ -1,0 +1,107 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import pytest
+from tests.making import hit_of, run_of
+
+from fathom.agents.anchors import anchors
+from fathom.control.gate import Progress
+from fathom.run import Run
+from fathom.strategies.signals import Purse, Seen, judged, signals_of
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
+
+HIT = hit_of("In 2019 a mooring permit in Oslo cost 40 crowns.")
+EVIDENCE = Evidence(hit=HIT, span=Span(0, 10), support=0.8)
+DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
+
+
+def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> Seen:
+    own = {"anchors": anchors(question), "required": 0.6, "known": frozenset(), "before": None}
+    return Seen(hits=hits, progress=Progress(), **{**own, **values})
+
+
+def signals(question: str, draft: Draft = DRAFT, **values: Any) -> Any:
+    return signals_of(question, draft, seen(question, **values), like_weight=0.9)
+
+
+def test_support_coverage_and_new_hits() -> None:
+    found = signals("How much was a permit in Oslo?")
+    assert (found.answered, found.support, found.coverage, found.new_hits) == (True, 0.7, 1, 1)
+    assert signals("How much was a permit in Rome?").coverage == 0
+    assert signals("How much was it in Oslo or Rome?").coverage == 0.5
+    assert signals("How much?", known=frozenset({HIT.chunk.id})).new_hits == 0
+    assert signals("How much?", Draft(), hits=()).new_hits == 0
+    assert not signals("How much?", Draft()).answered
+
+
+def test_changes_are_against_the_round_before() -> None:
+    before = signals("How much was it in Oslo or Rome?", replace(DRAFT, confidence=0.4))
+    after = signals("How much was it in Oslo?", before=before)
+    assert after.support_change == pytest.approx(0.3)
+    assert after.coverage_change == 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "numeric", "unit", "time"),
+    [
+        ("How many crowns was it in 2019?", True, True, True),
+        ("How many crowns was it in 2020?", True, True, False),
+        ("How many percent was it?", True, False, True),
+        ("Berapa harganya pada 2019?", True, True, True),
+        ("Who was it in 2020?", False, True, False),
+    ],
+)
+def test_unit_and_time(question: str, *, numeric: bool, unit: bool, time: bool) -> None:
+    found = signals(question)
+    assert (found.numeric, found.unit, found.time) == (numeric, unit, time)
+
+
+@pytest.mark.parametrize(("support", "conflict"), [(0.8, True), (0.75, True), (0.5, False)])
+def test_another_answer_of_like_weight_is_a_conflict(support: float, *, conflict: bool) -> None:
+    other = replace(EVIDENCE, support=support)
+    draft = Draft(evidence=(EVIDENCE, other), alternatives=(Alternative(text="50", evidence=(1,)),))
+    assert signals("How much?", draft).conflict is conflict
+
+
+def test_forms() -> None:
+    assert signals("Who is it?").factoid
+    assert not signals("Sebutkan semua biaya.").factoid
+
+
+class Judge:
+    async def support(self, pairs: Sequence[tuple[str, str]], run: Run) -> tuple[float, ...]:
+        return tuple(len(claim) / 10 for claim, _ in pairs)
+
+
+def test_the_judge_hears_sentences_only() -> None:
+    claims = tuple(Claim(text=text, evidence=(0,)) for text in ("four", "sixsix"))
+    with run_of() as run:
+        assert asyncio.run(judged(replace(DRAFT, claims=claims), Judge(), run)) == 0.5
+        assert asyncio.run(judged(DRAFT, Judge(), run)) is None
+
+
+def purse(*, metered: bool) -> Purse:
+    return Purse(metered=metered, count=len, chunks=1, overhead=100, ceiling=1.2)
+
+
+def test_without_a_language_model_everything_is_affordable() -> None:
+    with run_of() as run:
+        free = purse(metered=False)
+        assert (free.baseline([HIT]), free.spent(run), free.left(0, 0)) == (0, 0, inf)
+    found = signals("How much?")
+    assert (found.reserved, found.baseline, found.left) == (0, 0, inf)
+
+
+def test_with_one_the_baseline_bounds_what_is_left() -> None:
+    size = len(HIT.chunk.context)
+    with run_of() as run:
+        paid = purse(metered=True)
+        assert paid.baseline([HIT, HIT]) == 100 + size
+        assert paid.spent(run) == 0
+        assert paid.left(200, 40) == 100
+        assert paid.left(200, 400) == 0
+    found = signals("How much?", baseline=200, spent=40, left=60, context=900, overhead=100)
+    assert (found.reserved, found.left) == (160, 60)
