@@ -4,11 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, hit_of, ingested
+from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
+from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import FeedbackHypothesis
+from fathom.engine import Engine
+from fathom.llm.base import Completion, Message
+from fathom.models.hashing import HashingEmbedder
 from fathom.presets.anchor import AnchorSettings
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.hops import Hops
@@ -16,11 +20,12 @@ from fathom.retrieval.narrow import Narrow
 from fathom.retrieval.search import Search
 from fathom.retrieval.select import Selection
 from fathom.run import Run
+from fathom.settings import Settings
 from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.anchor_parts import thresholds_of
 from fathom.strategies.signals import Purse
 from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
-from fathom.usage import Budget
+from fathom.usage import Budget, Usage
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/anchor.md"
 FEE = hit_of()
@@ -216,3 +221,52 @@ def test_every_configuration_ends_whatever_the_drafts(config: str) -> None:
 def test_settings_that_cannot_be(wrong: Any) -> None:
     with pytest.raises(ValueError):
         AnchorSettings(**wrong)
+
+
+class Quotes:
+    """A model that quotes the first sentence of the first chunk; counts words as tokens."""
+
+    name = "openai:m"
+
+    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+        said = extractive([{"content": each.text} for each in messages])
+        sizes = (sum(len(each.text.split()) for each in messages), len(said.split()))
+        usage = Usage(llm_calls=1, prompt_tokens=sizes[0], completion_tokens=sizes[1])
+        return Completion(text=said, model=self.name, usage=usage)
+
+
+PLACES = ("Oslo", "Bergen", "Tromso", "Bodo", "Molde", "Narvik", "Alta", "Hamar", "Voss", "Moss")
+ASKED = (
+    *(f"How much does a mooring permit in {place} cost?" for place in PLACES[:4]),
+    "How much does a mooring permit in Atlantis cost?",
+    "Who was mayor of Bergen in 1901?",
+    "Sebutkan semua biaya di Oslo.",
+)
+
+
+@pytest.mark.parametrize("config", ["A", "B"])
+def test_a_question_takes_at_most_a_fifth_more_tokens_than_naive(
+    tmp_path: Path, config: str
+) -> None:
+    (tmp_path / "corpus").mkdir()
+    for number, place in enumerate(PLACES):
+        text = f"{place} has a harbour. A mooring permit in {place} costs {number} crowns a year. "
+        (tmp_path / "corpus" / f"{place}.txt").write_text(text + "It is old. " * 20)
+    tree = {
+        "index": {"directory": tmp_path / "index"},
+        "llm": {"model": "openai:m", "certain": 2},
+        "roles": {"judge": "local"},
+        "anchor": {"config": config},
+    }
+    settings = Settings.model_validate(tree)
+    spent = {"naive": 0, "anchor": 0}
+    with Engine(
+        settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=lambda _: Quotes()
+    ) as engine:
+        engine.ingest([tmp_path / "corpus"])
+        for name in spent:
+            for question in ASKED:
+                answer = engine.ask(question, strategy=name)
+                spent[name] += answer.usage.tokens
+                assert engine.replay(str(answer.trace_id)).same
+    assert 0 < spent["anchor"] <= 1.2 * spent["naive"]
