@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.agents.clauses import MOST, chain, mentions
+from fathom.agents.clauses import LONGEST, MOST, chain, mentions
 
 CHAINS = (
     # relative clauses
@@ -104,3 +104,9 @@ def test_whatever_is_asked_a_chain_is_bounded_and_its_slots_look_back(text: str,
     assert 1 <= len(parts) <= most
     for place, part in enumerate(parts):
         assert all(f"#{number}" not in part for number in range(place + 1, MOST + 1))
+
+
+@pytest.mark.parametrize("words", ["the company that ", "Oslo of the ", "a", "Acme's "])
+def test_a_text_of_any_length_is_done_with(words: str) -> None:
+    assert chain(words * 10_000) == (words * 10_000,)
+    assert chain(words * (LONGEST // len(words)))

@@ -31,6 +31,8 @@ from fathom.types import Span
 
 MOST = 4
 """So many questions a chain has at most (MAO-ARAG, section 3)."""
+LONGEST = 1_000
+"""Rules look at questions of so many characters; what is longer is no question but a text."""
 
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
@@ -44,6 +46,8 @@ def chain(question: str, most: int = MOST) -> tuple[str, ...]:
 
     Later ones hold `#1`, `#2`, ... where the answers to earlier ones belong.
     """
+    if len(question) > LONGEST:
+        return (question,)
     rest = " ".join(question.split())
     asked: list[str] = []
     while len(asked) < most - 1:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from fathom.agents.clauses import mark, mentions, unmark
+from fathom.agents.clauses import LONGEST, mark, mentions, unmark
 from fathom.documents.language import detect
 
 Want = Literal["least", "most", "same", "every", "each"]
@@ -98,6 +98,8 @@ def is_yes_no(question: str) -> bool:
 
 def comparison(question: str, most: int) -> Comparison | None:
     """What is compared, at most `most` things; `None` where rules see no comparison."""
+    if len(question) > LONGEST:
+        return None
     lower = question.lower()
     apart = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
     marked, cuts = mark(" ".join(question.split()), apart=apart)
@@ -117,6 +119,8 @@ def comparison(question: str, most: int) -> Comparison | None:
 
 def joined(question: str, most: int) -> tuple[str, ...]:
     """The questions that "and" joins, each for itself; one where there is but one."""
+    if len(question) > LONGEST:
+        return (question,)
     first, *others = _AND_ALSO.split(" ".join(question.split()).rstrip("? "))
     if not _ASKS.search(first) or any(len(other.split()) < 3 for other in others):
         return (question,)
