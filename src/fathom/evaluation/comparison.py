@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from fathom.errors import UsageError
+from fathom.evaluation.effect import effect_size
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
 from fathom.evaluation.scores import LOWER_IS_BETTER
@@ -43,6 +44,7 @@ class Comparison:
         p_holm: The same, corrected for all comparisons made together.
         detectable: The smallest true difference that so many questions would show, with
             probability 0.8.
+        effect: The difference in units of its spread; see `effect_size`.
     """
 
     dataset: str
@@ -56,6 +58,7 @@ class Comparison:
     p: float
     p_holm: float
     detectable: float
+    effect: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -89,9 +92,13 @@ def compare(
     Raises:
         UsageError: If two strategies were not asked the same questions.
     """
-    found = [made for pair in pairs for made in _compared(*pair, measures)]
-    corrected = holm([each.p for each in found])
-    return [replace(each, p_holm=p) for each, p in zip(found, corrected, strict=True)]
+    return corrected([made for pair in pairs for made in _compared(*pair, measures)])
+
+
+def corrected(made: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons that were made together, each with its p corrected for all of them."""
+    ps = holm([each.p for each in made])
+    return [replace(each, p_holm=p) for each, p in zip(made, ps, strict=True)]
 
 
 def _compared(
@@ -104,7 +111,9 @@ def _compared(
         ours, theirs = values(name, first), values(name, second)
         both = [question for question in ours if question in theirs]
         if both:
-            made.append(_comparison(name, first[0], second[0], _paired(ours, theirs, both)))
+            sides = (first[0].strategy, second[0].strategy)
+            paired = _paired(ours, theirs, both)
+            made.append(contrast(first[0].dataset, name, sides, paired))
     return made
 
 
@@ -114,9 +123,17 @@ def _paired(
     return [(ours[question], theirs[question]) for question in both]
 
 
-def _comparison(
-    name: str, first: Record, second: Record, paired: Sequence[tuple[float, float]]
+def contrast(
+    dataset: str, measure: str, sides: tuple[str, str], paired: Sequence[tuple[float, float]]
 ) -> Comparison:
+    """Test one measure, alone.
+
+    Args:
+        dataset: Of what.
+        measure: Which.
+        sides: What the two are called.
+        paired: Both values of each question; at least one.
+    """
     differences = [ours - theirs for ours, theirs in paired]
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
     if binary:
@@ -124,10 +141,10 @@ def _comparison(
     else:
         p = randomisation_p(differences)
     return Comparison(
-        dataset=first.dataset,
-        measure=name,
-        first=first.strategy,
-        second=second.strategy,
+        dataset=dataset,
+        measure=measure,
+        first=sides[0],
+        second=sides[1],
         queries=len(paired),
         difference=round(fmean(differences), 6),
         interval=bca_interval(differences),
@@ -135,4 +152,5 @@ def _comparison(
         p=p,
         p_holm=p,
         detectable=detectable(differences),
+        effect=effect_size(differences),
     )
