@@ -91,6 +91,8 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
 )
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|an|-an)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019&][^\W_]+)*|%")
+_JOINT = re.compile(r"[-'\u2019&]")
+_LONG = 7
 _PLAIN: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
 _SAME = {
     **dict.fromkeys(("first", "1st", "pertama", "i", "q1", "h1"), "1"),
@@ -188,7 +190,15 @@ def coverage(wanted: Sequence[Anchor], text: str) -> float:
 def missing(wanted: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """The anchors that the text does not hold."""
     held = frozenset(_words(text))
-    return tuple(each for each in wanted if not _needed(each) <= held)
+    return tuple(each for each in wanted if not all(_holds(held, word) for word in _needed(each)))
+
+
+def _holds(held: frozenset[str], word: str) -> bool:
+    """Whether a word is held; a long one also with another ending, as after a slip of the pen."""
+    if word in held:
+        return True
+    stem = word[:-2]
+    return len(word) >= _LONG and any(other.startswith(stem) for other in held)
 
 
 def _needed(anchor: Anchor) -> frozenset[str]:
@@ -199,10 +209,9 @@ def _needed(anchor: Anchor) -> frozenset[str]:
 
 
 def _words(text: str) -> Iterator[str]:
+    """The words in small letters, without possessive endings, what a dash joins each for itself."""
     for match in _WORD.finditer(text):
         word = match.group().casefold()
-        word = word.removesuffix("'s").removesuffix("\u2019s")
-        yield _SAME.get(word, word)
-        yield from (
-            _SAME.get(part, part) for part in re.split(r"[-'\u2019&]", word) if part != word
-        )
+        for ending in ("'s", "\u2019s"):
+            word = word.removesuffix(ending)
+        yield from (_SAME.get(part, part) for part in _JOINT.split(word))
