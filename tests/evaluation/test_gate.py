@@ -11,7 +11,6 @@ from fathom.errors import UsageError
 from fathom.evaluation.gate import Baseline, judge
 from fathom.evaluation.records import Record
 
-
 WRONG = {"short_answer": "5 gulden", "answer": "5 gulden"}
 
 
