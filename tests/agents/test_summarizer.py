@@ -42,6 +42,13 @@ def summarized(
         (FIRST.replace("first", "later"), ("10 June 1819", "1901"), "Nora Berg"),
         (SAME, ("Norwegian", "the Norwegian"), "yes"),
         (SAME, ("Norwegian", "Danish"), "no"),
+        ("Which lies in Norway, Oslo or Turku?", ("a town", "no town"), "Oslo"),
+        ("Which lies in Norway, Turku or Oslo?", ("a town", "Oslo"), "Oslo"),
+        (
+            "What profession did Ana Silva and Nora Berg both hold?",
+            ("the Norwegian film director", "painter and film director"),
+            "film director",
+        ),
         (BOTH, ("yes", "Yes"), "yes"),
         (BOTH, ("yes", "no"), "no"),
         (DULU, ("26 Juli 1922", "28 Februari 1911"), "Amir Hamzah"),

@@ -29,6 +29,9 @@ _MONTH_FIRST = re.compile(
     rf"\b(?P<name>{_NAMES})\.?\s+(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+)?(?P<year>\d{{3,4}})\b"
 )
 _YEAR = re.compile(r"\b(?P<year>1\d{3}|20\d{2})s?\b(?![.,]\d|\s*(?:%|km|m\b|people|million))")
+_CENTURY = re.compile(
+    r"\b(?P<ordinal>\d{1,2})(?:st|nd|rd|th)[\s-]+centur(?:y|ies)\b|\babad\s+ke-?\s*(?P<ke>\d{1,2})\b"
+)
 _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)\s*"
     r"(?P<scale>thousand|million|billion|trillion|ribu|juta|miliar|triliun)?\b",
@@ -49,6 +52,9 @@ def amount_of(text: str) -> Amount | None:
         found = pattern.search(lower)
         if found:
             return _date(found.groupdict())
+    century = _CENTURY.search(lower)
+    if century:
+        return 100.0 * int(century["ordinal"] or century["ke"]) - 50, 0.0, 0.0
     number = _NUMBER.search(lower)
     return (_value(number),) if number else None
 

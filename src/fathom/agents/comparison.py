@@ -7,7 +7,7 @@ from typing import Literal
 from fathom.agents.clauses import LONGEST, mark, mentions, unmark
 from fathom.documents.language import detect
 
-Want = Literal["least", "most", "same", "every", "each"]
+Want = Literal["least", "most", "same", "every", "one", "each"]
 
 _A = r"§\d+§"
 _OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
@@ -42,7 +42,6 @@ _ASPECTS: tuple[tuple[str, str, str], ...] = (
     (r"\bborn\b|\bolder\b|\boldest\b|\byoung(?:er|est)\b|\blahir\b|\btua\b|\bmuda\b",
      "When was {} born?", "Kapan {} lahir?"),
     (r"\bdied?\b|\bdeath\b|\bmeninggal\b|\bwafat\b", "When did {} die?", "Kapan {} meninggal?"),
-    (r"\blived? longer\b", "When was {} born and when did {} die?", ""),
     (r"\b(?:came|come) out\b|\breleased?\b|\bdirilis\b|\brilis\b",
      "When was {} released?", "Kapan {} dirilis?"),
     (r"\bpublished\b|\bterbit\b|\bditerbitkan\b", "When was {} published?", "Kapan {} terbit?"),
@@ -52,7 +51,20 @@ _ASPECTS: tuple[tuple[str, str, str], ...] = (
     (r"\bbuilt\b|\bdibangun\b", "When was {} built?", "Kapan {} dibangun?"),
     (r"\bopen(?:ed)?\b|\bdibuka\b", "When did {} open?", "Kapan {} dibuka?"),
     (r"\b(?:aired|premiered)\b|\btayang\b", "When did {} premiere?", "Kapan {} tayang?"),
+    (r"\bpopulat|\bpopulous\b|\bmore people\b|\bpenduduk\b",
+     "What is the population of {}?", "Berapa jumlah penduduk {}?"),
+    (r"\btall(?:er|est)\b", "How tall is {}?", ""),
+    (r"\bhigh(?:er|est)\b|\b(?:ter)?tinggi\b", "How high is {}?", "Berapa tinggi {}?"),
+    (r"\blong(?:er|est)\b|\b(?:ter)?panjang\b", "How long is {}?", "Berapa panjang {}?"),
+    (r"\b(?:larg|bigg)(?:er|est)\b|\b(?:ter)?(?:luas|besar)\b",
+     "How large is {}?", "Berapa luas {}?"),
+    (r"\bdeep(?:er|est)\b|\b(?:ter)?dalam\b", "How deep is {}?", "Berapa dalam {}?"),
 )  # fmt: skip
+_LIVED = re.compile(
+    r"\b(?:lived?|life|age)\b.*\b(?:longer|older)\b|\b(?:longer|older) (?:life|age)\b"
+)
+_COUNTED = re.compile(r"\b(?:more|most|fewer|fewest) (?!(?:recent|than|popular)\w*\b)([a-z]+s)\b")
+_SINGULAR = {"Are": "Is", "Were": "Was", "Have": "Has", "Do": "Does"}
 _SAME_OF = re.compile(
     r"\bsame (?!(?:person|time|man|woman|thing|way)\b)([a-z]+)\b|\b(?!orang\b)([a-z]+) yang sama\b"
 )
@@ -83,7 +95,8 @@ class Comparison:
         options: What is compared, as it is called in the question.
         questions: What to ask of each, in the same order.
         want: Which of them is the answer: the one with the `least` or `most`; or whether the
-            answers are the `same`, or `every` one is yes; `each`: all answers together.
+            answers are the `same`, or `every` one is yes; `one` that the question fits; what
+            `each` has in common.
     """
 
     options: tuple[str, ...]
@@ -150,9 +163,13 @@ def _want(marked: str) -> Want:
         return "same"
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
         return "every"
+    if _LIVED.search(marked):
+        return "each"  # a birth or a death alone does not tell
     if _LEAST.search(marked):
         return "least"
-    return "most" if _MOST.search(marked) else "each"
+    if _MOST.search(marked):
+        return "most"
+    return "one" if re.search(r"\bor\b|\batau\b", marked) else "each"
 
 
 def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
@@ -162,11 +179,21 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
     if same:
         what = same.group(1) or same.group(2)
         return f"Apa {what} {option}?" if indonesian else f"What is the {what} of {option}?"
-    if _ONCE.search(around):
-        for cue, english, other in _ASPECTS:
-            if re.search(cue, around):
-                return (other if indonesian and other else english).replace("{}", option)
+    ordered = _ONCE.search(around) and not _LIVED.search(around)
+    about = _about(around, indonesian=indonesian) if ordered else ""
+    if about:
+        return about.replace("{}", option)
     if _FIRST_BETWEEN.match(before):
         before, after = f"{after.strip(' ,:-?')},", ""
     text = _BOTH.sub("", " ".join(f"{before.rstrip(' :-')} {option}{after}".split())).strip("? ")
-    return f"{text[:1].upper()}{text[1:]}?"
+    verb, _, rest = f"{text[:1].upper()}{text[1:]}".partition(" ")
+    return f"{_SINGULAR.get(verb, verb)} {rest}?"
+
+
+def _about(around: str, *, indonesian: bool) -> str:
+    """What to ask of a thing, `{}`, so that answers can be put in order; empty where unknown."""
+    for cue, english, other in _ASPECTS:
+        if re.search(cue, around):
+            return other if indonesian and other else english
+    counted = _COUNTED.search(around)
+    return f"How many {counted.group(1)} does {{}} have?" if counted else ""
