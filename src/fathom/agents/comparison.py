@@ -68,9 +68,7 @@ _SINGULAR = {"Are": "Is", "Were": "Was", "Have": "Has", "Do": "Does"}
 _SAME_OF = re.compile(
     r"\bsame (?!(?:person|time|man|woman|thing|way)\b)([a-z]+)\b|\b(?!orang\b)([a-z]+) yang sama\b"
 )
-_BOTH = re.compile(
-    r"\b(?:both|either|keduanya|kedua|masing-masing|have in common|in common)\b\s*", re.IGNORECASE
-)
+_BOTH = re.compile(r"\b(?:both|either|keduanya|kedua|masing-masing|in common)\b\s*", re.IGNORECASE)
 _FIRST_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
 _AND_ALSO = re.compile(
     r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
@@ -163,8 +161,8 @@ def _want(marked: str) -> Want:
         return "same"
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
         return "every"
-    if _LIVED.search(marked):
-        return "each"  # a birth or a death alone does not tell
+    if _LIVED.search(marked) or re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
+        return "each"  # of two lives, a birth or a death alone does not tell the longer one
     if _LEAST.search(marked):
         return "least"
     if _MOST.search(marked):
@@ -179,7 +177,7 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
     if same:
         what = same.group(1) or same.group(2)
         return f"Apa {what} {option}?" if indonesian else f"What is the {what} of {option}?"
-    ordered = _ONCE.search(around) and not _LIVED.search(around)
+    ordered = _ONCE.search(around) and not (_LIVED.search(around) or _BOTH.search(around))
     about = _about(around, indonesian=indonesian) if ordered else ""
     if about:
         return about.replace("{}", option)
