@@ -92,6 +92,11 @@ def test_the_randomisation_test_tries_all_signs(differences: list[float]) -> Non
     assert randomisation_p(differences) == pytest.approx(brute_force_p(differences))
 
 
+def test_sums_that_differ_in_the_last_digit_only_are_equal() -> None:
+    assert randomisation_p([0.2, 0.4, -0.6]) == 1.0
+    assert randomisation_p([0.1, 0.2, -0.3] * 6) == 1.0
+
+
 def test_many_differences_are_tested_with_drawn_signs() -> None:
     generator = np.random.default_rng(3)
     differences = generator.normal(0.3, 1, size=60).tolist()

@@ -118,7 +118,8 @@ def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int 
     moved = np.asarray([each for each in differences if each], dtype=np.float64)
     if not len(moved):
         return 1.0
-    observed = abs(moved.sum()) * (1 - 1e-12)  # sums in another order differ in the last digits
+    # Sums in another order differ in the last digits.
+    observed = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
     if len(moved) <= EXACT_UP_TO:
         places = np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))
         return float(np.mean(np.abs((1 - 2.0 * (places & 1)) @ moved) >= observed))
