@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.making import QUESTION, engine_at, hit_of, ingested
+from tests.making import QUESTION, engine_at, extractive, hit_of, ingested
+from tests.scripted_server import Extractive, served
 from tests.strategies.running import finalizer, ran, replays
 
 from fathom.agents.content import ContentTerms
@@ -216,3 +217,19 @@ def test_whatever_is_planned_it_ends_and_replays(
     assert len(search.asked) <= 2 * 5
     assert outcome.answer.status in {"answered", "abstained"}
     assert len([step for step in outcome.trace.steps if step.name == "plan"]) <= 2 * 5
+
+
+@pytest.mark.parametrize("question", [QUESTION, CHAIN, PAIR])
+def test_with_a_language_model_in_every_role_it_answers_and_replays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.setenv("CANARY", "sk-canary")
+    roles = ("planner", "rewriter", "decomposer", "reorderer", "summarizer", "reader")
+    ingested(tmp_path)
+    with served(Extractive(extractive)) as server:
+        llm = {"model": "openai:m", "base_url": server.base_url, "key_env": "CANARY"}
+        with engine_at(tmp_path, llm=llm, roles=dict.fromkeys(roles, "llm")) as engine:
+            answer = engine.ask(question, strategy="mao")
+            assert engine.replay(str(answer.trace_id)).same
+    assert answer.usage.llm_calls > 0
+    assert answer.status in {"answered", "abstained"}
