@@ -1,4 +1,5 @@
 import asyncio
+import math
 from dataclasses import replace
 
 import pytest
@@ -6,7 +7,7 @@ from tests.making import hit_of, run_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.models.reading import Reading
-from fathom.retrieval.rerank import Reranker
+from fathom.retrieval.rerank import Reranker, merit
 from fathom.types import Chunk, Hit
 
 
@@ -15,9 +16,15 @@ def hits(*scores: float) -> list[Hit]:
     return [replace(hit, score=score) for hit, score in zip(made, scores, strict=True)]
 
 
+def probability(share: float) -> float:
+    """The probability that has this merit."""
+    return 1 / (1 + math.exp(8 - 16 * share))
+
+
 def reranker(*relevance: float, weight: float = 0.5, most: int = 24) -> Reranker:
     def script(_: str, chunk: Chunk) -> Reading:
-        return reading(chunk, relevance=relevance[int(chunk.text.split()[1]) - 1])
+        own = probability(relevance[int(chunk.text.split()[1]) - 1])
+        return reading(chunk, relevance=own, answerable=own)
 
     return Reranker(pairs=ScriptedPairs(script), weight=weight, most=most)
 
@@ -31,7 +38,7 @@ def test_relevance_is_mixed_with_the_first_stage() -> None:
     assert read == 3
     assert names(found) == ["d2", "d1"]
     assert [hit.rank for hit in found] == [1, 2]
-    assert [hit.score for hit in found] == [0.8875, 0.55]
+    assert [hit.score for hit in found] == pytest.approx([0.8875, 0.55], abs=1e-5)
     assert found[0].retriever == "hybrid"
 
 
@@ -83,3 +90,15 @@ def test_it_is_a_step_of_the_run() -> None:
     with run_of() as run:
         found = asyncio.run(reranker(0.0, 1.0)("q", given, keep=1, run=run))
     assert names(found) == ["d1"]
+
+
+def test_merit_is_the_mean_of_two_logits() -> None:
+    def of(relevance: float, answerable: float) -> float:
+        chunk = hit_of().chunk
+        return merit(reading(chunk, relevance=relevance, answerable=answerable))
+
+    assert of(0.5, 0.5) == 0.5
+    assert of(0.0, 0.0) == pytest.approx(0.0)
+    assert of(1.0, 1.0) == pytest.approx(1.0)
+    assert of(1.0, 0.0) == pytest.approx(0.5)
+    assert of(0.9, 0.5) == pytest.approx(0.5 + math.log(9) / 32)

@@ -1,32 +1,34 @@
 """Reranking: hits in the order of what a pair reader makes of them, mixed with their own."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fathom.models.reading import Asking, PairReader
+from fathom.models.reading import Asking, PairReader, Reading
 from fathom.run import Run
 from fathom.types import Hit
 
 _AT_ONCE = 4
 _DIGITS = 6
+_LOGIT = 8.0  # about one in three thousand; the model is never surer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranker:
-    """Reorders hits by relevance x `weight` + the first stage's score x (1 - `weight`).
+    """Reorders hits by merit x `weight` + the first stage's score x (1 - `weight`).
 
-    The first stage's scores are brought to [0, 1] over the hits given. Hits are read in its
-    order, and no further than the ones to keep can still change: a hit that was not read has at
-    most relevance 1, and no first-stage score above that of the next one. What was not read counts
-    with relevance 0. Neither clock nor chance decides anything.
+    See `merit`; the first stage's scores are brought to [0, 1] over the hits given. Hits are read
+    in its order, and no further than the ones to keep can still change: a hit that was not read
+    has at most merit 1, and no first-stage score above that of the next one. What was not read
+    counts with merit 0. Neither clock nor chance decides anything.
 
     Attributes:
-        weight: Of the relevance, in [0, 1]; 0 leaves everything as it is and reads nothing.
+        weight: Of the merit, in [0, 1]; 0 leaves everything as it is and reads nothing.
         most: At most so many hits are read; it bounds the time, with one pass a hit.
     """
 
     pairs: PairReader
-    weight: float = 0.5
+    weight: float = 0.2
     most: int = 24
 
     async def __call__(
@@ -80,7 +82,7 @@ class Reranker:
             part = hits[start : min(self.most, start + _AT_ONCE)]
             read = asking.read([hit.chunk for hit in part])
             scores += [
-                self._mixed(reading.relevance, share)
+                self._mixed(merit(reading), share)
                 for reading, share in zip(read, first[start:], strict=False)
             ]
         return scores
@@ -91,8 +93,24 @@ class Reranker:
             return False
         return sorted(scores, reverse=True)[keep - 1] >= self._mixed(1.0, share)
 
-    def _mixed(self, relevance: float, share: float) -> float:
-        return round(self.weight * relevance + (1 - self.weight) * share, _DIGITS)
+    def _mixed(self, own: float, share: float) -> float:
+        return round(self.weight * own + (1 - self.weight) * share, _DIGITS)
+
+
+def merit(reading: Reading) -> float:
+    """How relevant and answering a chunk is, in [0, 1]: the mean of both logits, bounded.
+
+    Probabilities themselves would not do: whatever is sure looks alike, and the second chunk that
+    a question of two hops needs, which answers nothing by itself, falls behind everything.
+    """
+    mean = (_logit(reading.relevance) + _logit(reading.answerable)) / 2
+    return (mean + _LOGIT) / (2 * _LOGIT)
+
+
+def _logit(share: float) -> float:
+    low = 1 / (1 + math.exp(_LOGIT))
+    bounded = max(low, min(1 - low, share))
+    return math.log(bounded / (1 - bounded))
 
 
 def _shares(scores: Sequence[float]) -> list[float]:
