@@ -29,7 +29,7 @@ from tests.scripted_server import (
     waits,
 )
 
-from fathom.llm.base import Message
+from fathom.llm.base import Call, Message
 from fathom.llm.chat import LangChainChat
 from fathom.llm.faults import CallFailed
 from fathom.llm.load import load_chat
@@ -72,7 +72,7 @@ async def one(chat: LangChainChat, deadline_s: float) -> float:
     deadline = time.monotonic() + deadline_s
     question = [Message("user", "What is the capital of France?")]
     with suppress(CallFailed):
-        await Patient(chat).complete(question, max_tokens=4000, deadline=deadline)
+        await Patient(chat).complete(Call(question, max_tokens=4000, deadline=deadline))
     return max(0.0, time.monotonic() - deadline) * 1000
 
 

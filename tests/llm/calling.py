@@ -10,6 +10,7 @@ from tests.scripted_server import (
     ScriptedServer,
 )
 
+from fathom.llm.base import Call
 from fathom.llm.chat import Limits
 from fathom.llm.faults import CallFailed
 
@@ -37,7 +38,9 @@ def call(
             outcome: object
             try:
                 outcome = await chat.complete(
-                    HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
+                    Call(
+                        HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
+                    )
                 )
             except CallFailed as failed:
                 outcome = failed

@@ -3,10 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.making import open_sockets
 
 from fathom.llm.load import PROVIDERS
 
@@ -22,10 +22,10 @@ def _provider_is_imported() -> None:
 
 @pytest.fixture(autouse=True)
 def _leaves_nothing_behind() -> Iterator[None]:
-    threads, sockets = set(threading.enumerate()), _sockets()
+    threads, sockets = set(threading.enumerate()), open_sockets()
     yield
     assert set(threading.enumerate()) <= threads
-    assert _sockets() <= sockets
+    assert open_sockets() <= sockets
 
 
 @pytest.fixture
@@ -40,15 +40,3 @@ def run() -> Run[Any]:
             assert not left, f"tasks left behind: {left}"
 
     return lambda work: asyncio.run(whole(work))
-
-
-def _sockets() -> set[str]:
-    found = set()
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            target = str(entry.readlink())
-        except FileNotFoundError:
-            continue
-        if target.startswith("socket:"):
-            found.add(target)
-    return found

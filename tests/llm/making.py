@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from fathom.llm.base import Completion, Message, OnText, Schema
+from fathom.llm.base import Call, Completion, Message
 from fathom.llm.chat import LangChainChat, Limits
 from fathom.llm.load import load_chat
 
@@ -40,21 +40,13 @@ class Scripted:
         self.outcomes = list(outcomes)
         self.asked: list[tuple[Sequence[Message], float]] = []
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
-        self.asked.append((messages, deadline))
+    async def complete(self, call: Call) -> Completion:
+        self.asked.append((call.messages, call.deadline))
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
-        if on_text is not None:
-            on_text(outcome.text)
+        if call.on_text is not None:
+            call.on_text(outcome.text)
         return outcome
 
 

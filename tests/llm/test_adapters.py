@@ -9,7 +9,7 @@ from tests.llm.making import CANARY, HELLO, Run, soon
 from tests.llm.wires import DIALECTS, Dialect
 from tests.scripted_server import Act, ScriptedServer, floods, refused_url, resets
 
-from fathom.llm.base import Completion
+from fathom.llm.base import Call, Completion
 from fathom.llm.chat import Limits
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.load import PROVIDERS, load_chat
@@ -55,7 +55,7 @@ async def asked_at(
     outcome: object
     try:
         outcome = await chat.complete(
-            HELLO, schema=wanted, max_tokens=max_tokens, deadline=soon(within_s)
+            Call(HELLO, schema=wanted, max_tokens=max_tokens, deadline=soon(within_s))
         )
     except CallFailed as failed:
         outcome = failed

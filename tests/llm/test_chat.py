@@ -19,6 +19,7 @@ from tests.scripted_server import (
 )
 
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
+from fathom.llm.base import Call
 from fathom.llm.faults import ModelFault
 from fathom.reservation import Reported
 
@@ -184,7 +185,7 @@ def test_halves_of_characters_are_joined_or_replaced(run: Run) -> None:
 def test_nobody_listens(run: Run) -> None:
     async def go() -> None:
         with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
-            await chat_at(refused_url()).complete(HELLO, max_tokens=5, deadline=soon())
+            await chat_at(refused_url()).complete(Call(HELLO, max_tokens=5, deadline=soon()))
         assert caught.value.usage.tokens == 0  # type: ignore[attr-defined]
 
     run(go())
@@ -194,7 +195,7 @@ def test_no_such_host(run: Run) -> None:
     async def go() -> None:
         chat = chat_at("http://no-such-host.invalid/v1")
         with pytest.raises(ModelUnavailable, match="cannot be reached"):
-            await chat.complete(HELLO, max_tokens=5, deadline=soon())
+            await chat.complete(Call(HELLO, max_tokens=5, deadline=soon()))
 
     run(go())
 
@@ -204,7 +205,7 @@ def test_a_server_without_tls(run: Run) -> None:
         async with ScriptedServer(says("x")) as server:
             chat = chat_at(server.base_url.replace("http:", "https:"))
             with pytest.raises(ModelUnavailable):
-                await chat.complete(HELLO, max_tokens=5, deadline=soon(0.3))
+                await chat.complete(Call(HELLO, max_tokens=5, deadline=soon(0.3)))
 
     run(go())
 
@@ -215,7 +216,9 @@ def test_cancelling_closes_the_connection(run: Run) -> None:
             chat = chat_at(server.base_url, limits=LIMITS)
             heard = asyncio.Event()
             call = asyncio.create_task(
-                chat.complete(HELLO, max_tokens=5, deadline=soon(30), on_text=lambda _: heard.set())
+                chat.complete(
+                    Call(HELLO, max_tokens=5, deadline=soon(30), on_text=lambda _: heard.set())
+                )
             )
             await asyncio.wait_for(heard.wait(), 5)
             call.cancel()
@@ -234,7 +237,7 @@ def test_a_listener_that_fails_ends_the_call_with_its_own_error(run: Run) -> Non
         async with ScriptedServer(stalls("Par")) as server:
             chat = chat_at(server.base_url, limits=LIMITS)
             with pytest.raises(BrokenPipeError, match="Par"):
-                await chat.complete(HELLO, max_tokens=5, deadline=soon(), on_text=broken)
+                await chat.complete(Call(HELLO, max_tokens=5, deadline=soon(), on_text=broken))
             await asyncio.wait_for(server.idle(), 2)
 
     run(go())
@@ -245,7 +248,7 @@ def test_many_calls_at_once_stay_apart(run: Run) -> None:
         acts = [waits(0.01 * (n % 3), says(f"answer {n}")) for n in range(12)]
         async with ScriptedServer(*acts) as server:
             chat = chat_at(server.base_url)
-            calls = [chat.complete(HELLO, max_tokens=9, deadline=soon()) for _ in range(12)]
+            calls = [chat.complete(Call(HELLO, max_tokens=9, deadline=soon())) for _ in range(12)]
             answers = {done.text for done in await asyncio.gather(*calls)}
         assert answers == {f"answer {n}" for n in range(12)}
 
@@ -260,7 +263,7 @@ def test_no_tracer_is_fed_whatever_the_environment_says(
             monkeypatch.setenv("LANGSMITH_TRACING", "true")
             monkeypatch.setenv("LANGSMITH_API_KEY", "k")
             monkeypatch.setenv("LANGSMITH_ENDPOINT", spy.base_url)
-            await chat_at(server.base_url).complete(HELLO, max_tokens=5, deadline=soon())
+            await chat_at(server.base_url).complete(Call(HELLO, max_tokens=5, deadline=soon()))
             assert not [t for t in threading.enumerate() if "tracing" in t.name]
             assert spy.calls == 0
 
@@ -283,9 +286,9 @@ def test_a_schema_is_asked_for_and_given_up_where_it_is_not_known(run: Run) -> N
             chat = chat_at(server.base_url)
             for _ in acts[:-1]:
                 with pytest.raises(ModelFault) as caught:
-                    await chat.complete(HELLO, schema=schema, max_tokens=5, deadline=soon())
+                    await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=soon()))
                 assert caught.value.at_once
-            await chat.complete(HELLO, schema=schema, max_tokens=5, deadline=soon())
+            await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=soon()))
             return server
 
     first, second, third, fourth, fifth, last = run(go()).asked

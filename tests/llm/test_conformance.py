@@ -9,7 +9,7 @@ from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
 from fathom.ledger import Ledger
-from fathom.llm.base import ChatModel
+from fathom.llm.base import Call, ChatModel
 from fathom.llm.metered import Metered
 from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded, Replayed
@@ -38,7 +38,9 @@ def test_answers_under_its_name_and_shows_the_words(run: Run, build: Build) -> N
     async def go() -> None:
         async with ScriptedServer(says("Par", "is")) as server:
             model, shown = build(server.base_url), list[str]()
-            done = await model.complete(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            done = await model.complete(
+                Call(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            )
             assert (done.model, done.text, "".join(shown)) == (model.name, "Paris", "Paris")
             assert done.usage.llm_calls == server.calls == 1
 
@@ -49,7 +51,7 @@ def test_answers_under_its_name_and_shows_the_words(run: Run, build: Build) -> N
 def test_holds_its_tokens(run: Run, build: Build) -> None:
     async def go() -> None:
         async with ScriptedServer(never_ends()) as server:
-            done = await build(server.base_url).complete(HELLO, max_tokens=9, deadline=soon())
+            done = await build(server.base_url).complete(Call(HELLO, max_tokens=9, deadline=soon()))
             assert (done.finish, done.usage.completion_tokens) == ("length", 9)
 
     run(go())
@@ -62,7 +64,7 @@ def test_fails_by_a_typed_error_of_one_line(run: Run, build: Build, code: int) -
         async with ScriptedServer(*[status(code, "no\nway")] * 4) as server:
             kind = "ModelRefused" if code == 401 else "ModelUnavailable"
             with pytest.raises(Exception) as caught:
-                await build(server.base_url).complete(HELLO, max_tokens=9, deadline=soon())
+                await build(server.base_url).complete(Call(HELLO, max_tokens=9, deadline=soon()))
             assert kind in {base.__name__ for base in type(caught.value).__mro__}
             assert "\n" not in str(caught.value)
             assert caught.value.exit_code == 5  # type: ignore[attr-defined]
@@ -80,10 +82,12 @@ def test_an_extractive_server_plays_a_language_model_all_the_way(run: Run) -> No
         events: dict[str, Any] = {}
         async with ScriptedServer(Extractive(last_word)) as server:
             model = Recorded(patient(server.base_url), events.__setitem__)
-            live = [await model.complete(HELLO, max_tokens=9, deadline=soon()) for _ in range(3)]
+            live = [
+                await model.complete(Call(HELLO, max_tokens=9, deadline=soon())) for _ in range(3)
+            ]
             assert server.calls == 3
         replayed = Replayed(model.name, events.get, lambda _: None)
-        again = [await replayed.complete(HELLO, max_tokens=9, deadline=0.0) for _ in range(3)]
+        again = [await replayed.complete(Call(HELLO, max_tokens=9, deadline=0.0)) for _ in range(3)]
         assert [done.text for done in live] == ["France"] * 3
         # As plain data, since `asdict` is what is stored.
         assert again == live

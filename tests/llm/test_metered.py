@@ -22,6 +22,7 @@ from tests.scripted_server import (
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused, Ledger
+from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
 from fathom.llm.patience import Patience, Patient
@@ -42,7 +43,7 @@ def spend(run: Run, act: Act, *, price: Price | None = PRICE, within_s: float = 
         async with ScriptedServer(act) as server:
             model = Metered(chat_at(server.base_url), ledger, price)
             try:
-                done = await model.complete(HELLO, max_tokens=20, deadline=soon(within_s))
+                done = await model.complete(Call(HELLO, max_tokens=20, deadline=soon(within_s)))
                 usage = done.usage
             except CallFailed as failed:
                 usage = failed.usage
@@ -127,14 +128,16 @@ def test_what_does_not_fit_is_not_sent(run: Run) -> None:
             ):
                 model = Metered(chat, Ledger(budget), PRICE)
                 with pytest.raises(BudgetRefused) as caught:
-                    await model.complete(HELLO, max_tokens=20, deadline=soon())
+                    await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
                 assert caught.value.limit == limit
             model = Metered(chat, Ledger(Budget(cost_usd=1.0)), None)
             with pytest.raises(BudgetRefused, match="cost is unknown"):
-                await model.complete(HELLO, max_tokens=20, deadline=soon())
+                await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
             assert server.calls == 0
             exact = Metered(chat, Ledger(Budget(tokens=MOST + 20, calls=1)), PRICE)
-            assert (await exact.complete(HELLO, max_tokens=20, deadline=soon())).text == "Paris"
+            assert (
+                await exact.complete(Call(HELLO, max_tokens=20, deadline=soon()))
+            ).text == "Paris"
 
     run(go())
 
@@ -167,7 +170,9 @@ def test_a_cancelled_call_is_booked_in_full(run: Run) -> None:
             heard = asyncio.Event()
             model = Metered(chat_at(server.base_url), ledger, PRICE)
             call = asyncio.create_task(
-                model.complete(HELLO, max_tokens=20, deadline=soon(), on_text=lambda _: heard.set())
+                model.complete(
+                    Call(HELLO, max_tokens=20, deadline=soon(), on_text=lambda _: heard.set())
+                )
             )
             await asyncio.wait_for(heard.wait(), 5)
             call.cancel()
@@ -185,7 +190,7 @@ def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
             model = Metered(chat, Ledger(Budget(seconds=0.2)), FREE)
             begun = time.monotonic()
             with pytest.raises(ModelUnavailable, match="deadline"):
-                await model.complete(HELLO, max_tokens=20, deadline=inf)
+                await model.complete(Call(HELLO, max_tokens=20, deadline=inf))
             assert time.monotonic() - begun < 1.2
 
     run(go())
@@ -196,7 +201,7 @@ def test_nobody_listens_costs_a_call_and_no_token(run: Run) -> None:
         ledger = Ledger(Budget(cost_usd=1e6))
         model = Metered(chat_at(refused_url()), ledger, PRICE)
         with pytest.raises(ModelUnavailable):
-            await model.complete(HELLO, max_tokens=20, deadline=soon())
+            await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
         assert (ledger.usage.llm_calls, ledger.usage.tokens) == (1, 0)
         assert ledger.usage.cost_usd == 0.0
 
@@ -241,7 +246,7 @@ def test_no_fault_and_no_lie_overruns_the_budget(
                 model = Patient(metered, patience=Patience(tries=3, first_wait_s=0.001))
                 for _ in acts:
                     with suppress(CallFailed, BudgetRefused):
-                        await model.complete(HELLO, max_tokens=30, deadline=soon())
+                        await model.complete(Call(HELLO, max_tokens=30, deadline=soon()))
                     balance = ledger.balance()
                     assert balance.spent.tokens + balance.reserved.tokens <= tokens
                 requests += server.calls
@@ -257,7 +262,7 @@ def test_no_fault_and_no_lie_overruns_the_budget(
 def test_the_reported_time_is_the_calls_own(run: Run) -> None:
     done = run(
         Metered(Scripted(said("x")), Ledger(Budget()), FREE).complete(
-            HELLO, max_tokens=5, deadline=soon()
+            Call(HELLO, max_tokens=5, deadline=soon())
         )
     )
 

@@ -6,6 +6,7 @@ from tests.scripted_server import ScriptedServer, resets, says, status
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
+from fathom.llm.base import Call
 from fathom.llm.breaker import Breaker
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.patience import Patience, Patient
@@ -41,7 +42,9 @@ def patient(model: Scripted, clock: Clock, breaker: Breaker | None = None) -> Pa
 def outcome(run: Run, model: Scripted, clock: Clock, *, deadline: float = 60.0) -> object:
     async def go() -> object:
         try:
-            return await patient(model, clock).complete(HELLO, max_tokens=5, deadline=deadline)
+            return await patient(model, clock).complete(
+                Call(HELLO, max_tokens=5, deadline=deadline)
+            )
         except CallFailed as failed:
             return failed
 
@@ -120,12 +123,12 @@ def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> No
     async def go() -> None:
         one, other = patient(model, clock, breaker), patient(model, clock, breaker)
         with pytest.raises(ModelUnavailable, match="left alone for 28 s"):
-            await one.complete(HELLO, max_tokens=5, deadline=100)  # opens at 1.5 s
+            await one.complete(Call(HELLO, max_tokens=5, deadline=100))  # opens at 1.5 s
         with pytest.raises(ModelUnavailable, match="left alone"):
-            await other.complete(HELLO, max_tokens=5, deadline=100)
+            await other.complete(Call(HELLO, max_tokens=5, deadline=100))
         assert len(model.asked) == 3
         clock.now += 30
-        done = await other.complete(HELLO, max_tokens=5, deadline=100)
+        done = await other.complete(Call(HELLO, max_tokens=5, deadline=100))
         assert done.text == "back"
 
     run(go())
@@ -134,7 +137,9 @@ def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> No
 def test_cancelling_while_it_waits_is_heard(run: Run) -> None:
     async def go() -> None:
         model = Scripted(fault(retry_after_s=30.0), said("x"))
-        call = asyncio.create_task(Patient(model).complete(HELLO, max_tokens=5, deadline=soon(60)))
+        call = asyncio.create_task(
+            Patient(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
+        )
         while not model.asked:
             await asyncio.sleep(0)
         call.cancel()
@@ -151,7 +156,9 @@ def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
         async with ScriptedServer(*acts) as server:
             model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
             shown: list[str] = []
-            done = await model.complete(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            done = await model.complete(
+                Call(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+            )
             assert (done.text, shown) == ("Paris", ["Paris"])
             assert (done.usage.llm_calls, server.calls) == (4, 4)
 
@@ -164,11 +171,13 @@ def test_shown_words_are_not_shown_again(run: Run) -> None:
             model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
             shown: list[str] = []
             with pytest.raises(ModelUnavailable):
-                await model.complete(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+                await model.complete(
+                    Call(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
+                )
             assert shown == ["Par"]
         async with ScriptedServer(resets("Par"), says("Paris")) as server:
             model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
-            done = await model.complete(HELLO, max_tokens=9, deadline=soon())
+            done = await model.complete(Call(HELLO, max_tokens=9, deadline=soon()))
             assert done.text == "Paris"
 
     run(go())

@@ -7,7 +7,7 @@ from tests.llm.making import HELLO, Run, Scripted, said, soon
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message
+from fathom.llm.base import Call, ChatModel, Completion, Message
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.recorded import Recorded, Replayed
 from fathom.reservation import Reported
@@ -37,7 +37,7 @@ class Events:
 def outcome(run: Run, model: ChatModel, *messages: Message) -> object:
     async def go() -> object:
         try:
-            return await model.complete(messages or HELLO, max_tokens=5, deadline=soon())
+            return await model.complete(Call(messages or HELLO, max_tokens=5, deadline=soon()))
         except (CallFailed, BudgetRefused, ModelUnavailable) as failed:
             return type(failed), str(failed), getattr(failed, "usage", None)
 
@@ -83,10 +83,12 @@ def test_another_request_finds_nothing(run: Run, changed: str) -> None:
     with pytest.raises(ModelUnavailable, match="the trace holds no reply"):
         run(
             replayed.complete(
-                HELLO[:1] if changed == "messages" else HELLO,
-                schema={} if changed == "schema" else None,
-                max_tokens=6 if changed == "max_tokens" else 5,
-                deadline=soon(),
+                Call(
+                    HELLO[:1] if changed == "messages" else HELLO,
+                    schema={} if changed == "schema" else None,
+                    max_tokens=6 if changed == "max_tokens" else 5,
+                    deadline=soon(),
+                )
             )
         )
 
@@ -95,6 +97,6 @@ def test_a_replay_shows_the_words(run: Run) -> None:
     events, shown = Events(), list[str]()
     outcome(run, Recorded(Scripted(said("Paris")), events.record))
     replayed = Replayed("openai:m", events.lookup, lambda _: None)
-    run(replayed.complete(HELLO, max_tokens=5, deadline=soon(), on_text=shown.append))
+    run(replayed.complete(Call(HELLO, max_tokens=5, deadline=soon(), on_text=shown.append)))
 
     assert shown == ["Paris"]

@@ -7,7 +7,7 @@ from tests.making import run_of
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion
+from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import Absent, RoleModel
@@ -22,7 +22,7 @@ DOWN = ModelFault("openai:m is down", ONE, at_once=True)
 
 def outcome(model: ChatModel, run: Run, deadline: float = inf) -> object:
     try:
-        return asyncio.run(model.complete(HELLO, max_tokens=5, deadline=deadline))
+        return asyncio.run(model.complete(Call(HELLO, max_tokens=5, deadline=deadline)))
     except (CallFailed, BudgetRefused) as failed:
         return type(failed), str(failed), getattr(failed, "usage", None)
 
@@ -76,4 +76,4 @@ def test_a_fault_after_the_deadline_counts_as_refused_by_the_budget() -> None:
 
 def test_in_a_replay_nobody_is_there() -> None:
     with pytest.raises(ModelUnavailable, match="a replay asks no language model"):
-        asyncio.run(Absent("openai:m").complete(HELLO, max_tokens=5, deadline=inf))
+        asyncio.run(Absent("openai:m").complete(Call(HELLO, max_tokens=5, deadline=inf)))

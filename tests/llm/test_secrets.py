@@ -20,6 +20,7 @@ from tests.scripted_server import (
 )
 
 from fathom.ledger import Ledger
+from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
 from fathom.llm.patience import Patience, Patient
@@ -59,7 +60,7 @@ def test_the_canary_is_seen_nowhere(
         model = Recorded(patient, lambda key, event: seen.append(key + json.dumps(event)))
         seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
         try:
-            seen.append(repr(await model.complete(HELLO, max_tokens=50, deadline=soon(0.3))))
+            seen.append(repr(await model.complete(Call(HELLO, max_tokens=50, deadline=soon(0.3)))))
         except CallFailed as failed:
             seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
 

@@ -11,7 +11,7 @@ from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import FeedbackHypothesis
 from fathom.engine import Engine
-from fathom.llm.base import Completion, Message
+from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
 from fathom.presets.anchor import AnchorSettings
 from fathom.retrieval.expansion import Feedback
@@ -228,9 +228,9 @@ class Quotes:
 
     name = "openai:m"
 
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        said = extractive([{"content": each.text} for each in messages])
-        sizes = (sum(len(each.text.split()) for each in messages), len(said.split()))
+    async def complete(self, call: Call) -> Completion:
+        said = extractive([{"content": each.text} for each in call.messages])
+        sizes = (sum(len(each.text.split()) for each in call.messages), len(said.split()))
         usage = Usage(llm_calls=1, prompt_tokens=sizes[0], completion_tokens=sizes[1])
         return Completion(text=said, model=self.name, usage=usage)
 

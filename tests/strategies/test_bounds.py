@@ -2,10 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +14,7 @@ from tests.making import QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import Completion, Message
+from fathom.llm.base import Call, Completion, Message
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import Absent, RoleModel
@@ -51,11 +49,11 @@ class Adversary:
     whims: list[Whim]
     name: str = "openai:m"
 
-    async def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, deadline: float, **_: Any
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         whim = self.whims.pop() if self.whims else Whim("answers", 1, None)
-        own = Usage(llm_calls=1, prompt_tokens=5, completion_tokens=min(whim.tokens, max_tokens))
+        own = Usage(
+            llm_calls=1, prompt_tokens=5, completion_tokens=min(whim.tokens, call.max_tokens)
+        )
         for _turn in range(whim.tokens % 4):
             await asyncio.sleep(0)
         if whim.kind == "fails":
@@ -103,9 +101,10 @@ class Panel:
             for turn in range(2):
                 try:
                     await search(Query(text=f"{turn}"), k=1, run=here)
-                    done = await self.model.within(here).complete(
+                    asked = Call(
                         [Message("user", "a word?")], max_tokens=20, deadline=here.deadline
                     )
+                    done = await self.model.within(here).complete(asked)
                     heard += done.text
                 except (BudgetRefused, CallFailed) as failed:
                     heard += type(failed).__name__

@@ -17,7 +17,7 @@ from fathom.agents.complexity import ComplexityAnalyser
 from fathom.control.supervisor import Supervisor
 from fathom.engine import Engine
 from fathom.errors import RunError
-from fathom.llm.base import Completion, Message
+from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
 from fathom.presets.hybrid import HybridSettings
 from fathom.run import Run
@@ -251,8 +251,8 @@ class Ranks:
 
     name = "openai:m"
 
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        count = messages[1].text.count(" chunk ")
+    async def complete(self, call: Call) -> Completion:
+        count = call.messages[1].text.count(" chunk ")
         order = {"order": list(range(count, 0, -1))}
         usage = Usage(llm_calls=1, prompt_tokens=9, completion_tokens=9)
         return Completion(text=json.dumps(order), model=self.name, usage=usage)

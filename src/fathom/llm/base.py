@@ -1,7 +1,7 @@
 """What a language model promises."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol
 
 from fathom.reservation import Reported
@@ -19,6 +19,28 @@ class Message:
 
     role: Role
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a model is asked, and within which limits.
+
+    Attributes:
+        messages: Oldest first.
+        schema: A JSON schema the answer should fit, asked of the server where it knows how.
+            A wish, not a promise: the caller checks the answer.
+        max_tokens: At most so many completion tokens, reasoning included, by our own count.
+        deadline: Instant of `time.monotonic`, the clock of asyncio, when it must be over.
+        on_text: Gets the answer's text, without reasoning, as it comes. What it got is
+            provisional: the completion's text is what counts.
+    """
+
+    messages: Sequence[Message]
+    _: KW_ONLY
+    schema: Schema | None = None
+    max_tokens: int
+    deadline: float
+    on_text: OnText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,25 +72,8 @@ class ChatModel(Protocol):
         """`provider:model`."""
         ...
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
-        """Answer `messages`; cancelling the call ends its connection.
-
-        Args:
-            messages: Oldest first.
-            schema: A JSON schema the answer should fit, asked of the server where it knows how.
-                A wish, not a promise: the caller checks the answer.
-            max_tokens: At most so many completion tokens, reasoning included, by our own count.
-            deadline: Instant of `time.monotonic`, the clock of asyncio, when it must be over.
-            on_text: Gets the answer's text, without reasoning, as it comes. What it got is
-                provisional: the completion's text is what counts.
+    async def complete(self, call: Call) -> Completion:
+        """Answer; who cancels it ends its connection.
 
         Raises:
             ModelUnavailable: If there was no answer in time.

@@ -12,7 +12,7 @@ from json import dumps
 from types import ModuleType
 from typing import Any
 
-from fathom.llm.base import Completion, Message, OnText, Schema
+from fathom.llm.base import Call, Completion, Message, OnText, Schema
 from fathom.llm.faults import Culprit, ModelDeclined, ModelFault, blotted, told
 from fathom.llm.habits import unlearned
 from fathom.llm.reply import Reply
@@ -91,45 +91,30 @@ class LangChainChat:
         async with adapter.opened(self._request(None, 1, 1.0)):
             pass
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`."""
-        request = self._request(schema, max_tokens, deadline - time.monotonic())
-        prompt = prompt_tokens(messages, dumps(schema) if schema else "")
+        request = self._request(call.schema, call.max_tokens, call.deadline - time.monotonic())
+        prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
-        reply = Reply(max_tokens)
-        total = asyncio.timeout_at(deadline)
+        reply = Reply(call.max_tokens)
+        total = asyncio.timeout_at(call.deadline)
         try:
             with _untraced():
                 async with total:
-                    await self._read(request, messages, sent, reply, on_text)
+                    await self._read(request, call, sent, reply)
         except TimeoutError:
             if not reply.full:
                 raise self._late(total.expired(), _count(sent, reply)) from None
         await _settled()
-        _tell(on_text, reply.end())
+        _tell(call.on_text, reply.end())
         return self._completion(reply, _count(sent, reply))
 
-    async def _read(
-        self,
-        request: Request,
-        messages: Sequence[Message],
-        sent: Usage,
-        reply: Reply,
-        on_text: OnText | None,
-    ) -> None:
+    async def _read(self, request: Request, call: Call, sent: Usage, reply: Reply) -> None:
         clock = asyncio.get_running_loop().time
         async with asyncio.timeout(self._limits.first_s) as silence:
-            async with aclosing(self._chunks(request, messages, sent, reply)) as chunks:
+            async with aclosing(self._chunks(request, call.messages, sent, reply)) as chunks:
                 async for chunk in chunks:
-                    _tell(on_text, reply.add(chunk))
+                    _tell(call.on_text, reply.add(chunk))
                     # A full reply ends where the SDK next waits, so that it tidies up itself.
                     silence.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
 

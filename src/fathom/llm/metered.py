@@ -1,13 +1,13 @@
 """Nothing is sent whose worst case does not fit the budget, and what was spent is booked."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from json import dumps
 from math import inf, isfinite
 
 from fathom.ledger import Ledger
-from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed
 from fathom.llm.tokens import most_prompt_tokens
 from fathom.reservation import Reservation, Worst
@@ -47,40 +47,27 @@ class Metered:
         """`provider:model`."""
         return self._model.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`; the usage is what was booked.
 
         Raises:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
         """
-        prompt = most_prompt_tokens(messages, dumps(schema) if schema else "")
+        prompt = most_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         worst = Worst(
             calls=1,
             prompt_tokens=prompt,
-            completion_tokens=max_tokens,
-            seconds=max(0.0, deadline - self._clock()) if isfinite(deadline) else None,
+            completion_tokens=call.max_tokens,
+            seconds=max(0.0, call.deadline - self._clock()) if isfinite(call.deadline) else None,
             price=self._price,
         )
         reservation = self._ledger.reserve(worst)
-        everything = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=max_tokens)
+        everything = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=call.max_tokens)
         with reservation:
             reservation.count(everything)
             try:
-                done = await self._model.complete(
-                    messages,
-                    schema=schema,
-                    max_tokens=max_tokens,
-                    deadline=min(deadline, self._end_of(reservation)),
-                    on_text=on_text,
-                )
+                end = min(call.deadline, self._end_of(reservation))
+                done = await self._model.complete(replace(call, deadline=end))
             except CallFailed as failed:
                 failed.usage = reservation.settle(failed.usage).usage
                 raise

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.breaker import Breaker
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.usage import Usage
@@ -63,15 +63,7 @@ class Patient:
         """`provider:model`."""
         return self._model.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`; usage and faults carry what all tries cost.
 
         Once words have been given to `on_text` there is no other try: they cannot be taken back.
@@ -79,17 +71,12 @@ class Patient:
         Raises:
             BudgetRefused: If the budget does not allow the first try.
         """
-        heard = _Heard(on_text)
+        heard = _Heard(call.on_text)
+        heeded = replace(call, on_text=heard if call.on_text else None)
         spent, tried, fault = Usage(), 0, None
         while True:
             try:
-                done = await self._try(
-                    messages,
-                    schema=schema,
-                    max_tokens=max_tokens,
-                    deadline=deadline,
-                    on_text=heard if on_text else None,
-                )
+                done = await self._try(heeded)
             except BudgetRefused:
                 if fault is None:
                     raise
@@ -100,17 +87,9 @@ class Patient:
                 fault = failed
             else:
                 return replace(done, usage=spent + done.usage)
-            await self._sleep(self._wait(fault, tried, deadline, heard))
+            await self._sleep(self._wait(fault, tried, call.deadline, heard))
 
-    async def _try(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None,
-    ) -> Completion:
+    async def _try(self, call: Call) -> Completion:
         closed_s = self._breaker.admit()
         if closed_s > 0:
             raise ModelFault(
@@ -119,9 +98,7 @@ class Patient:
                 retriable=False,
             )
         try:
-            done = await self._model.complete(
-                messages, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
-            )
+            done = await self._model.complete(call)
         except ModelFault as fault:
             (self._breaker.succeeded if fault.at_once else self._breaker.failed)()
             raise

@@ -7,13 +7,13 @@ needs no clock, no breaker and no luck to come out the same.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.reservation import Reported
 from fathom.usage import Usage
@@ -31,12 +31,10 @@ class Keys:
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
-    def of(
-        self, model: str, messages: Sequence[Message], schema: Schema | None, max_tokens: int
-    ) -> str:
+    def of(self, model: str, call: Call) -> str:
         """The name of the next request with this content: `llm:<sha256>:<n>`, n from 1."""
-        turns = [[message.role, message.text] for message in messages]
-        whole = json.dumps([model, turns, schema, max_tokens], sort_keys=True)
+        turns = [[message.role, message.text] for message in call.messages]
+        whole = json.dumps([model, turns, call.schema, call.max_tokens], sort_keys=True)
         digest = hashlib.sha256(whole.encode()).hexdigest()
         self._seen[digest] += 1
         return f"llm:{digest}:{self._seen[digest]}"
@@ -56,21 +54,11 @@ class Recorded:
         """`provider:model`."""
         return self._model.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`."""
-        key = self._keys.of(self.name, messages, schema, max_tokens)
+        key = self._keys.of(self.name, call)
         try:
-            done = await self._model.complete(
-                messages, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
-            )
+            done = await self._model.complete(call)
         except BudgetRefused as refused:
             limit = {"limit": refused.limit, "needed": refused.needed, "left": refused.left}
             self._record(key, {"refused": limit})
@@ -109,21 +97,13 @@ class Replayed:
         """`provider:model`."""
         return self._name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,  # noqa: ARG002 - what is recorded comes at once
-        on_text: OnText | None = None,
-    ) -> Completion:
-        """See `ChatModel.complete`.
+    async def complete(self, call: Call) -> Completion:
+        """See `ChatModel.complete`; what is recorded comes at once, whatever the deadline.
 
         Raises:
             ModelUnavailable: Also if the trace holds no outcome for this request.
         """
-        event = self._lookup(self._keys.of(self._name, messages, schema, max_tokens))
+        event = self._lookup(self._keys.of(self._name, call))
         if event is None:
             raise ModelUnavailable(f"{self._name}: the trace holds no reply to this request")
         if "refused" in event:
@@ -135,6 +115,6 @@ class Replayed:
             error = event["error"]
             raise _FAILURES[error["kind"]](error["message"], usage)
         done = Completion(**{**event, "usage": usage, "reported": Reported(**event["reported"])})
-        if on_text is not None and done.text:
-            on_text(done.text)
+        if call.on_text is not None and done.text:
+            call.on_text(done.text)
         return done

@@ -1,13 +1,12 @@
 """A language model in a role: what a run may spend on it is reserved, what came back recorded."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message, OnText, Schema
+from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.breaker import Breaker
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
@@ -67,36 +66,22 @@ class Observed:
         """`provider:model`."""
         return self._model.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        max_tokens: int,
-        deadline: float,
-        on_text: OnText | None = None,
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`."""
         request = {
             "model": self.name,
-            "messages": messages,
-            "schema": schema,
-            "max_tokens": max_tokens,
+            "messages": call.messages,
+            "schema": call.schema,
+            "max_tokens": call.max_tokens,
         }
 
         async def ask() -> dict[str, Any]:
             kept: dict[str, Any] = {}
             recorded = Recorded(self._model, lambda _, outcome: kept.update(outcome))
             try:
-                await recorded.complete(
-                    messages,
-                    schema=schema,
-                    max_tokens=max_tokens,
-                    deadline=deadline,
-                    on_text=on_text,
-                )
+                await recorded.complete(call)
             except (BudgetRefused, CallFailed):
-                kept["late"] = time.monotonic() >= deadline
+                kept["late"] = time.monotonic() >= call.deadline
             return kept
 
         outcome = await self._run.scope.aobserve("llm", request, ask)
@@ -104,9 +89,7 @@ class Observed:
             self._run.refusals.append(f"{self.name} was cut at the deadline; raise --deadline")
         again = Replayed(self.name, lambda _: outcome, lambda _: None)
         try:
-            return await again.complete(
-                messages, schema=schema, max_tokens=max_tokens, deadline=deadline
-            )
+            return await again.complete(replace(call, on_text=None))
         except BudgetRefused as refused:
             raise self._run.refused(refused) from None
 
@@ -117,15 +100,7 @@ class Absent:
 
     name: str
 
-    async def complete(
-        self,
-        messages: Sequence[Message],  # noqa: ARG002
-        *,
-        schema: Schema | None = None,  # noqa: ARG002
-        max_tokens: int,  # noqa: ARG002
-        deadline: float,  # noqa: ARG002
-        on_text: OnText | None = None,  # noqa: ARG002
-    ) -> Completion:
+    async def complete(self, call: Call) -> Completion:  # noqa: ARG002
         """Always fails.
 
         Raises:

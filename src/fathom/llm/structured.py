@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import ChatModel, Completion, Message, OnText
+from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
 from fathom.llm.faults import CallFailed, ReplyGarbled
 from fathom.usage import Usage
 
@@ -58,9 +58,10 @@ async def ask_for(
     asked = [*messages, Message("user", _instruction(schema))]
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
-        return await model.complete(
+        asked = Call(
             turns, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
         )
+        return await model.complete(asked)
 
     first = await call(asked, on_text)
     try:

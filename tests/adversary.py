@@ -1,0 +1,265 @@
+"""Whole runs against a server that does its worst, over a real socket; each made from a number.
+
+The same number gives the same question, strategy, budget and script. What a run must hold is
+checked by `play`, whatever the server does: nothing is spent beyond the budget, nothing is left
+behind, every quote is verified, and the run replays.
+"""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from tests.making import QUESTION
+from tests.scripted_acts import Act, Asked, Wire
+from tests.scripted_pairs import OVERLAP
+from tests.scripted_server import (
+    ScriptedServer,
+    drips,
+    floods,
+    never_ends,
+    raw,
+    resets,
+    says,
+    stalls,
+    status,
+    waits,
+)
+
+from fathom.agents.finalizer import Finalizer
+from fathom.engine import Engine
+from fathom.llm.base import Call, Message
+from fathom.llm.role import RoleModel
+from fathom.models.hashing import HashingEmbedder
+from fathom.retrieval.search import Search
+from fathom.run import Run
+from fathom.settings import Settings
+from fathom.strategies.base import STRATEGIES
+from fathom.strategies.naive import State
+from fathom.strategies.tools import Tools
+from fathom.types import Answer, Draft, Query
+from fathom.usage import Budget
+
+QUESTIONS = (QUESTION, "Where is it paid, and how much is it?", "Which enzyme unwinds a helix?")
+ROLES = ("reader", "judge", "debater", "rewriter", "decomposer", "hyde", "reorderer", "summarizer")
+PRICES = '[openai]\n"m" = [3.0, 9.0]\n'
+LIES = (None, 0, -5, 7, 10**12, "many", 1.5)
+WORDS = "the harbour office keeps 40 crowns for a permit and "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Several branches at once, each searching and asking twice; the shape of a debate."""
+
+    search: Search
+    model: RoleModel
+    finalizer: Finalizer
+    name: ClassVar[str] = "panel"
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        model = tools.cast.model("debater")
+        assert model is not None
+        search = tools.search("keyword")
+        return cls(search=search, model=model, finalizer=tools.finalizer(cls.name))
+
+    def start(self, query: Query) -> State:
+        return State(query=query)
+
+    def graph(self) -> StateGraph[State, Run, State, State]:
+        figure = StateGraph(State, context_schema=Run)
+        figure.add_node("debate", self.debate)
+        figure.add_edge(START, "debate")
+        figure.add_edge("debate", END)
+        return figure
+
+    async def debate(self, state: State, runtime: Runtime[Run]) -> State:
+        async def agent(run: Run) -> str:
+            said = ""
+            for turn in range(2):
+                await self.search(Query(text=f"permit {turn}"), k=2, run=run)
+                turns = [Message("user", f"a word, turn {turn}?")]
+                done = await self.model.within(run).complete(
+                    Call(turns, max_tokens=40, deadline=run.deadline)
+                )
+                said += done.text
+            return said
+
+        jobs = {f"agent {number}": agent for number in range(3)}
+        found = await runtime.context.branches(jobs, agent="debater")
+        return replace(state, draft=Draft(short_answer=" ".join(found)))
+
+    async def finish(self, state: State, run: Run) -> Answer:
+        return await self.finalizer(state.query.text, state.draft, phase="debate", run=run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One run: who answers what within which budget, and what the server does."""
+
+    number: int
+    strategy: str
+    question: str
+    budget: Budget
+    acts: Sequence[Act]
+
+    @classmethod
+    def of(cls, number: int) -> Self:
+        chance = random.Random(f"scenario {number}")
+        slow = chance.random() < 0.3
+        kinds = [*QUICK, *(SLOW if slow else [])]
+        good = chance.choice([0.2, 0.5, 0.8])
+        seconds = chance.uniform(0.2, 0.6) if slow else chance.choice([None, 60.0])
+        return cls(
+            number=number,
+            strategy=chance.choice(["panel", "panel", *sorted(STRATEGIES.keys() - {"panel"})]),
+            question=chance.choice(QUESTIONS),
+            budget=Budget(
+                tokens=_tight(chance, chance.randint(0, 6_000)),
+                calls=_tight(chance, chance.randint(0, 8)),
+                seconds=seconds,
+                cost_usd=_tight(chance, chance.uniform(0, 0.05)),
+                retrievals=_tight(chance, chance.randint(0, 6)),
+            ),
+            acts=[
+                obliges(chance) if chance.random() < good else chance.choice(kinds)(chance)
+                for _ in range(60)
+            ],
+        )
+
+
+Number = TypeVar("Number", int, float)
+Make = Callable[[random.Random], Act]
+
+
+def _tight(chance: random.Random, limit: Number) -> Number | None:
+    """Each limit binds in every third run, so that most runs come far."""
+    return limit if chance.random() < 0.33 else None
+
+
+def _lie(chance: random.Random) -> Mapping[str, object]:
+    return {f"{kind}_tokens": chance.choice(LIES) for kind in ("prompt", "completion", "total")}
+
+
+QUICK: Sequence[Make] = (
+    lambda chance: says(WORDS * chance.randint(0, 40), usage=_lie(chance)),
+    lambda chance: says("{" * chance.randint(1, 9), usage=_lie(chance)),
+    lambda chance: says("", reasoning=WORDS * chance.randint(1, 200)),
+    lambda chance: says(refusal="I will not."),
+    lambda chance: says(WORDS, finish=None, done=False),
+    lambda chance: status(chance.choice([400, 401, 404, 422, 500, 502, 503])),
+    lambda chance: status(429, headers={"Retry-After": chance.choice(["0", "3600", "soon"])}),
+    lambda chance: raw(chance.choice(["", "{}", "\x00", "data: {}\n\n", "data: [1]\n\n"])),
+    lambda chance: resets(*[WORDS] * chance.randint(0, 2)),
+    lambda chance: never_ends(WORDS, reasoning=chance.random() < 0.5),
+)
+SLOW: Sequence[Make] = (
+    lambda _: stalls(WORDS),
+    lambda _: drips(WORDS * 9, every_s=0.02),
+    lambda _: never_ends(every_s=0.005),
+    lambda _: floods(),
+    lambda chance: waits(chance.choice([0.05, 30.0]), obliges(chance)),
+)
+
+
+def obliges(chance: random.Random) -> Act:
+    """Answers with an object of the schema that was asked for; lies about what it used."""
+    seed = chance.random()
+
+    async def act(asked: Asked, wire: Wire) -> None:
+        form = asked.body.get("response_format") or {}
+        schema = form.get("json_schema", {}).get("schema")
+        mine = random.Random(seed)
+        text = dumps(_instance(schema, schema.get("$defs", {}), mine)) if schema else "40 crowns"
+        await says(text, usage=_lie(mine))(asked, wire)
+
+    return act
+
+
+def _instance(schema: Mapping[str, Any], names: Mapping[str, Any], chance: random.Random) -> Any:
+    if "$ref" in schema:
+        return _instance(names[schema["$ref"].rpartition("/")[2]], names, chance)
+    if "enum" in schema or "const" in schema:
+        return chance.choice(schema.get("enum") or [schema["const"]])
+    if "anyOf" in schema:
+        return _instance(chance.choice(schema["anyOf"]), names, chance)
+    kind = schema.get("type")
+    if kind == "object":
+        parts = schema.get("properties", {})
+        return {name: _instance(part, names, chance) for name, part in parts.items()}
+    if kind == "array":
+        return [_instance(schema.get("items", {}), names, chance) for _ in range(2)]
+    plain = {"boolean": chance.random() < 0.7, "integer": 1, "number": 0.5, "null": None}
+    return plain.get(kind or "", "A mooring permit costs 40 crowns a year.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What a run came to: its answer, how many calls it made, how late it was."""
+
+    answer: Answer
+    calls: int
+    overrun_s: float
+
+
+def play(number: int, folder: Path, server: ScriptedServer, *, replay: bool = False) -> Played:
+    """Play a scenario over the index of a folder, and check all that must hold."""
+    scenario = Scenario.of(number)
+    server.acts, server.asked, server.sent = tuple(scenario.acts), [], []
+    threads = set(threading.enumerate())
+    with _engine(folder, server.base_url) as engine:
+        engine.roles.prepare()
+        engine.parts.warm_up()
+        answer, took = asyncio.run(_asked(engine, scenario))
+        if replay:
+            done = engine.replay(str(answer.trace_id))
+            assert done.same, f"scenario {number}: {done.difference or done.missing}"
+    assert set(threading.enumerate()) <= threads, f"scenario {number}: a thread is left"
+    _check(answer, scenario.budget, f"scenario {number}: {scenario.strategy}, {answer}")
+    late = 0.0 if scenario.budget.seconds is None else took - scenario.budget.seconds
+    return Played(answer=answer, calls=server.calls, overrun_s=max(0.0, late))
+
+
+def _engine(folder: Path, base_url: str) -> Engine:
+    tree = {
+        "index": {"directory": folder / "index"},
+        "llm": {
+            "model": "openai:m", "base_url": base_url, "certain": 2, "tries": 3,
+            "max_tokens": 300, "prices": folder / "prices.toml",
+        },
+        "roles": dict.fromkeys(ROLES, "llm"),
+    }  # fmt: skip
+    settings = Settings.model_validate(tree)
+    return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP)
+
+
+async def _asked(engine: Engine, scenario: Scenario) -> tuple[Answer, float]:
+    from fathom import asking  # noqa: F401 - imported before the clock starts
+
+    began = time.monotonic()
+    answer = await engine.aask(
+        scenario.question, strategy=scenario.strategy, budget=scenario.budget
+    )
+    took = time.monotonic() - began
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, f"scenario {scenario.number}: tasks are left: {left}"
+    return answer, took
+
+
+def _check(answer: Answer, budget: Budget, what: str) -> None:
+    spent = answer.usage
+    assert budget.tokens is None or spent.tokens <= budget.tokens, what
+    assert budget.calls is None or spent.llm_calls <= budget.calls, what
+    assert budget.retrievals is None or spent.retrievals <= budget.retrievals, what
+    assert spent.cost_usd is not None, what
+    assert budget.cost_usd is None or spent.cost_usd <= budget.cost_usd, what
+    assert all(citation.verified for citation in answer.citations), what
+    assert answer.status != "answered" or answer.citations, what
+    assert " in " not in answer.stop_reason, what  # nothing broke by an error nobody foresaw
