@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypedDict
 
 from fathom.config import Layers
@@ -18,7 +18,7 @@ from fathom.retrieval.search import texts_of
 from fathom.roles import Roles
 from fathom.run import Listener
 from fathom.settings import Settings
-from fathom.strategies.base import STRATEGIES
+from fathom.strategies.base import STRATEGIES, Graph, Strategy
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.strategies.tools import Tools
 from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
@@ -43,14 +43,28 @@ class Options(TypedDict, total=False):
     listener: Listener | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Live:
-    """What a first run is made of; `index` opens it."""
+    """What first runs are made of, as long as the index is open.
+
+    Attributes:
+        index: Opens it.
+        ready: Strategies that were asked before, with their compiled graphs.
+    """
 
     parts: Parts
     roles: Roles
     index: Callable[[], Reader]
     executor: Executor
+    ready: dict[str, tuple[Strategy, Graph]] = field(default_factory=dict)
+
+    def strategy(self, name: str) -> tuple[Strategy, Graph]:
+        """A strategy, made once: it keeps nothing from one question to the next."""
+        if name not in self.ready:
+            quotes = Quotes(lambda document: self.index().document(document))
+            strategy = STRATEGIES[name](_tools(self.parts, self.roles, self.index, quotes))
+            self.ready[name] = strategy, strategy.graph().compile()
+        return self.ready[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +101,13 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
     # What is slow and done once is done before the time of the budget begins.
     if not parts.warm:
         await asyncio.get_running_loop().run_in_executor(live.executor, parts.warm_up)
-    index = live.index()
-    tools = _tools(parts, live.roles, lambda: index, Quotes(index.document))
+    revision = live.index().revision()
+    strategy, graph = live.strategy(name)
     origin = Origin(
         question=question,
         strategy=name,
         settings=parts.recorded,
-        index_revision=index.revision(),
+        index_revision=revision,
         seed=parts.settings.ask.seed,
         budget=options.get("budget") or parts.budget,
         arguments={"filters": filters},
@@ -102,9 +116,9 @@ async def ask(question: str, live: Live, options: Options) -> Outcome:
         executor=live.executor,
         secrets=live.roles.secrets,
         listener=options.get("listener") or Listener(),
+        graph=graph,
     )
-    query = Query(text=question, filters=filters)
-    return await run(STRATEGIES[name](tools), query, origin, surroundings)
+    return await run(strategy, Query(text=question, filters=filters), origin, surroundings)
 
 
 def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Outcome:

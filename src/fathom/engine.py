@@ -27,7 +27,7 @@ from fathom.tracing.outline import tree
 from fathom.types import Answer, Document, Filter, Hit, Query
 
 if TYPE_CHECKING:  # LangGraph takes a second to import
-    from fathom.asking import Options, Replay
+    from fathom.asking import Live, Options, Replay
     from fathom.strategies.run import Outcome
 
 
@@ -57,6 +57,7 @@ class Engine:
         self._connect = connect
         self._opened: Reader | None = None
         self._traces: TraceStore | None = None
+        self._live: Live | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +73,7 @@ class Engine:
         for opened in (self._traces, self._opened):
             if opened is not None:
                 opened.close()
-        self._traces = self._opened = None
+        self._traces = self._opened = self._live = None
 
     @property
     def directory(self) -> Path:
@@ -185,10 +186,9 @@ class Engine:
         self.roles.prepare()  # what is wrong with a model is known before anything is opened
         from fathom import asking
 
-        live = asking.Live(
-            parts=self.parts, roles=self.roles, index=self.reader, executor=self.executor
-        )
-        outcome = await asking.ask(question, live, options)
+        if self._live is None:
+            self._live = asking.Live(self.parts, self.roles, self.reader, self.executor)
+        outcome = await asking.ask(question, self._live, options)
         if not self.settings.trace.enabled:
             return outcome
         return asking.kept(outcome, lambda: self.traces)

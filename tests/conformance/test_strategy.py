@@ -1,5 +1,6 @@
 """What every strategy keeps, whatever its graph."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from tests.making import QUESTION, engine_at, ingested
 
 from fathom.engine import Engine
 from fathom.strategies.base import STRATEGIES
+from fathom.types import Answer
 from fathom.usage import Budget
 
 QUESTIONS = (
@@ -52,6 +54,18 @@ def test_equal_questions_have_equal_answers(engine: Engine, strategy: str) -> No
     assert (first.answer, first.citations) == (second.answer, second.citations)
     # Branches that work side by side end in any order.
     assert sorted(s.id for s in traces[0].steps) == sorted(s.id for s in traces[1].steps)
+
+
+def test_questions_asked_at_once_are_answered_as_if_alone(engine: Engine, strategy: str) -> None:
+    async def at_once() -> list[Answer]:
+        asked = (engine.aask(question, strategy=strategy) for question in QUESTIONS)
+        return await asyncio.gather(*asked)
+
+    with engine:
+        alone = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
+        together = asyncio.run(at_once())
+    for one, other in zip(alone, together, strict=True):
+        assert (one.answer, one.citations) == (other.answer, other.citations)
 
 
 def test_the_steps_account_for_the_usage_and_the_run_replays(engine: Engine, strategy: str) -> None:

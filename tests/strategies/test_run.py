@@ -217,6 +217,19 @@ def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> Non
     assert same_answer(outcome.trace, again.answer)
 
 
+def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
+    class Lost(Naive):
+        async def finish(self, state: State, run: Run) -> Any:
+            raise LookupError
+
+    plain = naive(Agent(sleeps=True))
+    lost = Lost(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
+    for seconds in (0.2, 0.0):
+        outcome = ran(lost, Budget(seconds=seconds))
+        assert outcome.answer.status == "failed"
+        assert outcome.answer.stop_reason.startswith("LookupError in strategies/test_run.py")
+
+
 def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
     def lost(_: str) -> Document:
         raise ZeroDivisionError

@@ -13,10 +13,14 @@ from fathom.strategies.rrf import Rrf
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Query
 
+Graph = Any
+"""A graph of LangGraph over a strategy's own state, compiled."""
+
 
 class Strategy(Protocol):
     """Answers a question as one graph; every one passes `tests/conformance/test_strategy.py`.
 
+    It keeps nothing from one question to the next, and may answer several at once.
     Its state is a frozen dataclass with at least the fields `query`, `draft` (the best so far)
     and `answer` (`None` until the last node has set it).
     """

@@ -17,7 +17,7 @@ from fathom.llm.faults import CallFailed
 from fathom.plain import Json
 from fathom.reservation import Reservation, Worst
 from fathom.run import DeadlineOver, Listener, Run, told
-from fathom.strategies.base import Strategy
+from fathom.strategies.base import Graph, Strategy
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin, Trace
 from fathom.types import Answer, Query
@@ -45,12 +45,14 @@ class Surroundings:
         executor: Where synchronous work is done.
         events: The record to replay; nothing is asked then.
         secrets: What must not enter the trace.
+        graph: The strategy's own, if it is compiled already.
     """
 
     executor: Executor
     events: Events | None = None
     secrets: tuple[str, ...] = ()
     listener: Listener = field(default_factory=Listener)
+    graph: Graph | None = None
 
 
 async def run(
@@ -77,9 +79,9 @@ async def run(
     here = replace(_opened(recorder, ledger, last_s, surroundings), seed=origin.seed)
     if refusal:
         here.refusals.append(refusal)
-        answer = await strategy.finish(strategy.start(query), here)
+        answer = await _finished(strategy, strategy.start(query), here)
     else:
-        answer = await _answer(strategy, query, here, replaying=surroundings.events is not None)
+        answer = await _answer(strategy, query, here, surroundings)
     if last is not None:
         last.release()
     answer = _closed(answer, here, origin.budget)
@@ -116,14 +118,17 @@ def _opened(recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Sur
     )
 
 
-async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: bool) -> Answer:
+async def _answer(
+    strategy: Strategy, query: Query, here: Run, surroundings: Surroundings
+) -> Answer:
     """The answer of the graph, or of the state it was in when it had to end."""
     way = _Way(strategy.start(query))
+    replaying = surroundings.events is not None
     if replaying:
         way.end = _End(**here.scope.observe("cut", "after states", dict))
     failure = ""
     try:
-        await way.follow(strategy, here)
+        await way.follow(strategy, surroundings.graph, here)
     except BudgetRefused:
         pass  # noted in the run's refusals by whoever met it
     except CallFailed as failed:
@@ -132,23 +137,25 @@ async def _answer(strategy: Strategy, query: Query, here: Run, *, replaying: boo
         here.scope.observe("cut", "after states", lambda: asdict(way.end))
     if failure:
         return _failed(strategy, query, failure)
-    if way.end.broken:
-        return await _rescued(strategy, way.state, here, way.end.broken)
-    if way.end.states is not None:
+    if way.end.states is not None and not way.end.broken:
         here.refusals.append(str(DeadlineOver()))
-    answer: Answer | None = way.state.answer
-    return answer or await strategy.finish(way.state, here)
+    best = await _finished(strategy, way.state, here)
+    return _noted(best, way.end.broken) if way.end.broken else best
 
 
-async def _rescued(strategy: Strategy, state: Any, here: Run, broken: str) -> Answer:  # noqa: ANN401
-    """The best draft so far if it is good enough, else a failed answer; both say what broke."""
+async def _finished(strategy: Strategy, state: Any, here: Run) -> Answer:  # noqa: ANN401
+    """The answer of a state, or the strategy's last word on it."""
     try:
-        best: Answer = state.answer or await strategy.finish(state, here)
+        done: Answer = state.answer or await strategy.finish(state, here)
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
-        told(strategy.name, error)
-        return _failed(strategy, state.query, broken)
+        return _failed(strategy, state.query, told(strategy.name, error))
+    return done
+
+
+def _noted(best: Answer, broken: str) -> Answer:
+    """The best draft so far if it is good enough, else a failed answer; both say what broke."""
     if best.status == "answered":
         return replace(best, stop_reason=broken)
     return replace(best, status="failed", stop_reason=broken)
@@ -179,19 +186,19 @@ class _Way:
         self.end = _End()
         self._seen = 0
 
-    async def follow(self, strategy: Strategy, run: Run) -> None:
+    async def follow(self, strategy: Strategy, graph: Graph | None, run: Run) -> None:
         cut = asyncio.timeout(_patience(run))
         try:
             # LangSmith off, whatever the environment says: no text leaves for another server.
             with tracing_context(enabled=False):
                 async with cut:
-                    await self._walk(strategy.graph().compile(), run)
+                    await self._walk(graph or strategy.graph().compile(), run)
         except FathomError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a node raises
             self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
 
-    async def _walk(self, graph: Any, run: Run) -> None:  # noqa: ANN401
+    async def _walk(self, graph: Graph, run: Run) -> None:
         if self.end.states == 0:
             return
         states = graph.astream(
