@@ -74,13 +74,15 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
     with run_of() as run:
         hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, run=run))
     scores = {each.chunk.document_id: each.score for each in hits}
-    assert scores["anna"] == 1.3  # 1 for the question, 0.3 * 1 for the anchor it is called by
-    assert scores["kris"] == 0.8  # of the strongest bridge's search, and called so
+    assert scores["anna"] == 1.5  # 1 for the question, 0.5 * 1 for the anchor it is called by
+    assert scores["kris"] == pytest.approx(
+        1.5 * 0.8
+    )  # of the strongest bridge's search, and called so
 
 
 def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     twins = [hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
-    for pages, score in ((twins, 0.09), (twins[:1], 0.3)):
+    for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
         hops = Hops(search=Search(retriever=lambda of=of: of, identity={}), terms=ContentTerms())
         with run_of() as run:

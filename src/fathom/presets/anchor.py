@@ -30,7 +30,7 @@ class AnchorSettings(Section):
     """Hits of the search for the whole question. Ours."""
     each: int = Field(default=10, ge=1)
     """Hits of every anchor and bridge."""
-    anchor_weight: float = Field(default=0.3, ge=0)
+    anchor_weight: float = Field(default=0.5, ge=0)
     """Of a hit's score in an anchor's search, beside 1 for the whole question. Ours."""
     bridges: int = Field(default=8, ge=0)
     """So many names of the first hits are followed; 0 is the study's single hop. Ours."""
@@ -38,13 +38,15 @@ class AnchorSettings(Section):
     """So many of the first hits are searched for bridges. Ours."""
     further: int = Field(default=4, ge=0)
     """So many more are followed from what those led to. Ours."""
-    bridge_weight: float = Field(default=1.0, ge=0)
+    bridge_weight: float = Field(default=1.5, ge=0)
     """Of a hit's score in the search of the strongest bridge. Ours."""
     fading: float = Field(default=0.7, ge=0, le=1)
     """What the further bridges count of it. Ours."""
-    untitled: float = Field(default=0.3, ge=0, le=1)
+    untitled: float = Field(default=0.2, ge=0, le=1)
     """What is not called like its anchor or bridge counts so much. Ours."""
     title_bonus: float = Field(default=0.07, ge=0)
+    title_overlap: float = Field(default=0.3, ge=0, le=1)
+    """The bonus needs a text that holds more than this share of the question's words. Ours."""
     per_source: int = Field(default=2, ge=1)
     per_document: int = Field(default=2, ge=1)
     list_slots: int = Field(default=3, ge=0)

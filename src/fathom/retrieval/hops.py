@@ -44,10 +44,10 @@ class Hops:
     from_hits: int = 5
     most: int = 8
     further: int = 4
-    anchor_weight: float = 0.3
-    bridge_weight: float = 1.0
+    anchor_weight: float = 0.5
+    bridge_weight: float = 1.5
     fading: float = 0.7
-    untitled: float = 0.3
+    untitled: float = 0.2
     name: str = "hops"
 
     async def __call__(

@@ -35,6 +35,7 @@ def narrow_of(own: AnchorSettings, cast: Cast) -> Narrow:
             terms=cast.terms,
             keep=own.fine,
             title_bonus=own.title_bonus,
+            title_overlap=own.title_overlap,
             per_source=own.per_source,
             per_document=own.per_document,
             list_slots=own.list_slots,
