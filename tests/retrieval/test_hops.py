@@ -104,8 +104,8 @@ def test_the_order_does_not_depend_on_who_was_first() -> None:
 
 
 def test_a_search_that_breaks_is_left_out() -> None:
-    assert found(index(breaks="Kris"), "Anna Benson")[0] == "anna"
-    assert found(index(breaks="Anna"), "Anna Benson")[0] == "anna"
+    assert "kris" not in found(index(breaks="Kris"), "Anna Benson")
+    assert "anna" in found(index(breaks="Anna"), "Anna Benson")
     with pytest.raises(RunError, match="the search for the question broke off"):
         found(index(breaks="Which"), "Anna Benson")
 
