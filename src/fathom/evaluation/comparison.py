@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import fmean
 
 from fathom.errors import UsageError
@@ -65,15 +66,15 @@ class Comparison:
         """What it comes to, in plain words."""
         low, high = self.interval
         figures = (
-            f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}], p = {self.p_holm:.3g} "
-            f"({self.test}, Holm), {self.queries} questions"
+            f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}], p = {self.p:.3g} ({self.test}; "
+            f"{self.p_holm:.3g} by Holm), {self.queries} questions"
         )
         place = f"in {self.measure} on {self.dataset}"
         if self.p_holm >= SIGNIFICANT:
-            return (
-                f"{self.first} and {self.second} cannot be told apart {place}: {figures}; "
-                f"a difference of {self.detectable:.3f} would have been seen"
-            )
+            alike = f"{self.first} and {self.second} cannot be told apart {place}: {figures}"
+            if not 0 < self.detectable < inf:
+                return alike
+            return f"{alike}; a difference of {self.detectable:.3f} would probably have been seen"
         better = (self.difference > 0) != (self.measure in LOWER_IS_BETTER)
         word = "better" if better else "worse"
         return f"{self.first} is {word} than {self.second} {place}: {figures}"
@@ -111,7 +112,7 @@ def _compared(
         ours, theirs = values(name, first), values(name, second)
         both = [question for question in ours if question in theirs]
         if both:
-            sides = (first[0].strategy, second[0].strategy)
+            sides = (first[0].system, second[0].system)
             paired = _paired(ours, theirs, both)
             made.append(contrast(first[0].dataset, name, sides, paired))
     return made
