@@ -9,7 +9,7 @@ from tests.serving.test_cli import Run, one_line, run
 
 from fathom import engine as engine_module
 from fathom.errors import ModelError
-from fathom.serving.eval import counted, report_text
+from fathom.serving.eval import counted
 
 __all__ = ["run"]
 
@@ -113,10 +113,6 @@ def test_failures_are_told_and_when_all_fail_the_code_says_so(
     assert (ran.code, ran.json["rows"][0]["measures"]["failed"]) == (5, 1.0)
     assert "toy naive: 2 of 2 questions failed; the first, q" in ran.err
     assert "ModelError: no such weights" in ran.err
-
-
-def test_nothing_to_show_is_nothing() -> None:
-    assert report_text([], []) == ""
 
 
 def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
 FORMAT = 1
 
 System = tuple[str, str]
-"""Data set and strategy."""
+"""Data set and strategy, with what was varied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def _fell(check: Comparison) -> bool:
 
 
 def _system(records: Sequence[Record]) -> System:
-    return records[0].dataset, records[0].strategy
+    return records[0].dataset, records[0].system
 
 
 def _hash(record: Record) -> str:

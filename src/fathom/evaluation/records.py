@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from fathom.errors import UsageError
@@ -32,6 +33,8 @@ class Record:
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
         relevant: The documents that its qrels name.
+        documents: How many the corpus holds; 0 is not known.
+        varied: The settings that were varied on purpose, where some were.
         setup: What made the answer, beside the question: another setup is another system.
         stop_reason: What broke, where the status is `failed`.
         conflicts: The other readings that were shown.
@@ -50,6 +53,8 @@ class Record:
     wrong: tuple[str, ...] | None = None
     answerable: bool = True
     relevant: tuple[str, ...] = ()
+    documents: int = 0
+    varied: Mapping[str, str] = field(default_factory=dict)
     setup: str = ""
     status: AnswerStatus
     answer: str = ""
@@ -63,6 +68,12 @@ class Record:
     usage: Mapping[str, float | None]
     seconds: float
     trace_id: str | None = None
+
+    @property
+    def system(self) -> str:
+        """The strategy, and what was varied."""
+        varied = ", ".join(f"{key}={value}" for key, value in sorted(self.varied.items()))
+        return f"{self.strategy} ({varied})" if varied else self.strategy
 
     @property
     def answered(self) -> bool:
@@ -99,18 +110,26 @@ class Records:
     A record is there when its line is: a run that was killed goes on after the last whole line.
     """
 
-    def __init__(self, file: Path | None = None, *, setup: str = "") -> None:
+    def __init__(
+        self,
+        file: Path | None = None,
+        *,
+        setup: str = "",
+        varied: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Read what is there.
 
         Args:
             file: Without one the records are kept in memory only.
             setup: That of the records which are going to be added; see `Record.setup`.
+            varied: Likewise.
 
         Raises:
             UsageError: If a line is no record, or one of another setup.
         """
         self.file = file
         self.setup = setup
+        self.varied = varied
         self.known: dict[str, Record] = {}
         if file is not None and file.exists():
             self._read(file)

@@ -53,7 +53,7 @@ def row_of(records: Sequence[Record]) -> Row:
     whole, around = _whole(records)
     return Row(
         dataset=records[0].dataset,
-        system=records[0].strategy,
+        system=records[0].system,
         queries=len(records),
         measures=means | whole,
         intervals=intervals | around,

@@ -171,11 +171,18 @@ def _knows_answerable(judged: Sequence[Judged]) -> float | None:
     return auroc([confidence for confidence, _ in told], [answerable for _, answerable in told])
 
 
-def _risk(judged: Sequence[Judged]) -> float | None:
-    """Who did not answer comes last and is not right: so a threshold changes nothing."""
+def ranked(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+    """How sure and whether right, of all that can be graded.
+
+    Who did not answer comes last and is not right: so a threshold changes nothing.
+    """
     graded = [each for each in judged if each.graded]
     sure = [(each.confidence or 0.0) if each.answered else -1.0 for each in graded]
-    return aurc(sure, [each.right for each in graded])
+    return sure, [each.right for each in graded]
+
+
+def _risk(judged: Sequence[Judged]) -> float | None:
+    return aurc(*ranked(judged))
 
 
 def _calibration(judged: Sequence[Judged]) -> float | None:

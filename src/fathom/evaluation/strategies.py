@@ -68,12 +68,14 @@ def record_strategy(
     """
     for number, question in enumerate(questions, start=1):
         if question.id not in records.known:
-            records.add(_record(strategy, dataset, question, ask, records.setup))
+            records.add(_record(strategy, dataset, question, ask, records))
         on_question(number)
     return [records.known[question.id] for question in questions]
 
 
-def _record(strategy: str, dataset: Dataset, question: Question, ask: Ask, setup: str) -> Record:
+def _record(
+    strategy: str, dataset: Dataset, question: Question, ask: Ask, records: Records
+) -> Record:
     given = {
         "dataset": dataset.name,
         "strategy": strategy,
@@ -84,7 +86,9 @@ def _record(strategy: str, dataset: Dataset, question: Question, ask: Ask, setup
         "wrong": question.wrong,
         "answerable": question.answerable,
         "relevant": tuple(sorted(dataset.qrels.get(question.id, ()))),
-        "setup": setup,
+        "documents": len(dataset.documents),
+        "varied": dict(records.varied),
+        "setup": records.setup,
     }
     started = time.perf_counter()
     try:

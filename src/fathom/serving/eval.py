@@ -1,16 +1,20 @@
 """`fathom eval`: how good retrievers and strategies are on data sets with judgements."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
 from fathom import __version__
-from fathom.errors import IndexMissing
+from fathom.errors import IndexMissing, UsageError
 from fathom.serving.options import (
     CallsOption,
     CostOption,
@@ -24,10 +28,11 @@ from fathom.serving.options import (
     build_engine,
     run_flags,
 )
+from fathom.serving.reports import Reports, as_object, exit_code
+from fathom.serving.reports import markdown as as_markdown
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
-    from fathom.evaluation.comparison import Comparison
     from fathom.evaluation.datasets import Dataset
     from fathom.evaluation.records import Record
     from fathom.evaluation.runner import Row
@@ -56,6 +61,18 @@ def evaluate(
         Path | None,
         typer.Option(help="Keep a record per question here; a later run goes on after them."),
     ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="Ask with each value of a setting, a.b=1,2,3; may be repeated."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report with plots here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
+    gate: Annotated[
+        Path | None, typer.Option(help="Exit with 7 if quality fell below this baseline.")
+    ] = None,
+    save_baseline: Annotated[
+        Path | None, typer.Option(help="Write a baseline for --gate here.")
+    ] = None,
     index: IndexOption = None,
     llm: LlmOption = None,
     max_tokens: TokensOption = None,
@@ -68,38 +85,79 @@ def evaluate(
 ) -> int:
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
     from fathom.evaluation.comparison import compare as tested
-    from fathom.evaluation.datasets import load
+    from fathom.evaluation.findings import Findings
     from fathom.evaluation.report import row_of
     from fathom.serving.output import show, show_json
 
     strategies = list(dict.fromkeys([*_names(strategy), *(compare or ())]))
     retrievers = _names(retriever) or ([] if strategies else ["hybrid"])
     _check(strategies)
+    reports = Reports(html=html, markdown=markdown, gate=gate, save_baseline=save_baseline)
+    baseline = reports.check(strategies)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
-
-    def build(place: Path | None) -> Any:  # noqa: ANN401 - a context
-        return build_engine(place, assignments, offline=offline, flags=flags)
-
-    rows, pairs, failed = [], [], bool(strategies)
-    for folder in datasets:
-        dataset = load(folder)
+    rows: list[Row] = []
+    groups: list[list[Record]] = []
+    pairs = []
+    for dataset, varied in product(loaded(datasets), variants(vary or ())):
+        given = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
+        build = partial(build_engine, assignments=given, offline=offline, flags=flags)
         with engine_for(dataset, index, build) as engine:
-            rows += _retrieval(dataset, engine, retrievers, queries)
+            rows += _retrieval(dataset, engine, retrievers, queries, varied)
             answered = {
-                name: answers(dataset, engine, name, queries=queries, folder=records)
+                name: answers(dataset, engine, name, queries=queries, folder=records, varied=varied)
                 for name in strategies
             }
-        rows += [row_of(each) for each in answered.values()]
-        failed &= all(r.status == "failed" for each in answered.values() for r in each)
-        if compare:
-            pairs.append((answered[compare[0]], answered[compare[1]]))
-    comparisons = tested(pairs)
+        groups += answered.values()
+        pairs += [(answered[compare[0]], answered[compare[1]])] if compare else []
+    findings = Findings(
+        retrieval=rows,
+        rows=[row_of(each) for each in groups],
+        answered=groups,
+        comparisons=tested(pairs),
+    )
+    findings = reports.judged(findings, baseline)
+    reports.write(findings)
     if as_json:
-        told = [{**asdict(each), "sentence": each.sentence} for each in comparisons]
-        show_json({"rows": [asdict(row) for row in rows]} | ({"comparisons": told} if told else {}))
+        show_json(as_object(findings))
     else:
-        show(report_text(rows, comparisons))
-    return 5 if failed else 0
+        show(as_markdown(findings))
+    return exit_code(findings)
+
+
+def loaded(folders: Sequence[Path]) -> "list[Dataset]":
+    """The data sets of these folders.
+
+    Raises:
+        UsageError: If one is malformed, or two have the same name.
+    """
+    from fathom.evaluation.datasets import load
+
+    found: dict[str, Dataset] = {}
+    for folder in folders:
+        dataset = load(folder)
+        if dataset.name in found:
+            raise UsageError(f"{folder}: two data sets are called {dataset.name}; rename one")
+        found[dataset.name] = dataset
+    return list(found.values())
+
+
+def variants(vary: Sequence[str]) -> list[dict[str, str]]:
+    """Each choice of values, one for each setting; without settings one empty choice.
+
+    Args:
+        vary: `a.b=1,2,3` each.
+
+    Raises:
+        UsageError: If one is not of this form.
+    """
+    keys, choices = [], []
+    for each in vary:
+        key, _, listed = each.partition("=")
+        if not key.strip() or not _names(listed):
+            raise UsageError(f"--vary {each!r}: expected a setting and its values, a.b=1,2,3")
+        keys.append(key.strip())
+        choices.append(_names(listed))
+    return [dict(zip(keys, chosen, strict=True)) for chosen in product(*choices)]
 
 
 def _names(listed: str | None) -> list[str]:
@@ -154,6 +212,7 @@ def answers(
     *,
     queries: int | None = None,
     folder: Path | None = None,
+    varied: Mapping[str, str] = MappingProxyType({}),
 ) -> "list[Record]":
     """What a strategy makes of the questions of a data set.
 
@@ -163,13 +222,16 @@ def answers(
         strategy: Its name.
         queries: A seeded sample of so many questions.
         folder: Where records are kept, in `<data set>/<strategy>.jsonl`.
+        varied: What was varied in the engine's settings; belongs to the file's name.
     """
     from fathom.evaluation.records import Records
     from fathom.evaluation.strategies import record_strategy
 
     asked = dataset.sample(queries)
-    file = None if folder is None else folder / dataset.name / f"{strategy}.jsonl"
-    kept = Records(file, setup=setup_of(engine))
+    choice = "".join(f"@{key}={value}" for key, value in varied.items())
+    name = quote(f"{strategy}{choice}.jsonl", safe="@=")
+    file = None if folder is None else folder / dataset.name / name
+    kept = Records(file, setup=setup_of(engine), varied=varied)
     told = counted(f"{dataset.name} {strategy}", len(asked))
     found = record_strategy(
         strategy, dataset, asked, asker(engine, strategy), kept, on_question=told
@@ -220,21 +282,15 @@ def counted(what: str, total: int) -> Callable[[int], None]:
 
 
 def _retrieval(
-    dataset: "Dataset", engine: "Engine", retrievers: Sequence[str], queries: int | None
+    dataset: "Dataset",
+    engine: "Engine",
+    retrievers: Sequence[str],
+    queries: int | None,
+    varied: Mapping[str, str],
 ) -> "list[Row]":
     from fathom.evaluation.runner import evaluate_retriever
 
     rankers = [engine.retriever(name) for name in retrievers]
-    return [evaluate_retriever(dataset, ranker, queries=queries) for ranker in rankers]
-
-
-def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> str:
-    """Tables of retrieval and of answers, and a sentence for each comparison."""
-    from fathom.evaluation.report import HEADLINES, table
-
-    of_answers = [row for row in rows if "answered" in row.measures]
-    of_retrieval = [row for row in rows if "answered" not in row.measures]
-    parts = [table(of_retrieval)] if of_retrieval else []
-    parts += [table(of_answers, HEADLINES)] if of_answers else []
-    parts += ["\n".join(each.sentence for each in comparisons)] if comparisons else []
-    return "\n\n".join(parts)
+    rows = [evaluate_retriever(dataset, ranker, queries=queries) for ranker in rankers]
+    told = ", ".join(f"{key}={value}" for key, value in varied.items())
+    return [replace(row, system=f"{row.system} ({told})") for row in rows] if told else rows

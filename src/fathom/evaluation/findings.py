@@ -1,0 +1,34 @@
+"""All that one evaluation found: what every report is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.evaluation.comparison import Comparison
+from fathom.evaluation.gate import Verdict
+from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was measured, and what was said about it.
+
+    Attributes:
+        retrieval: Rows of retrievers.
+        rows: Rows of strategies, one for each of `answered`.
+        answered: The records of each strategy on each data set.
+        comparisons: Those that were asked for.
+        verdict: Of the gate, where there was one.
+    """
+
+    retrieval: Sequence[Row] = ()
+    rows: Sequence[Row] = ()
+    answered: Sequence[Sequence[Record]] = ()
+    comparisons: Sequence[Comparison] = ()
+    verdict: Verdict | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether strategies were asked and not one run came through."""
+        records = [record for group in self.answered for record in group]
+        return bool(records) and all(record.status == "failed" for record in records)

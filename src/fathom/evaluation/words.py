@@ -1,0 +1,54 @@
+"""What a report says in plain sentences, from records only."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from fathom.evaluation.comparison import Comparison, contrast, corrected
+from fathom.evaluation.curves import Group, by_dataset, headline
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import values
+
+
+def leaders(answered: Sequence[Group]) -> list[Comparison]:
+    """On each data set the strategy with the best mean, tested against each of the others.
+
+    The p values are corrected for all of them together.
+    """
+    return corrected(
+        [made for groups in by_dataset(answered).values() for made in _led(groups)],
+    )
+
+
+def _led(groups: Sequence[Group]) -> list[Comparison]:
+    measure = headline(groups)
+    found = {group[0].system: values(measure, group) for group in groups}
+    kept = {name: each for name, each in found.items() if each}
+    if len(kept) < 2:
+        return []
+    first = max(kept, key=lambda name: fmean(kept[name].values()))
+    made = []
+    for name, theirs in kept.items():
+        both = [(value, theirs[q]) for q, value in kept[first].items() if q in theirs]
+        if name != first and both:
+            made.append(contrast(groups[0][0].dataset, measure, (first, name), both))
+    return made
+
+
+def failures(answered: Sequence[Group]) -> list[Record]:
+    """The questions whose run failed; they count against their strategy."""
+    return [record for group in answered for record in group if record.status == "failed"]
+
+
+def scope(answered: Sequence[Group]) -> str:
+    """What was asked, in one sentence."""
+    counts = [_count(name, groups) for name, groups in by_dataset(answered).items()]
+    names = dict.fromkeys(group[0].system for group in answered)
+    failed = len(failures(answered))
+    runs = sum(map(len, answered))
+    broken = f"; {failed} of {runs} runs failed and count as wrong" if failed else ""
+    return f"{', '.join(names)} answered {', '.join(counts)}{broken}." if answered else ""
+
+
+def _count(name: str, groups: Sequence[Group]) -> str:
+    count = len({record.question for group in groups for record in group})
+    return f"{count} question{'' if count == 1 else 's'} of {name}"

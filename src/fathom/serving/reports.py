@@ -1,0 +1,133 @@
+"""What `fathom eval` writes beside its table: reports as files, a baseline, and the gate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom.errors import UsageError
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.evaluation.comparison import Comparison
+    from fathom.evaluation.findings import Findings
+    from fathom.evaluation.gate import Baseline
+    from fathom.evaluation.runner import Row
+
+FELL = 7
+"""The exit code where quality fell below the baseline."""
+ALL_FAILED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """What is wanted, each a file or nothing.
+
+    Attributes:
+        gate: A baseline to hold the run against.
+        save_baseline: Where to write a new one.
+    """
+
+    html: Path | None = None
+    markdown: Path | None = None
+    gate: Path | None = None
+    save_baseline: Path | None = None
+
+    def check(self, strategies: Sequence[str]) -> "Baseline | None":
+        """See to it that what is wanted can be had, before hours are spent on it.
+
+        Returns:
+            The baseline of the gate, where there is one.
+
+        Raises:
+            UsageError: If no strategy is asked, a folder is missing, nothing can be drawn, or
+                the gate's file is no baseline.
+        """
+        if (self.gate or self.save_baseline) and not strategies:
+            raise UsageError("a baseline is of strategies: add --strategy NAME")
+        for file in (self.html, self.markdown, self.save_baseline):
+            if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+                raise UsageError(f"{file}: expected a file in a folder that exists")
+        if self.html is not None:
+            from fathom.evaluation.plots import check_drawing
+
+            check_drawing()
+        if self.gate is None:
+            return None
+        from fathom.evaluation.gate import Baseline
+
+        return Baseline.load(self.gate)
+
+    def judged(self, findings: "Findings", baseline: "Baseline | None") -> "Findings":
+        """The findings with the verdict of the gate, where there is one."""
+        if baseline is None:
+            return findings
+        from fathom.evaluation.gate import judge
+
+        return replace(findings, verdict=judge(baseline, findings.answered))
+
+    def write(self, findings: "Findings") -> None:
+        """Write all files."""
+        from fathom.serving.output import plain
+
+        if self.html is not None:
+            from fathom.evaluation.page import page
+
+            self.html.write_text(plain(page(findings)), encoding="utf-8")
+        if self.markdown is not None:
+            self.markdown.write_text(plain(markdown(findings)) + "\n", encoding="utf-8")
+        if self.save_baseline is not None:
+            from fathom.evaluation.gate import Baseline
+
+            Baseline.of(findings.answered).save(self.save_baseline)
+
+
+def exit_code(findings: "Findings") -> int:
+    """That of the command."""
+    if findings.failed:
+        return ALL_FAILED
+    return FELL if findings.verdict is not None and findings.verdict.fallen else 0
+
+
+def markdown(findings: "Findings") -> str:
+    """Tables of retrieval and of answers, and what can be said of them in plain sentences."""
+    parts = [report_text([*findings.retrieval, *findings.rows], findings.comparisons)]
+    if findings.verdict is not None:
+        checks = [f"- {each.sentence}" for each in findings.verdict.checks]
+        parts.append("\n".join([findings.verdict.sentence, *checks]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> str:
+    """Tables of retrieval and of answers, and a sentence for each comparison."""
+    from fathom.evaluation.report import HEADLINES, table
+
+    of_answers = [row for row in rows if "answered" in row.measures]
+    of_retrieval = [row for row in rows if "answered" not in row.measures]
+    parts = [table(of_retrieval)] if of_retrieval else []
+    parts += [table(of_answers, HEADLINES)] if of_answers else []
+    parts += ["\n".join(each.sentence for each in comparisons)] if comparisons else []
+    return "\n\n".join(parts)
+
+
+def as_object(findings: "Findings") -> dict[str, object]:
+    """The one JSON object of `--json`."""
+    from dataclasses import asdict
+
+    told: dict[str, object] = {
+        "rows": [asdict(row) for row in (*findings.retrieval, *findings.rows)]
+    }
+    if findings.comparisons:
+        told["comparisons"] = [_said(each) for each in findings.comparisons]
+    if findings.verdict is not None:
+        told["gate"] = {
+            "passed": not findings.verdict.fallen,
+            "sentence": findings.verdict.sentence,
+            "checks": [_said(each) for each in findings.verdict.checks],
+        }
+    return told
+
+
+def _said(comparison: "Comparison") -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {**asdict(comparison), "sentence": comparison.sentence}

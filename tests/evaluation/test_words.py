@@ -1,0 +1,28 @@
+"""Who leads is tested before it is said."""
+
+from tests.evaluation.making import failed, record
+
+from fathom.evaluation.words import failures, leaders, scope
+
+
+def test_the_leader_is_held_against_each_other_one() -> None:
+    good = [record(f"q{n}", strategy="maf") for n in range(30)]
+    poor = [record(f"q{n}", short_answer="5") for n in range(30)]
+    third = [record(f"q{n}", strategy="rrf") for n in range(30)]
+    found = leaders([poor, good, third])
+    assert [each.sentence.split(":")[0] for each in found] == [
+        "maf is better than naive in F1 on toy",
+        "maf and rrf cannot be told apart in F1 on toy",
+    ]
+    assert leaders([good]) == leaders([]) == []
+    assert leaders([[record(gold=(), relevant=())]] * 2) == []
+
+
+def test_the_scope_is_one_sentence() -> None:
+    groups = [[record(), failed("q2")], [record(dataset="other")]]
+    assert scope(groups) == (
+        "naive answered 2 questions of toy, 1 question of other; "
+        "1 of 3 runs failed and count as wrong."
+    )
+    assert scope([]) == ""
+    assert [each.question for each in failures(groups)] == ["q2"]

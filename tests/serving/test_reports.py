@@ -1,0 +1,99 @@
+"""`fathom eval` writes reports and baselines, and its gate has an exit code of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.evaluation.making import failed, record
+from tests.serving.test_cli import Run, one_line, run
+from tests.serving.test_eval import SURE, toy
+
+from fathom.evaluation.findings import Findings
+from fathom.evaluation.gate import Baseline, judge
+from fathom.evaluation.report import row_of
+from fathom.serving.reports import as_object, exit_code, markdown
+
+__all__ = ["run", "toy"]
+
+
+def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = ("--html", "r.html", "--markdown", "r.md", "--save-baseline", "b.json")
+    ran = run("eval", toy, "--strategy", "naive", *SURE, *files)
+    assert ran.code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "naive answered 2 questions of toy." in page
+    assert (tmp_path / "r.md").read_text() == ran.out
+    assert "crowns" not in (tmp_path / "b.json").read_text()
+
+
+def test_a_run_that_is_as_good_passes_the_gate(run: Run, toy: str) -> None:
+    ask = ("eval", toy, "--strategy", "naive", *SURE)
+    run(*ask, "--save-baseline", "b.json")
+    ran = run(*ask, "--gate", "b.json")
+    assert ran.code == 0
+    assert "Gate passed: none of 3 measures fell significantly below the baseline." in ran.out
+    told = run(*ask, "--gate", "b.json", "--json").json["gate"]
+    assert told["passed"] is True
+    assert {"measure", "difference", "interval", "sentence"} <= set(told["checks"][0])
+
+
+def test_a_run_that_asked_something_else_is_refused(run: Run, toy: str) -> None:
+    ask = ("eval", toy, "--strategy", "naive", *SURE)
+    run(*ask, "--save-baseline", "b.json")
+    one_line(run(*ask, "--queries", "1", "--gate", "b.json"), 2, "question q", "b.json")
+
+
+def test_mistakes_come_before_the_work(run: Run, toy: str, tmp_path: Path) -> None:
+    ask = ("eval", toy, "--strategy", "naive")
+    one_line(run(*ask, "--gate", "none.json"), 2, "none.json", "--save-baseline")
+    one_line(run(*ask, "--html", "no/such/r.html"), 2, "r.html", "folder")
+    one_line(run("eval", toy, "--save-baseline", "b.json"), 2, "--strategy")
+    one_line(run(*ask, "--vary", "ask.chunks"), 2, "--vary 'ask.chunks'", "a.b=1,2,3")
+    one_line(run("eval", toy, toy, "--strategy", "naive"), 2, "two data sets are called toy")
+    assert not (tmp_path / ".fathom").exists()
+
+
+def test_without_the_library_a_report_names_its_install(
+    run: Run, toy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    ran = run("eval", toy, "--strategy", "naive", "--html", "r.html")
+    one_line(ran, 2, "pip install 'fathom[eval]'")
+
+
+def test_a_setting_is_swept(run: Run, toy: str, tmp_path: Path) -> None:
+    ask = ("eval", toy, "--strategy", "naive", "--vary", "ask.chunks=1,3", "--records", "kept")
+    rows = run(*ask, *SURE, "--json").json["rows"]
+    assert [row["system"] for row in rows] == ["naive (ask.chunks=1)", "naive (ask.chunks=3)"]
+    kept = sorted(each.name for each in (tmp_path / "kept" / "toy").iterdir())
+    assert kept == ["naive@ask.chunks=1.jsonl", "naive@ask.chunks=3.jsonl"]
+    line = (tmp_path / "kept" / "toy" / kept[0]).read_text().splitlines()[0]
+    assert json.loads(line)["varied"] == {"ask.chunks": "1"}
+    assert json.loads(line)["documents"] == 2
+
+
+def test_the_code_tells_a_fall_from_a_breakdown() -> None:
+    good = [record(f"q{n}") for n in range(30)]
+    wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
+    broken = [failed(f"q{n}") for n in range(30)]
+    codes = [
+        exit_code(Findings(answered=[now], verdict=judge(Baseline.of([good]), [now])))
+        for now in (good, wrong, broken)
+    ]
+    assert codes == [0, 7, 5]
+
+
+def test_the_verdict_is_in_tables_and_json() -> None:
+    good = [record(f"q{n}") for n in range(30)]
+    verdict = judge(Baseline.of([good]), [good])
+    findings = Findings(rows=[row_of(good)], answered=[good], verdict=verdict)
+    assert "Gate passed" in markdown(findings)
+    assert "- naive and its baseline cannot be told apart in F1 on toy" in markdown(findings)
+    assert json.loads(json.dumps(as_object(findings)))["gate"]["passed"] is True
+
+
+def test_nothing_to_show_is_nothing() -> None:
+    assert markdown(Findings()) == ""
+    assert exit_code(Findings()) == 0
