@@ -88,7 +88,8 @@ class AnchorGate:
     def of(cls, tools: Tools) -> Self:
         """Made of these tools."""
         own, cast = tools.settings.anchor, tools.cast
-        search = tools.search("hybrid")
+        ask, search = tools.settings.ask, tools.search("hybrid")
+        purse = purse_of(own, cast, ask.chunks)
         return cls(
             hops=hops_of(own, search, tools.cast),
             search=search,
@@ -98,8 +99,8 @@ class AnchorGate:
             hypothesis=cast.hypothesis,
             judge=cast.judge,
             finalizer=tools.finalizer(cls.name),
-            purse=purse_of(own, tools.cast, tools.settings.ask.chunks),
-            thresholds=thresholds_of(own),
+            purse=purse,
+            thresholds=thresholds_of(own, None if purse.metered else ask.min_confidence),
             settings=own,
         )
 
