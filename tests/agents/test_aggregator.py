@@ -29,7 +29,7 @@ def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) ->
 
 
 def test_every_reading_is_given_with_who_says_it() -> None:
-    draft = aggregated(position("Ada Vale", 1), position("Bo Hill", 2), position("Vale", 3))
+    draft = aggregated(position("Ada Vale", 1), position("Bo Hill", 2), position("Vale", 3, 0.4))
     assert draft.short_answer == "Ada Vale"
     assert [(other.text, other.evidence) for other in draft.alternatives] == [("Bo Hill", (2,))]
     assert [claim.text for claim in draft.claims] == [
@@ -38,6 +38,13 @@ def test_every_reading_is_given_with_who_says_it() -> None:
     ]
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["1", "3", "2"]
     assert draft.confidence == 1.0
+
+
+def test_of_dates_and_numbers_the_fullest_is_said() -> None:
+    question = "When was it built?"
+    draft = aggregated(position("1835", 1, 0.9), position("May 1835", 2), question=question)
+    assert draft.short_answer == "May 1835"
+    assert aggregated(position("Vale", 1, 0.9), position("Ada Vale", 2)).short_answer == "Vale"
 
 
 def test_in_the_language_of_the_question() -> None:

@@ -51,7 +51,7 @@ def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
 
 
 def test_where_the_agents_agree_nobody_is_asked() -> None:
-    draft, _, asked = aggregated([], position("Vale", 1), position("Ada Vale", 2))
+    draft, _, asked = aggregated([], position("Vale", 2), position("Ada Vale", 1, 0.6))
     assert (draft.short_answer, asked) == ("Ada Vale", 0)
 
 

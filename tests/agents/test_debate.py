@@ -68,7 +68,7 @@ def test_it_stops_when_everybody_says_again_what_they_said() -> None:
     _, debate = made(d1=["Vale"], d2=["Hill"], d3=["Vale", "the vale"])
     done, ended = held(debate)
     assert ended.startswith("settled in round 2")
-    assert (done.draft.short_answer, done.agreement, done.sure) == ("the vale", 1.0, 0.75)
+    assert (done.draft.short_answer, done.agreement, done.sure) == ("Vale", 1.0, 0.75)
 
 
 def test_the_unknown_agree_with_nothing() -> None:

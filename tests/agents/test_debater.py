@@ -10,12 +10,12 @@ from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Evidence, Hit, Span
 
 WHO = "Who built the mill?"
-OWN = hit_of("The mill was built by Ada Vale in Elm. Bo Hill lived there.", document="own")
+OWN = hit_of("Eva Vale built the mill in Elm on the Oder. Bo Hill lived there.", document="own")
 
 
 def script(_: str, chunk: Chunk) -> Reading:
     """The first name it finds is surer than the second."""
-    names = [name for name in ("Ada Vale", "Bo Hill", "Cy Roe") if name in chunk.text]
+    names = [name for name in ("Eva Vale", "Bo Hill", "Cy Roe") if name in chunk.text]
     if not names:
         return reading(chunk)
     starts = [chunk.text.index(name) for name in names]
@@ -42,8 +42,8 @@ def said(hit: Hit, own: Position | None = None, *heard: Position) -> Position:
 
 def test_in_the_first_round_it_says_what_its_chunk_says() -> None:
     position = said(OWN)
-    assert (position.answer, position.score, position.move) == ("Ada Vale", 0.6, "opens")
-    assert position.quote == "The mill was built by Ada Vale in Elm."
+    assert (position.answer, position.score, position.move) == ("Eva Vale", 0.6, "opens")
+    assert position.quote == "Eva Vale built the mill in Elm on the Oder."
 
 
 def test_what_it_does_not_know_it_does_not_say() -> None:
@@ -55,7 +55,7 @@ def test_what_it_does_not_know_it_does_not_say() -> None:
 def test_it_keeps_what_nobody_speaks_against() -> None:
     first = said(OWN)
     again = said(OWN, first, peer("Cy Roe", "Another mill was Cy Roe's."))
-    assert (again.answer, again.move, again.contradicts) == ("Ada Vale", "keeps", ())
+    assert (again.answer, again.move, again.contradicts) == ("Eva Vale", "keeps", ())
 
 
 def test_it_adopts_what_its_own_chunk_holds_too() -> None:
@@ -65,12 +65,18 @@ def test_it_adopts_what_its_own_chunk_holds_too() -> None:
 
 
 def test_it_contradicts_a_quote_that_differs_in_the_answer_and_drops_when_outnumbered() -> None:
-    text = "The mill was built by Cy Roe in Elm. Bo Hill lived there."
+    text = "Cy Roe built the mill in Elm on the Oder."
     first = said(OWN)
     against = said(OWN, first, peer("Cy Roe", text))
-    assert (against.answer, against.contradicts) == ("Ada Vale", ("Cy Roe",))
+    assert (against.answer, against.contradicts) == ("Eva Vale", ("Cy Roe",))
     two = said(OWN, first, peer("Cy Roe", text), peer("Cy Roe", "All of it was by Cy Roe."))
     assert (two.answer, two.contradicts, two.move) == ("", ("Cy Roe",), "drops")
+
+
+def test_texts_of_one_sort_do_not_contradict_each_other() -> None:
+    other = peer("Cy Roe", "Cy Roe built the mill in Ash on the Elbe.")
+    assert said(OWN, said(OWN), other).contradicts == ()
+    assert said(OWN, said(OWN), peer("Cy Roe", "Cy Roe built the mill.")).contradicts == ()
 
 
 def test_a_step_says_what_came_of_it() -> None:
@@ -79,4 +85,4 @@ def test_a_step_says_what_came_of_it() -> None:
         assert isinstance(run.scope, Recorder)
         (step,) = run.scope.seal(None).steps
     assert position == said(OWN)
-    assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Ada Vale")
+    assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Eva Vale")

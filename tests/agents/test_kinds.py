@@ -44,6 +44,12 @@ def test_things_of_a_kind_are_seen(kind: Kind, text: str, found: list[str]) -> N
     assert [span.cut(text) for span in spans] == found
 
 
+def test_people_are_not_counted_in_kilometres() -> None:
+    text = "On 12 km live 40 people, 3.3% of them alone."
+    spans = spans_of("number", text, "What is the population?")
+    assert [span.cut(text) for span in spans or ()] == ["40 people"]
+
+
 def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
     assert spans_of("any", "Text.", "?") is None
     assert spans_of("name", "by Ada Vale", "Who knew Ada Vale?") == []

@@ -1,3 +1,4 @@
+import pytest
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
@@ -31,3 +32,11 @@ def test_a_span_lends_what_it_has_in_common() -> None:
 def test_where_rules_see_nothing_the_spans_are_the_options() -> None:
     assert options("What happened to it?", "It burnt") == [("It burnt", 0.8)]
     assert options("What happened to it?", ".") == []
+
+
+def test_the_fuller_of_two_takes_over_the_score() -> None:
+    chunk = hit_of("The tract of 98 km: in all it is 98 long.").chunk
+    asking = ScriptedPairs(lambda _, c: reading(c, "98", score=0.6)).asking("?")
+    (option,) = options_of("What is the length of the tract?", chunk, asking)
+    assert option.text == "98 km"
+    assert option.score == pytest.approx(0.6 + 0.6 * 2 / 5)

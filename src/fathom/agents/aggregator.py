@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fathom.agents.alike import alike, groups
 from fathom.agents.debater import Position
+from fathom.agents.kinds import WHOLE, kind_of
 from fathom.documents.language import detect
 from fathom.run import Run
 from fathom.types import Alternative, Claim, Draft
@@ -144,9 +145,10 @@ def agreement(held: Sequence[Reading], positions: Sequence[Position]) -> float:
 
 
 def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> Reading:
-    """A group as a reading: its longest answer, as that says most, of the surest agent."""
+    """A group as a reading: the surest agent's answer, or the fullest where that says more."""
     sure = sorted(places, key=lambda place: (-positions[place].score, place))
-    answer = max((positions[place].answer for place in sure), key=len)
+    answers = [positions[place].answer for place in sure]
+    answer = max(answers, key=len) if kind_of(question) in WHOLE else answers[0]
     seconded = sum(
         any(alike(question, answer, each) for each in position.supports)
         for place, position in enumerate(positions)

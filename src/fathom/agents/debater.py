@@ -1,13 +1,15 @@
 """The debater: speaks for one chunk, and for nothing else (MAF-RAG, section II.B; MADAM-RAG)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal, Protocol
 
 from fathom.agents.alike import alike
 from fathom.agents.finding import around
 from fathom.agents.options import Option, options_of
+from fathom.documents.language import stop_words
 from fathom.models.reading import PairReader
 from fathom.run import Run
 from fathom.types import Evidence, Hit
@@ -15,9 +17,12 @@ from fathom.types import Evidence, Hit
 Move = Literal["opens", "keeps", "adopts", "drops"]
 
 _RUN = 3  # words
-_FEWEST_RUNS = 3
+_FEWEST = 3
+_FEWEST_TELLING = 2
+_TELLING = re.compile(r"\b(?:[^\W\d_a-z]\w+|\d\w*)")
 _WORD = re.compile(r"\w+")
 _SPANS = 12
+_SECONDED = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +86,14 @@ class LocalDebater:
     Attributes:
         heed: What the score of a peer counts, beside that of the own chunk; at least 0.
         floor: An option with a lower score is no answer, in [0, 1].
-        near: From this share of equal runs of words on two texts speak of the same, in [0, 1].
+        near: From this share on of equal runs of words, and of equal names and numbers, two texts
+            speak of the same, in [0, 1].
     """
 
     pairs: PairReader
-    heed: float = 3.0
+    heed: float = 2.0
     floor: float = 0.0
-    near: float = 0.65
+    near: float = 0.75
 
     async def speak(
         self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
@@ -111,11 +117,12 @@ class LocalDebater:
         against = [
             each
             for each in others
-            if not alike(question, each.answer, answer) and self._contradicts(hit, answer, each)
+            if not alike(question, each.answer, answer)
+            and self._contradicts(question, hit, answer, each)
         ]
         told = Position(
             hit=hit,
-            supports=_supported(question, options, others),
+            supports=_supported(hit, others),
             contradicts=tuple(dict.fromkeys(each.answer for each in against)),
         )
         if best is None or _outnumbered(question, answer, against, others):
@@ -132,13 +139,21 @@ class LocalDebater:
         backing = sum(e.score for e in others if alike(question, option.text, e.answer))
         return option.score + self.heed * backing
 
-    def _contradicts(self, hit: Hit, answer: str, peer: Position) -> bool:
-        """Whether the peer's quote stands in the own chunk, but for the answer."""
-        quote = [run for run in _runs(peer.quote) if not _touches(run, peer.answer)]
-        if not answer or len(quote) < _FEWEST_RUNS:
+    def _contradicts(self, question: str, hit: Hit, answer: str, peer: Position) -> bool:
+        """Whether the peer's quote stands in the own chunk, but for the answer.
+
+        What counts are its names and numbers: much else is common to texts of one sort.
+        """
+        if not answer:
             return False
-        own = set(_runs(hit.chunk.text))
-        return sum(run in own for run in quote) >= self.near * len(quote)
+        known = _small() | set(_WORD.findall(f"{question} {peer.answer} {answer}".casefold()))
+        telling = {word.casefold() for word in _TELLING.findall(peer.quote)} - known
+        runs = [run for run in _runs(peer.quote) if not _touches(run, peer.answer)]
+        if len(runs) < _FEWEST or len(telling) < _FEWEST_TELLING:
+            return False
+        own, words = set(_runs(hit.chunk.text)), set(_WORD.findall(hit.chunk.text.casefold()))
+        told = len(telling & words) / len(telling)
+        return told >= self.near and sum(run in own for run in runs) >= self.near * len(runs)
 
 
 def outline(said: Position) -> dict[str, object]:
@@ -151,16 +166,18 @@ def outline(said: Position) -> dict[str, object]:
     }
 
 
-def _supported(
-    question: str, options: Sequence[Option], others: Sequence[Position]
-) -> tuple[str, ...]:
-    """The peers' answers that are among the own options."""
-    found = (
-        each.answer
-        for each in others
-        if any(alike(question, option.text, each.answer) for option in options)
-    )
+def _supported(hit: Hit, others: Sequence[Position]) -> tuple[str, ...]:
+    """The peers' answers of which the own chunk holds most words."""
+    own = set(_WORD.findall(hit.chunk.text.casefold()))
+    found = (each.answer for each in others if _held(each.answer, own) >= _SECONDED)
     return tuple(dict.fromkeys(found))
+
+
+def _held(answer: str, words: Set[str]) -> float:
+    """Share of an answer's words that are there; short ones count only if they are numbers."""
+    told = _WORD.findall(answer.casefold())
+    wanted = {word for word in told if len(word) > 2 or word.isdigit()} or set(told)
+    return len(wanted & words) / len(wanted)
 
 
 def _move(question: str, own: Position | None, answer: str) -> Move:
@@ -181,6 +198,11 @@ def _outnumbered(
 
 def _evidence(hit: Hit, option: Option) -> Evidence:
     return Evidence(hit=hit, span=around(hit.chunk.text, option.span), support=option.score)
+
+
+@cache
+def _small() -> frozenset[str]:
+    return stop_words("en") | stop_words("id")
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:

@@ -12,6 +12,9 @@ from fathom.types import Span
 
 Kind = Literal["time", "number", "place", "sport", "party", "name", "any"]
 
+WHOLE: frozenset[Kind] = frozenset({"time", "number", "place"})
+"""Kinds of which the fuller of two answers that hold each other says more."""
+
 # The first that matches decides.
 _ASKED: tuple[tuple[Kind, str], ...] = (
     (
@@ -79,6 +82,12 @@ _PARTY = re.compile(
     r"|\bPartai(?: [A-Z]\w+)+"
 )
 _RULES = {"time": _TIME, "number": _NUMBER, "sport": _SPORT, "party": _PARTY}
+_COUNTED = re.compile(
+    r"\b(?:population|how many|jumlah penduduk|berapa (?:banyak|jumlah))\b", re.IGNORECASE
+)
+_UNCOUNTED = re.compile(
+    r"%|percent|persen|\b(?:km|kilo\w+|miles|met(?:er|re)s?|feet|m|acres)$", re.IGNORECASE
+)
 _COMMA = re.compile(r"\s?,\s")
 
 
@@ -96,7 +105,13 @@ def spans_of(kind: Kind, text: str, question: str) -> list[Span] | None:
     if kind == "any":
         return None
     if kind in _RULES:
-        return [Span(*match.span()) for match in _RULES[kind].finditer(text)]
+        matches = _RULES[kind].finditer(text)
+        counted = kind == "number" and _COUNTED.search(question)
+        return [
+            Span(*match.span())
+            for match in matches
+            if not (counted and _UNCOUNTED.search(match.group()))
+        ]
     asked = question.casefold()
     found = _places(text) if kind == "place" else names(text)
     return [span for span in found if span.cut(text).casefold() not in asked]

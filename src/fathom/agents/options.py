@@ -1,9 +1,10 @@
 """The possible short answers of one chunk, by what the pair reader makes of them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from fathom.agents.kinds import kind_of, spans_of
-from fathom.agents.wording import folded
+from fathom.agents.kinds import WHOLE, kind_of, spans_of
+from fathom.agents.wording import folded, same
 from fathom.models.reading import Asking, ReadSpan
 from fathom.types import Chunk, Span
 
@@ -32,16 +33,38 @@ def options_of(question: str, chunk: Chunk, asking: Asking) -> tuple[Option, ...
     pair reader's own spans lend them what they have in common. Else its spans are the options.
     """
     (read,) = asking.read([chunk])
-    typed = spans_of(kind_of(question), chunk.text, question)
+    kind = kind_of(question)
+    typed = spans_of(kind, chunk.text, question)
     if typed is None:
         found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
     else:
         found = [_typed(span, chunk, asking, read.spans) for span in typed]
     best: dict[str, Option] = {}
-    for option in sorted(found, key=lambda each: (-each.score, each.span.start)):
+    for option in sorted(found, key=_falling):
         if any(map(str.isalnum, option.text)):
             best.setdefault(folded(option.text), option)
-    return tuple(best.values())[:_MOST]
+    options = list(best.values())
+    return tuple(_whole(options) if kind in WHOLE else options)[:_MOST]
+
+
+def _whole(options: Sequence[Option]) -> list[Option]:
+    """Options without those that a fuller one holds, whose scores it takes over.
+
+    "about 1835" holds "1835", "98 km" holds "98", and "Lyon, France" holds "Lyon".
+    """
+    kept: list[Option] = []
+    for option in sorted(options, key=lambda each: (-len(each.text), each.span.start)):
+        home = next((at for at, other in enumerate(kept) if same(other.text, option.text)), None)
+        if home is None:
+            kept.append(option)
+        else:
+            score = min(1.0, kept[home].score + option.score)
+            kept[home] = replace(kept[home], score=round(score, _DIGITS))
+    return sorted(kept, key=_falling)
+
+
+def _falling(option: Option) -> tuple[float, int]:
+    return -option.score, option.span.start
 
 
 def _typed(span: Span, chunk: Chunk, asking: Asking, read: tuple[ReadSpan, ...]) -> Option:
