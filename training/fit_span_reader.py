@@ -4,8 +4,8 @@ Needs the cross-reader and the evaluation data (`SHARED_DATA`, default ../shared
 that the cross-reader was not made with, and that `experiments/reader_table.py` does not report,
 are asked of an index of their own corpus, and all hits are read. `FALL` is the largest one (with it
 the fewest hits need be read) whose mean F1 over the sets is within half a point of the best,
-`SURENESS` a logistic fit of "the quote holds an accepted answer", every set with the same weight;
-unanswerable questions count as not right.
+`SURENESS` a logistic fit of "the quote holds an accepted answer" on the sets that have unanswerable
+questions (they count as not right), every set with the same weight.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.honesty import auroc, calibration_error
 from fathom.settings import IndexSettings, ModelSettings, Settings
 
-SETS = ("squad-retrieval", "hotpotqa-200", "covid-qa", "facqa-id")
+SETS = ("squad-retrieval", "idk-mrc-retrieval", "hotpotqa-200", "covid-qa", "facqa-id")
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 FALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2)
 _NEAR = 0.005
@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--questions", type=int, default=200, help="of each set")
     parser.add_argument("--indexes", type=Path, help="folder with an index of each set in it")
+    parser.add_argument("--model", default="shipped", help="shipped, or a folder")
     parser.add_argument("--threads", type=int, default=0)
     arguments = parser.parse_args()
     read: dict[str, list[Read]] = {}
@@ -128,7 +129,7 @@ def main() -> None:
         for name in arguments.sets:
             dataset = load(DATA / name)
             place = (arguments.indexes or Path(folder)) / name
-            models = ModelSettings(threads=arguments.threads)
+            models = ModelSettings(threads=arguments.threads, cross_reader=arguments.model)
             with Engine(Settings(index=IndexSettings(directory=place), models=models)) as engine:
                 if not place.exists():
                     engine.ingest([dataset.corpus])
@@ -142,9 +143,14 @@ def main() -> None:
     means = {fall: fmean(f1_at(own, fall) for own in read.values()) for fall in FALLS}
     fall = max(each for each, mean in means.items() if mean >= max(means.values()) - _NEAR)
     parts = {name: labelled(own, fall) for name, own in read.items()}
-    rows, right = (np.concatenate([part[side] for part in parts.values()]) for side in (0, 1))
-    weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in parts.values()])
+    honest = [
+        parts[name] for name, own in read.items() if not all(each.answerable for each, _ in own)
+    ]
+    rows, right = (np.concatenate([part[side] for part in honest]) for side in (0, 1))
+    weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in honest])
     law = fit(rows, right, weights)
+    if law[0] < 0:  # a likelier answer is not less likely right: then its score says nothing
+        law = np.array([0.0, *fit(rows[:, 1:], right, weights)])
     for name, (own, known) in parts.items():
         p = 1 / (1 + np.exp(-own @ law))
         area, error = auroc(p, known > 0), calibration_error(p, known > 0)
