@@ -116,6 +116,12 @@ def fit(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return law
 
 
+def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The law of confidence; a likelier answer is never less likely right."""
+    law = fit(rows, right, weights)
+    return law if law[0] >= 0 else np.array([0.0, *fit(rows[:, 1:], right, weights)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="*", default=list(SETS))
@@ -148,9 +154,7 @@ def main() -> None:
     ]
     rows, right = (np.concatenate([part[side] for part in honest]) for side in (0, 1))
     weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in honest])
-    law = fit(rows, right, weights)
-    if law[0] < 0:  # a likelier answer is not less likely right: then its score says nothing
-        law = np.array([0.0, *fit(rows[:, 1:], right, weights)])
+    law = law_of(rows, right, weights)
     for name, (own, known) in parts.items():
         p = 1 / (1 + np.exp(-own @ law))
         area, error = auroc(p, known > 0), calibration_error(p, known > 0)
