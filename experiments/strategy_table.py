@@ -20,7 +20,7 @@ from fathom.evaluation.comparison import COMPARED, compare
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import HEADLINES, row_of, rows_by, table
-from fathom.serving.eval import answers, engine_for
+from fathom.serving.asked import answers, engine_for
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 SETS = (

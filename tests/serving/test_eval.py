@@ -9,7 +9,7 @@ from tests.serving.test_cli import Run, one_line, run
 
 from fathom import engine as engine_module
 from fathom.errors import ModelError
-from fathom.serving.eval import counted
+from fathom.serving.asked import counted
 
 __all__ = ["run"]
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.evaluation.agreement import Agreement
 from fathom.evaluation.comparison import Comparison
 from fathom.evaluation.gate import Verdict
+from fathom.evaluation.grading import Judgement
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Row
 
@@ -18,6 +20,8 @@ class Findings:
         rows: Rows of strategies, one for each of `answered`.
         answered: The records of each strategy on each data set.
         comparisons: Those that were asked for.
+        judgements: Of all judges that were asked.
+        agreements: How far they can be believed.
         verdict: Of the gate, where there was one.
     """
 
@@ -25,6 +29,8 @@ class Findings:
     rows: Sequence[Row] = ()
     answered: Sequence[Sequence[Record]] = ()
     comparisons: Sequence[Comparison] = ()
+    judgements: Sequence[Judgement] = ()
+    agreements: Sequence[Agreement] = ()
     verdict: Verdict | None = None
 
     @property

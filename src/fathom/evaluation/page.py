@@ -19,6 +19,7 @@ from fathom.evaluation.curves import (
     sweep_lines,
 )
 from fathom.evaluation.findings import Findings
+from fathom.evaluation.grading import JUDGED
 from fathom.evaluation.plots import (
     draw_front,
     draw_heat,
@@ -31,6 +32,7 @@ from fathom.evaluation.report import HEADLINES
 from fathom.evaluation.runner import Row
 from fathom.evaluation.words import failures, leaders, scope
 
+SHOWN = (*HEADLINES, *JUDGED)
 MOST_FAILURES = 50
 """So many failed questions are listed; all are counted."""
 STYLE = """\
@@ -76,11 +78,14 @@ def _parts(findings: Findings) -> Iterator[str]:
     yield from _gate(findings)
     yield _sentences("In plain words", [each.sentence for each in findings.comparisons])
     yield _sentences("Who leads", [each.sentence for each in leaders(answered)])
+    yield _sentences(
+        "How far the judges can be believed", [a.sentence for a in findings.agreements]
+    )
     yield _table("Retrieval", findings.retrieval, ())
     pictures = _Pictures()
     for name, groups in by_dataset(answered).items():
         yield f"<h2>{escape(name)}</h2>"
-        yield _table("Answers", [r for r in findings.rows if r.dataset == name], HEADLINES)
+        yield _table("Answers", [r for r in findings.rows if r.dataset == name], SHOWN)
         yield from _drawn(groups, pictures)
     for measure, lines in size_lines(answered).items():
         drawn = draw_lines(lines, x="documents in the corpus", y=measure, log=True, marked=True)

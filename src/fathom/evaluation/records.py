@@ -9,7 +9,7 @@ from typing import Self
 
 from fathom.errors import UsageError
 from fathom.evaluation.answers import unmarked
-from fathom.plain import canonical
+from fathom.evaluation.lines import add_line, whole_lines
 from fathom.types import AnswerStatus
 
 
@@ -131,16 +131,7 @@ class Records:
         self.setup = setup
         self.varied = varied
         self.known: dict[str, Record] = {}
-        if file is not None and file.exists():
-            self._read(file)
-
-    def _read(self, file: Path) -> None:
-        data = file.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            with file.open("rb+") as torn:
-                torn.truncate(whole)
-        for number, line in enumerate(data[:whole].splitlines(), start=1):
+        for number, line in enumerate(whole_lines(file), start=1):
             try:
                 record = Record.from_json(json.loads(line))
             except (ValueError, TypeError) as error:
@@ -155,8 +146,4 @@ class Records:
     def add(self, record: Record) -> None:
         """Keep a record, also over the death of the process."""
         self.known[record.question] = record
-        if self.file is None:
-            return
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a", encoding="utf-8") as lines:
-            lines.write(canonical(asdict(record)) + "\n")
+        add_line(self.file, asdict(record))

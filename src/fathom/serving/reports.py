@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,7 @@ def exit_code(findings: "Findings") -> int:
 def markdown(findings: "Findings") -> str:
     """Tables of retrieval and of answers, and what can be said of them in plain sentences."""
     parts = [report_text([*findings.retrieval, *findings.rows], findings.comparisons)]
+    parts.append("\n".join(each.sentence for each in findings.agreements))
     if findings.verdict is not None:
         checks = [f"- {each.sentence}" for each in findings.verdict.checks]
         parts.append("\n".join([findings.verdict.sentence, *checks]))
@@ -99,12 +101,13 @@ def markdown(findings: "Findings") -> str:
 
 def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> str:
     """Tables of retrieval and of answers, and a sentence for each comparison."""
+    from fathom.evaluation.grading import JUDGED
     from fathom.evaluation.report import HEADLINES, table
 
     of_answers = [row for row in rows if "answered" in row.measures]
     of_retrieval = [row for row in rows if "answered" not in row.measures]
     parts = [table(of_retrieval)] if of_retrieval else []
-    parts += [table(of_answers, HEADLINES)] if of_answers else []
+    parts += [table(of_answers, (*HEADLINES, *JUDGED))] if of_answers else []
     parts += ["\n".join(each.sentence for each in comparisons)] if comparisons else []
     return "\n\n".join(parts)
 
@@ -118,6 +121,13 @@ def as_object(findings: "Findings") -> dict[str, object]:
     }
     if findings.comparisons:
         told["comparisons"] = [_said(each) for each in findings.comparisons]
+    if findings.judgements:
+        told["judges"] = {
+            "judgements": [asdict(each) for each in findings.judgements],
+            "agreements": [
+                {**asdict(each), "sentence": each.sentence} for each in findings.agreements
+            ],
+        }
     if findings.verdict is not None:
         told["gate"] = {
             "passed": not findings.verdict.fallen,
@@ -130,4 +140,5 @@ def as_object(findings: "Findings") -> dict[str, object]:
 def _said(comparison: "Comparison") -> dict[str, object]:
     from dataclasses import asdict
 
-    return {**asdict(comparison), "sentence": comparison.sentence}
+    told = {**asdict(comparison), "sentence": comparison.sentence}
+    return told | ({} if isfinite(comparison.detectable) else {"detectable": None})

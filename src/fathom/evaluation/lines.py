@@ -1,0 +1,29 @@
+"""Files of one JSON object a line, to which a process may add until it dies."""
+
+from pathlib import Path
+
+from fathom.plain import Json, canonical
+
+
+def whole_lines(file: Path | None) -> list[bytes]:
+    """The lines of a file, none if there is no file.
+
+    Half a line at the end, left by a process that died, is cut off.
+    """
+    if file is None or not file.exists():
+        return []
+    data = file.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        with file.open("rb+") as torn:
+            torn.truncate(whole)
+    return data[:whole].splitlines()
+
+
+def add_line(file: Path | None, value: Json) -> None:
+    """Add an object to a file, which is made where needed; without a file nothing is done."""
+    if file is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(canonical(value) + "\n")

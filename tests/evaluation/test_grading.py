@@ -1,0 +1,97 @@
+"""Every record gets a grade or a fault, once; both count, and both survive the process."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.evaluation.making import abstained, failed, record
+from tests.llm.making import Scripted, said
+
+from fathom.errors import UsageError
+from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, with_grades
+from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
+from fathom.evaluation.report import row_of
+from fathom.llm.base import Completion
+from fathom.llm.faults import ModelFault
+from fathom.llm.patience import Patience
+from fathom.llm.role import RoleModel
+from fathom.usage import Usage
+
+DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+RECORDS = [record("q1"), record("q2", answer="Much. [1]"), abstained("q3"), failed("q4")]
+
+
+def opinion(score: float) -> Completion:
+    return said(json.dumps({"reasoning": "", "score": score}), usage=Usage(llm_calls=1))
+
+
+def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LanguageJudge:
+    model = RoleModel(chat=Scripted(*outcomes), patience=Patience(tries=1))
+    return LanguageJudge(name=name, model=model)
+
+
+def test_who_is_asked_and_what_a_rule_settles() -> None:
+    told: list[int] = []
+    found = grade_all(RECORDS, judge_of(opinion(1), opinion(0.5)), Judgements(),
+                      on_question=told.append)  # fmt: skip
+    assert [each.score for each in found] == [1, 0.5, 0, 0]
+    assert [isinstance(e.outcome, Grade) and e.outcome.by_rule for e in found] == [0, 0, 1, 1]
+    assert told == [1, 2, 3, 4]
+    assert found[0].usage["llm_calls"] == 1
+    assert found[2].usage == {}
+
+
+def test_a_grade_is_kept_and_a_fault_is_tried_again(tmp_path: Path) -> None:
+    file = tmp_path / "toy" / "naive.judged.jsonl"
+    first = grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements(file))
+    assert first[1].outcome == NoGrade(fault="unavailable", reason="openai:m is down")
+    again = grade_all(RECORDS, judge_of(opinion(0.7)), Judgements(file))
+    assert [each.score for each in again] == [1, 0.7, 0, 0]
+    assert grade_all(RECORDS, judge_of(), Judgements(file)) == again
+    file.write_text(file.read_text() + '{"half')
+    assert grade_all(RECORDS, judge_of(), Judgements(file)) == again
+
+
+def test_another_answer_prompt_or_judge_is_graded_anew(tmp_path: Path) -> None:
+    file = tmp_path / "naive.judged.jsonl"
+    grade_all(RECORDS[:1], judge_of(opinion(1)), Judgements(file))
+    changed = [replace(RECORDS[0], answer="It costs 50 crowns. [1]", short_answer="50 crowns")]
+    (found,) = grade_all(changed, judge_of(opinion(0)), Judgements(file))
+    assert found.score == 0
+    (found,) = grade_all(RECORDS[:1], judge_of(opinion(0.3), name="conciseness"), Judgements(file))
+    assert found.score == 0.3
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "no", '{"outcome": {"score": 1}}'])
+def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "naive.judged.jsonl"
+    file.write_text(line + "\n")
+    with pytest.raises(UsageError, match=r"naive\.judged\.jsonl:1: not a judgement"):
+        Judgements(file)
+
+
+def test_rows_show_the_mean_with_faults_as_0_and_their_share() -> None:
+    found = grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements())
+    row = with_grades(row_of(RECORDS), found)
+    assert row.measures["judge-correctness"] == 0.25
+    assert row.measures["judge-failed"] == 0.25
+    low, high = row.intervals["judge-correctness"]
+    assert low < 0.25 < high
+    assert row.measures["F1"] == row_of(RECORDS).measures["F1"]
+    assert {"judge-correctness", "judge-failed"} <= {*JUDGED}
+
+
+def test_a_row_without_judges_and_one_of_another_system_stay_as_they_are() -> None:
+    found = grade_all(RECORDS[2:], judge_of(), Judgements())
+    others = [replace(record(), strategy="maf")]
+    row = row_of(others)
+    assert with_grades(row, found) is row
+    assert with_grades(row, []) is row
+
+
+def test_judgements_are_json_and_back() -> None:
+    from dataclasses import asdict
+
+    for each in grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements()):
+        assert Judgement.from_json(json.loads(json.dumps(asdict(each), allow_nan=False))) == each
