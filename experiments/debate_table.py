@@ -43,7 +43,6 @@ from fathom.types import Draft, Hit, Query
 from fathom.usage import Budget
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
-RESULTS = Path(__file__).parent / "results" / "debate.json"
 SYSTEMS = ("single", "vote", "first", "debate")
 
 
@@ -131,10 +130,11 @@ def table(rows: Sequence[dict[str, Any]], questions: Sequence[Question]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--indexes", type=Path, default=Path(".work"))
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, help="default: DIR/debate.json")
     parser.add_argument("--table", action="store_true", help="print the rows that are there")
     parser.add_argument("--set", nargs="*", default=[], dest="assignments")
     arguments = parser.parse_args()
+    file = arguments.results or arguments.indexes / "debate.json"
     questions = load(DATA / "ramdocs").questions
     if not arguments.table:
         place = arguments.indexes / "ramdocs"
@@ -142,9 +142,8 @@ def main() -> None:
         settings = Layers.load(cwd=place, environment={}, assignments=assignments).settings()
         with Engine(settings) as engine:
             rows = rows_of(engine, questions)
-        arguments.results.parent.mkdir(parents=True, exist_ok=True)
-        arguments.results.write_text(json.dumps(rows, ensure_ascii=False, indent=0))
-    print(table(json.loads(arguments.results.read_text()), questions))
+        file.write_text(json.dumps(rows, ensure_ascii=False, indent=0))
+    print(table(json.loads(file.read_text()), questions))
 
 
 if __name__ == "__main__":
