@@ -1,6 +1,7 @@
 """A malformed data set is refused with file and line."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -42,12 +43,33 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     assert load(tmp_path).corpus.name == "corpus.jsonl.gz"
 
 
+def asked(**fields: object) -> str:
+    return json.dumps({"_id": "q", "text": "?", **fields})
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
         ({"corpus": ""}, "corpus is empty"),
         ({"corpus": CORPUS + CORPUS}, "corpus.jsonl:3: the id 'd1' comes twice"),
         ({"corpus": "{\n"}, "corpus.jsonl:1: not JSON"),
+        ({"queries": "\n"}, "queries.jsonl: there are no questions"),
+        (
+            {"queries": '\n{"_id": "q1", "text": "?", "answers": []}', "qrels": ""},
+            "queries.jsonl:2: question 'q1' has no answers and no relevant documents; add some",
+        ),
+        (
+            {"queries": asked(answers="one")},
+            "queries.jsonl:1: question 'q': answers must be a list",
+        ),
+        ({"queries": asked(answers=[" "])}, "answers must hold texts that are not blank"),
+        ({"queries": asked(metadata=[1])}, "question 'q': metadata must be an object"),
+        ({"queries": asked(metadata={"answerable": "no"})}, "must be true or false"),
+        ({"queries": asked(metadata={"documents": [1]})}, "documents must hold ids"),
+        ({"queries": asked(metadata={"documents": "d1"})}, "documents must be a list"),
+        ({"queries": asked(metadata={"wrong_answers": "x"})}, "wrong_answers must be a list"),
+        ({"qrels": "q1\td1\t1\nq1\td1\t2"}, "qrels.tsv:2: 'q1' and 'd1' have two grades"),
+        ({"qrels": "q1\td1\tmuch"}, "qrels.tsv:1: expected query-id, corpus-id, score"),
         ({"queries": '{"text": "no id"}'}, "queries.jsonl:1: expected an object"),
         ({"queries": '{"_id": "q1", "text": " "}'}, "question 'q1' has no text"),
         (
@@ -85,7 +107,7 @@ def test_wrong_answers_are_read_and_what_stands_for_no_answer_is_none(tmp_path: 
 
 
 def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> None:
-    queries = "".join(f'{{"_id": "q{n}", "text": "?"}}\n' for n in range(50))
+    queries = "".join(f'{{"_id": "q{n}", "text": "?", "answers": [1]}}\n' for n in range(50))
     dataset = load(write(tmp_path, queries=queries, qrels=""))
     ten = dataset.sample(10)
     assert ten == dataset.sample(20)[:10] != dataset.questions[:10]
@@ -93,3 +115,18 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> No
     assert set(dataset.sample()) == set(dataset.questions)
     assert dataset.sample(judged=True) == ()
     assert dataset.documents == {"d1", "d2"}
+
+
+@pytest.mark.parametrize(("name", "what"), [("corpus.jsonl", "UTF-8"), ("qrels.tsv", "UTF-8")])
+def test_bytes_that_are_no_text_are_named(tmp_path: Path, name: str, what: str) -> None:
+    (write(tmp_path) / name).write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=rf"{name}:1: not {what}"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [10, -9])
+def test_a_broken_gzip_file_is_named(tmp_path: Path, cut: int) -> None:
+    (write(tmp_path) / "corpus.jsonl").unlink()
+    (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(CORPUS.encode())[:cut])
+    with pytest.raises(UsageError, match=r"corpus\.jsonl\.gz:\d+: not a whole gzip file"):
+        load(tmp_path)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +85,21 @@ def load(directory: Path) -> Dataset:
     documents = _ids(corpus)
     if not documents:
         raise UsageError(f"{corpus}: the corpus is empty")
-    questions = tuple(_questions(queries, documents))
-    known = {question.id for question in questions}
+    lines = dict(_questions(queries, documents))
+    if not lines:
+        raise UsageError(f"{queries}: there are no questions")
+    known = {question.id for question in lines.values()}
     qrels = _qrels(directory / "qrels.tsv", known, documents)
+    for number, question in lines.items():
+        if question.answerable and not question.answers and question.id not in qrels:
+            raise UsageError(
+                f"{queries}:{number}: question {question.id!r} has no answers and no relevant "
+                "documents; add some, or set metadata.answerable to false"
+            )
     return Dataset(
         name=directory.resolve().name,
         corpus=corpus,
-        questions=questions,
+        questions=tuple(lines.values()),
         qrels=qrels,
         documents=frozenset(documents),
     )
@@ -104,18 +113,28 @@ def _existing(directory: Path, name: str) -> Path:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in _lines(file):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
+            raise UsageError(f"{file}:{number}: expected an object with a text '_id'")
+        yield number, row
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
     opened = gzip.open if file.suffix == ".gz" else open
-    with opened(file, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
-            if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
-                raise UsageError(f"{file}:{number}: expected an object with a text '_id'")
-            yield number, row
+    number = 0
+    try:
+        with opened(file, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, line
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
+        raise UsageError(f"{file}:{number + 1}: not {kind}") from None
 
 
 def _ids(file: Path) -> set[str]:
@@ -127,7 +146,8 @@ def _ids(file: Path) -> set[str]:
     return ids
 
 
-def _questions(file: Path, documents: set[str]) -> Iterator[Question]:
+def _questions(file: Path, documents: set[str]) -> Iterator[tuple[int, Question]]:
+    """The questions, each with the number of its line."""
     seen: set[str] = set()
     for number, row in _rows(file):
         if row["_id"] in seen:
@@ -135,49 +155,84 @@ def _questions(file: Path, documents: set[str]) -> Iterator[Question]:
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
         seen.add(row["_id"])
-        question = _question(row)
+        try:
+            question = _question(row)
+        except TypeError as wrong:
+            raise UsageError(f"{file}:{number}: question {row['_id']!r}: {wrong}") from None
         for document in question.documents:
             if document not in documents:
                 raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        yield question
+        yield number, question
 
 
 def _question(row: Mapping[str, Any]) -> Question:
     metadata = row.get("metadata") or {}
-    answerable = bool(metadata.get("answerable", True))
+    if not isinstance(metadata, dict):
+        raise TypeError("metadata must be an object")
+    answerable = metadata.get("answerable", True)
+    if not isinstance(answerable, bool):
+        raise TypeError("metadata.answerable must be true or false")
+    answers = _texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
     return Question(
         id=row["_id"],
         text=row["text"],
         # Some sets put words such as "insufficient information" where there is no answer.
-        answers=tuple(str(answer) for answer in row.get("answers") or ()) if answerable else (),
+        answers=answers if answerable else (),
         answerable=answerable,
-        documents=tuple(_document_id(item) for item in metadata.get("documents") or ()),
+        documents=tuple(map(_document_id, _listed(metadata.get("documents"), "documents"))),
         kind=str(metadata.get("type") or ""),
-        wrong=None if wrong is None else tuple(str(answer) for answer in wrong),
+        wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
     )
 
 
+def _listed(value: object, name: str) -> list[object]:
+    if value is not None and not isinstance(value, list):
+        raise TypeError(f"{name} must be a list")
+    return value or []
+
+
+def _texts(value: object, name: str) -> tuple[str, ...]:
+    given = _listed(value, name)
+    texts = tuple(str(each) for each in given if isinstance(each, str | int | float))
+    if len(texts) < len(given) or not all(each.strip() for each in texts):
+        raise TypeError(f"{name} must hold texts that are not blank")
+    return texts
+
+
 def _document_id(item: object) -> str:
-    return str(item["doc"]) if isinstance(item, dict) else str(item)
+    if isinstance(item, dict):
+        item = item.get("doc")
+    if not isinstance(item, str):
+        raise TypeError("documents must hold ids")
+    return item
 
 
 def _qrels(file: Path, questions: set[str], documents: set[str]) -> dict[str, dict[str, int]]:
     if not file.is_file():
         raise UsageError(f"{file.parent}: no qrels.tsv")
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip() or (number == 1 and line.startswith("query-id")):
+    for number, line in _lines(file):
+        if number == 1 and line.startswith("query-id"):
             continue
-        try:
-            question, document, grade = line.split("\t")
-            relevance = int(grade)
-        except ValueError:
-            raise UsageError(f"{file}:{number}: expected query-id, corpus-id, score") from None
+        question, document, relevance = _judged(file, number, line)
         if question not in questions:
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
         if document not in documents:
             raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        if relevance > 0:
-            qrels.setdefault(question, {})[document] = relevance
-    return qrels
+        grades = qrels.setdefault(question, {})
+        if grades.setdefault(document, relevance) != relevance:
+            raise UsageError(f"{file}:{number}: {question!r} and {document!r} have two grades")
+    relevant = {
+        question: {document: grade for document, grade in grades.items() if grade > 0}
+        for question, grades in qrels.items()
+    }
+    return {question: grades for question, grades in relevant.items() if grades}
+
+
+def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:
+    try:
+        question, document, grade = line.rstrip("\r\n").split("\t")
+        return question, document, int(grade)
+    except ValueError:
+        raise UsageError(f"{file}:{number}: expected query-id, corpus-id, score") from None
