@@ -102,7 +102,7 @@ class Verdict:
     @property
     def fallen(self) -> tuple[Comparison, ...]:
         """Where quality fell; none, and the run may pass."""
-        return tuple(check for check in self.checks if _fell(check))
+        return tuple(check for check in self.checks if fell(check))
 
     @property
     def sentence(self) -> str:
@@ -140,7 +140,8 @@ def judge(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
     return Verdict(checks=corrected(made))
 
 
-def _fell(check: Comparison) -> bool:
+def fell(check: Comparison) -> bool:
+    """Whether the first side of a comparison is surely below the second."""
     return check.interval[1] < 0 and check.p_holm < SIGNIFICANT
 
 

@@ -1,0 +1,139 @@
+"""How often tests see a difference where there is none: python experiments/false_alarms.py.
+
+Two runs of one and the same system are drawn again and again, and each test, the interval and
+the gate are asked whether they differ. At 5 % a test may say so 5 times in 100; the gate looks
+for falls only and may do so 2.5 times. With --records A.jsonl B.jsonl the values are those of two
+recorded strategies, which of the two had which is drawn anew for each question: then none is
+better, whatever they are.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fathom.evaluation.comparison import contrast
+from fathom.evaluation.effect import t_test_p
+from fathom.evaluation.gate import fell
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import values
+from fathom.evaluation.statistics import bca_interval, mcnemar_p, randomisation_p
+
+Pairs = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator], Pairs]
+"""Values of both runs, one row a question."""
+
+ALPHA = 0.05
+TESTS = ("randomisation", "t-test", "McNemar", "interval", "gate")
+
+
+def binary(count: int) -> Draw:
+    """Right or wrong, each run anew; questions are not equally hard."""
+
+    def draw(generator: np.random.Generator) -> Pairs:
+        hard = generator.beta(1, 1, size=(count, 1))
+        return (generator.random((count, 2)) < hard).astype(float)
+
+    return draw
+
+
+def shares(count: int) -> Draw:
+    """As F1: mostly 0 or 1, and what lies between."""
+
+    def draw(generator: np.random.Generator) -> Pairs:
+        kind = generator.random((count, 2))
+        between = generator.random((count, 2)).round(2)
+        return np.where(kind < 0.4, 0.0, np.where(kind < 0.75, 1.0, between))
+
+    return draw
+
+
+def mostly_same(count: int) -> Draw:
+    """As a new version of a system: nine of ten answers are as they were."""
+
+    def draw(generator: np.random.Generator) -> Pairs:
+        found = shares(count)(generator)
+        same = generator.random(count) < 0.9
+        found[same, 1] = found[same, 0]
+        return found
+
+    return draw
+
+
+def recorded(first: Mapping[str, float], second: Mapping[str, float]) -> Draw:
+    """Values of two strategies, which is which drawn for each question."""
+    both = np.asarray([(first[question], second[question]) for question in first])
+
+    def draw(generator: np.random.Generator) -> Pairs:
+        turned = generator.random(len(both)) < 0.5
+        return np.where(turned[:, None], both[:, ::-1], both)
+
+    return draw
+
+
+def alarms(draw: Draw, *, rounds: int, seed: int = 0) -> dict[str, float]:
+    """The share of pairs of runs that each test tells apart."""
+    generator = np.random.default_rng(seed)
+    seen: dict[str, list[bool]] = {}
+    for number in range(rounds):
+        for name, alarm in _told_apart(draw(generator), number).items():
+            seen.setdefault(name, []).append(alarm)
+    return {name: float(np.mean(found)) for name, found in seen.items()}
+
+
+def _told_apart(pairs: Pairs, seed: int) -> dict[str, bool]:
+    differences = (pairs[:, 0] - pairs[:, 1]).tolist()
+    low, high = bca_interval(differences, seed=seed)
+    found = {
+        "randomisation": randomisation_p(differences, seed=seed, rounds=1000) < ALPHA,
+        "t-test": t_test_p(differences) < ALPHA,
+        "interval": not low <= 0 <= high,
+        "gate": fell(contrast("", "", ("now", "before"), [(a, b) for a, b in pairs.tolist()])),
+    }
+    if set(np.unique(pairs)) <= {0.0, 1.0}:
+        p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
+        found["McNemar"] = p < ALPHA
+    return found
+
+
+def table(found: Mapping[str, Mapping[str, float]], rounds: int) -> str:
+    """One line for each way of drawing."""
+    lines = [f"| {rounds} pairs | {' | '.join(TESTS)} |", "|---" * (len(TESTS) + 1) + "|"]
+    for name, row in found.items():
+        cells = [f"{row[test]:.1%}" if test in row else "" for test in TESTS]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def read(file: Path, measure: str) -> dict[str, float]:
+    """A measure's value of each recorded question."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return values(measure, [Record.from_json(json.loads(line)) for line in lines])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--records", type=Path, nargs=2, help="two files of records")
+    parser.add_argument("--measure", default="F1")
+    options = parser.parse_args()
+    draws: dict[str, Draw] = {
+        f"{maker.__name__.replace('_', ' ')}, {count} questions": maker(count)
+        for maker in (binary, shares, mostly_same)
+        for count in (50, 200)
+    }
+    if options.records:
+        first, second = (read(file, options.measure) for file in options.records)
+        draws = {f"{options.measure} of records": recorded(first, second)}
+    found = {
+        name: alarms(draw, rounds=options.rounds, seed=options.seed) for name, draw in draws.items()
+    }
+    print(table(found, options.rounds))
+
+
+if __name__ == "__main__":
+    main()

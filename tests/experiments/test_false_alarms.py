@@ -1,0 +1,76 @@
+"""Two runs of the same system are told apart about as often as a test may err."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.false_alarms import (
+    Draw,
+    Pairs,
+    alarms,
+    binary,
+    main,
+    mostly_same,
+    recorded,
+    shares,
+)
+from tests.evaluation.making import record
+
+from fathom.plain import canonical
+
+ROUNDS = 300
+
+
+@pytest.mark.parametrize("draw", [shares(60), binary(60)], ids=["shares", "binary"])
+def test_about_five_percent_false_alarms(draw: Draw) -> None:
+    found = alarms(draw, rounds=ROUNDS, seed=1)
+    # With 300 pairs a true 5 % shows as 2 % to 9 % nearly always.
+    for name in ("randomisation", "t-test", "interval"):
+        assert 0.02 <= found[name] <= 0.09, (name, found)
+    assert found["gate"] <= 0.06
+    assert found.get("McNemar", 0) <= 0.07  # exact, so it errs less often than it may
+
+
+def test_the_gate_stays_calm_where_few_answers_change() -> None:
+    found = alarms(mostly_same(60), rounds=ROUNDS, seed=1)
+    assert found["gate"] <= 0.05
+    assert found["randomisation"] <= 0.09
+
+
+def test_a_true_difference_is_seen() -> None:
+    def draw(generator: np.random.Generator) -> Pairs:
+        found = shares(60)(generator)
+        found[:, 1] += 0.4
+        return found
+
+    found = alarms(draw, rounds=20)
+    assert min(found[name] for name in ("randomisation", "t-test", "interval", "gate")) > 0.8
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    assert alarms(binary(20), rounds=10, seed=3) == alarms(binary(20), rounds=10, seed=3)
+
+
+def test_recorded_values_keep_their_question() -> None:
+    draw = recorded({"a": 0.0, "b": 1.0}, {"b": 0.5, "a": 0.2})
+    for seed in range(5):
+        rows = [sorted(row) for row in draw(np.random.default_rng(seed)).tolist()]
+        assert rows == [[0.0, 0.2], [0.5, 1.0]]
+
+
+def test_one_command_gives_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for name in ("naive", "maf"):
+        files.append(tmp_path / f"{name}.jsonl")
+        lines = [canonical(asdict(record(f"q{n}", strategy=name))) for n in range(5)]
+        files[-1].write_text("\n".join(lines) + "\n")
+    asked = ["false_alarms.py", "--rounds", "5", "--records", *map(str, files)]
+    monkeypatch.setattr(sys, "argv", asked)
+    main()
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "| 5 pairs | randomisation | t-test | McNemar | interval | gate |"
+    assert shown[2] == "| F1 of records | 0.0% | 0.0% | 0.0% | 0.0% | 0.0% |"
