@@ -38,8 +38,8 @@ class CachedEmbedder:
         if len(texts) <= 1:  # a question: its time is measured, so it is not remembered
             return self._inner.embed(texts)
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        known = {key: self._get(key) for key in dict.fromkeys(keys)}
-        fresh = {key: text for key, text in zip(keys, texts, strict=True) if known[key] is None}
+        known = {key: kept for key in keys if (kept := self._get(key)) is not None}
+        fresh = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         for key, vector in zip(fresh, self._inner.embed(list(fresh.values())), strict=True):
             known[key] = vector.astype(np.float32)
             self._store.execute(

@@ -80,11 +80,15 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
     )  # of the strongest bridge's search, and called so
 
 
+def searching(index: Index) -> Search:
+    return Search(retriever=lambda: index, identity={})
+
+
 def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     twins = [hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
-        hops = Hops(search=Search(retriever=lambda of=of: of, identity={}), terms=ContentTerms())
+        hops = Hops(search=searching(of), terms=ContentTerms())
         with run_of() as run:
             hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, run=run))
         scores = {each.chunk.document_id: each.score for each in hits}

@@ -1,42 +1,7 @@
+from tests.training.rivers import PLACES, ROWS, asked
 from training.cross_reader.data import Unseen, windows
-from training.cross_reader.negatives import mined, swapped
+from training.cross_reader.negatives import swapped
 from training.cross_reader.rows import Row
-
-PLACES = ["Oslo", "Rome", "Cairo", "Lima", "Quito", "Delhi", "Hanoi", "Accra", "Tunis", "Riga"]
-
-
-def asked(place: str, answer: str, question: str | None = None) -> Row:
-    text = f"The river that runs through the city of {place} is called {answer} by all."
-    start = text.index(answer)
-    return Row(
-        source="squad-dev",
-        group="squad",
-        question=question or f"Which river runs through the city of {place}?",
-        title="Rivers",
-        text=text,
-        spans=((start, start + len(answer)),),
-        answerable=True,
-        relevant=True,
-    )
-
-
-ROWS = [asked(place, f"the {place.lower()}water") for place in PLACES]
-
-
-def test_a_mined_text_is_another_one_without_the_answer() -> None:
-    found = list(mined(ROWS))
-
-    assert len(found) == len(ROWS)
-    for row, wrong in zip(ROWS, found, strict=True):
-        assert wrong.question == row.question
-        assert wrong.text != row.text
-        assert (wrong.answerable, wrong.relevant, wrong.spans) == (False, False, ())
-
-
-def test_a_text_that_holds_the_answer_is_not_mined() -> None:
-    same = [asked(place, "the long one") for place in PLACES]
-
-    assert list(mined(same)) == []
 
 
 def test_a_swapped_name_is_another_questions() -> None:
