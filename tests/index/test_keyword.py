@@ -1,5 +1,7 @@
 """BM25 against an independent implementation."""
 
+from pathlib import Path
+
 import bm25s
 import numpy as np
 import pytest
@@ -77,3 +79,19 @@ def test_applying_and_refilling() -> None:
     ours.refill([Entered(9, 4, ["nine"])], "x.3")
     assert (ours.count(), ours.marker()) == (1, "x.3")
     assert [number for number, _ in ours.search({"nine": 1}, k=1, allowed=None)] == [9]
+
+
+def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None:
+    texts = [Entered(number, number, [f"w{number}"]) for number in range(10)]
+    ours = KeywordLeg(tmp_path, create=True)
+    ours.apply(texts, [], "x.1")
+    published = (tmp_path / "meta.json").read_bytes()
+    ours.apply([Entered(11, 11, ["new"])], [3], "x.2")
+    # As if the process had died between the files of its commit and their publication.
+    (tmp_path / "meta.json").write_bytes(published)
+
+    again = KeywordLeg(tmp_path, create=False)
+    assert again.marker() == "x.1"
+    again.apply([Entered(11, 11, ["new"])], [3], "x.2")
+    assert (again.count(), again.marker()) == (10, "x.2")
+    assert again.search({"w3": 1}, k=1, allowed=None) == []

@@ -1,4 +1,5 @@
 import asyncio
+from math import inf
 
 import pytest
 from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
@@ -76,6 +77,16 @@ def test_a_server_may_ask_for_a_longer_wait_but_not_for_a_shorter_one(run: Run) 
     outcome(run, model, clock)
 
     assert clock.slept == [20.0, 1.0]
+
+
+def test_a_server_that_asks_for_too_much_is_not_waited_for_also_without_a_deadline(
+    run: Run,
+) -> None:
+    clock = Clock()
+    failed = outcome(run, Scripted(fault(retry_after_s=61.0)), clock, deadline=inf)
+
+    assert isinstance(failed, ModelFault)
+    assert clock.slept == []
 
 
 @pytest.mark.parametrize("retry_after_s", [60.0, 1e12])

@@ -90,6 +90,8 @@ class KeywordLeg:
     ) -> None:
         try:
             writer = self._index.writer(WRITER_HEAP_BYTES, 1)
+            # What a killed commit left behind has the names that this one is going to use.
+            writer.garbage_collect_files()
             if removed is None:
                 writer.delete_all_documents()
             else:

@@ -20,11 +20,13 @@ class Patience:
         tries: At most so many calls, the first included.
         first_wait_s: Before the second try; doubles with each further one.
         longest_wait_s: Where the doubling ends. A server may ask for more.
+        longest_asked_s: A server that asks for more than this is not waited for.
     """
 
     tries: int = 4
     first_wait_s: float = 0.5
     longest_wait_s: float = 8.0
+    longest_asked_s: float = 60.0
 
     def wait_s(self, tried: int) -> float:
         """Seconds to wait after `tried` tries, from 1."""
@@ -119,8 +121,9 @@ class Patient:
             raise failed
         if failed.at_once:
             return 0.0
-        wait_s = max(self._patience.wait_s(tried), failed.retry_after_s or 0.0)
-        if self._clock() + wait_s >= deadline:
+        asked_s = failed.retry_after_s or 0.0
+        wait_s = max(self._patience.wait_s(tried), asked_s)
+        if asked_s > self._patience.longest_asked_s or self._clock() + wait_s >= deadline:
             raise failed
         return wait_s
 
