@@ -25,6 +25,8 @@ def test_a_clear_difference_is_said_so() -> None:
     assert found.difference == 0.5
     assert found.interval[0] > 0.3
     assert found.p == found.p_holm == mcnemar_p(20, 0)
+    assert found.effect == pytest.approx(0.5 / (40 / 39 * 0.25) ** 0.5)
+    assert 0 < found.p_t < 1e-5
     assert found.sentence.startswith("maf is better than naive in EM on toy: +0.500 [+0.")
 
 

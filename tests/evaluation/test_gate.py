@@ -8,7 +8,7 @@ import pytest
 from tests.evaluation.making import abstained, failed, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.gate import Baseline, judge
+from fathom.evaluation.gate import Baseline, gated
 from fathom.evaluation.records import Record
 
 WRONG = {"short_answer": "5 gulden", "answer": "5 gulden"}
@@ -19,14 +19,14 @@ def asked(wrong: Sequence[int] = (), count: int = 40, **fields: object) -> list[
 
 
 def test_the_same_again_passes() -> None:
-    verdict = judge(Baseline.of([asked()]), [asked()])
+    verdict = gated(Baseline.of([asked()]), [asked()])
     assert verdict.fallen == ()
     assert verdict.sentence.startswith("Gate passed: none of 3 measures fell")
     assert [check.measure for check in verdict.checks] == ["F1", "CRAG-truthfulness", "R@10"]
 
 
 def test_a_fall_is_found_and_said() -> None:
-    verdict = judge(Baseline.of([asked()]), [asked(range(12))])
+    verdict = gated(Baseline.of([asked()]), [asked(range(12))])
     assert [check.measure for check in verdict.fallen] == ["F1", "CRAG-truthfulness"]
     assert verdict.sentence.startswith("Gate failed: 2 of 3 measures fell")
     assert verdict.fallen[0].sentence.startswith(
@@ -35,20 +35,20 @@ def test_a_fall_is_found_and_said() -> None:
 
 
 def test_a_rise_passes_and_so_does_what_may_be_chance() -> None:
-    assert judge(Baseline.of([asked(range(12))]), [asked()]).fallen == ()
-    assert judge(Baseline.of([asked()]), [asked([1, 2, 3])]).fallen == ()
-    assert judge(Baseline.of([asked(range(15))]), [asked(range(3, 18))]).fallen == ()
+    assert gated(Baseline.of([asked(range(12))]), [asked()]).fallen == ()
+    assert gated(Baseline.of([asked()]), [asked([1, 2, 3])]).fallen == ()
+    assert gated(Baseline.of([asked(range(15))]), [asked(range(3, 18))]).fallen == ()
 
 
 def test_failed_questions_count_as_a_fall() -> None:
     broken = [failed(f"q{n}") for n in range(20)] + asked()[20:]
-    measures = {check.measure for check in judge(Baseline.of([asked()]), [broken]).fallen}
+    measures = {check.measure for check in gated(Baseline.of([asked()]), [broken]).fallen}
     assert measures == {"F1", "CRAG-truthfulness", "R@10"}
 
 
 def test_abstaining_on_everything_is_a_fall() -> None:
     silent = [abstained(f"q{n}") for n in range(40)]
-    assert judge(Baseline.of([asked()]), [silent]).fallen
+    assert gated(Baseline.of([asked()]), [silent]).fallen
 
 
 def test_a_baseline_survives_its_file_and_holds_no_text(tmp_path: Path) -> None:
@@ -78,14 +78,14 @@ def test_a_baseline_survives_its_file_and_holds_no_text(tmp_path: Path) -> None:
 )
 def test_what_asked_something_else_is_refused(records: list[Record], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        judge(Baseline.of([asked()]), [records])
+        gated(Baseline.of([asked()]), [records])
     assert message in str(caught.value)
     assert "--save-baseline" in str(caught.value)
 
 
 def test_what_was_not_run_is_refused() -> None:
     with pytest.raises(UsageError, match="maf on toy was not run"):
-        judge(Baseline.of([asked(), asked(strategy="maf")]), [asked()])
+        gated(Baseline.of([asked(), asked(strategy="maf")]), [asked()])
 
 
 @pytest.mark.parametrize(

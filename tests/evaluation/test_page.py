@@ -8,7 +8,7 @@ from tests.evaluation.making import abstained, failed, record
 
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.findings import Findings
-from fathom.evaluation.gate import Baseline, judge
+from fathom.evaluation.gate import Baseline, gated
 from fathom.evaluation.page import page
 from fathom.evaluation.report import row_of
 
@@ -25,7 +25,7 @@ FINDINGS = Findings(
     rows=[row_of(NAIVE), row_of(MAF)],
     answered=[NAIVE, MAF],
     comparisons=compare([(MAF, NAIVE)]),
-    verdict=judge(Baseline.of([NAIVE, MAF]), [NAIVE, MAF]),
+    verdict=gated(Baseline.of([NAIVE, MAF]), [NAIVE, MAF]),
 )
 
 

@@ -65,9 +65,11 @@ def test_labels_of_people_count_too(run: Run, toy: str, tmp_path: Path) -> None:
     assert [(each["labels"], each["count"]) for each in told] == [("people.jsonl", 2)]
 
 
-def test_mistakes_are_one_line(run: Run, toy: str) -> None:
+def test_mistakes_are_one_line_and_come_before_the_work(run: Run, toy: str, tmp_path: Path) -> None:
     ask = ("eval", toy, "--strategy", "naive")
     one_line(run(*ask, "--judge", "wisdom"), 2, "judge 'wisdom'", "no-hallucination")
     one_line(run("eval", toy, "--judge", "correctness"), 2, "add --strategy")
+    one_line(run(*ask, "--judge", "correctness"), 2, "judge correctness needs a language model")
     one_line(run(*ask, "--judge-model", "openai:m"), 2, "add --judge NAME")
     one_line(run(*ask, "--judge", "similarity", "--labels", "no.jsonl"), 2, "no.jsonl")
+    assert not (tmp_path / ".fathom").exists()

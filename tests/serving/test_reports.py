@@ -9,7 +9,7 @@ from tests.serving.test_cli import Run, one_line, run
 from tests.serving.test_eval import SURE, toy
 
 from fathom.evaluation.findings import Findings
-from fathom.evaluation.gate import Baseline, judge
+from fathom.evaluation.gate import Baseline, gated
 from fathom.evaluation.report import row_of
 from fathom.serving.reports import as_object, exit_code, markdown
 
@@ -79,7 +79,7 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
     wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
     broken = [failed(f"q{n}") for n in range(30)]
     codes = [
-        exit_code(Findings(answered=[now], verdict=judge(Baseline.of([good]), [now])))
+        exit_code(Findings(answered=[now], verdict=gated(Baseline.of([good]), [now])))
         for now in (good, wrong, broken)
     ]
     assert codes == [0, 7, 5]
@@ -87,7 +87,7 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
 
 def test_the_verdict_is_in_tables_and_json() -> None:
     good = [record(f"q{n}") for n in range(30)]
-    verdict = judge(Baseline.of([good]), [good])
+    verdict = gated(Baseline.of([good]), [good])
     findings = Findings(rows=[row_of(good)], answered=[good], verdict=verdict)
     assert "Gate passed" in markdown(findings)
     assert "- naive and its baseline cannot be told apart in F1 on toy" in markdown(findings)

@@ -6,7 +6,7 @@ from math import inf
 from statistics import fmean
 
 from fathom.errors import UsageError
-from fathom.evaluation.effect import effect_size
+from fathom.evaluation.effect import effect_size, t_test_p
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
 from fathom.evaluation.scores import LOWER_IS_BETTER
@@ -46,6 +46,7 @@ class Comparison:
         detectable: The smallest true difference that so many questions would show, with
             probability 0.8.
         effect: The difference in units of its spread; see `effect_size`.
+        p_t: Of the paired t-test, as papers report it; nothing here is decided by it.
     """
 
     dataset: str
@@ -60,6 +61,7 @@ class Comparison:
     p_holm: float
     detectable: float
     effect: float | None = None
+    p_t: float = 1.0
 
     @property
     def sentence(self) -> str:
@@ -154,4 +156,5 @@ def contrast(
         p_holm=p,
         detectable=detectable(differences),
         effect=effect_size(differences),
+        p_t=t_test_p(differences),
     )

@@ -116,7 +116,7 @@ class Verdict:
         )
 
 
-def judge(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
+def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
     """Hold a run against a baseline, question by question.
 
     A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm

@@ -193,9 +193,10 @@ def _line(name: str, cells: Sequence[str]) -> str:
 
 def _whole(title: str, head: Sequence[str], lines: Sequence[str]) -> str:
     columns = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "\n".join(lines)
+    body, told = "\n".join(lines), escape(title)
     return (
-        f'<div class="wide" tabindex="0"><table><caption>{escape(title)}</caption>\n'
+        f'<div class="wide" role="region" aria-label="{told}" tabindex="0">'
+        f"<table><caption>{told}</caption>\n"
         f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 

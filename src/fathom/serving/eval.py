@@ -104,6 +104,8 @@ def evaluate(
         retrievers=retrievers, strategies=strategies, queries=queries, folder=records, panel=panel
     )
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
+    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        panel.seated(engine)  # a judge without a model is known before hours are spent
     parts = []
     for dataset, varied in product(loaded(datasets), variants(vary or ())):
         given = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]

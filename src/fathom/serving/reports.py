@@ -62,9 +62,9 @@ class Reports:
         """The findings with the verdict of the gate, where there is one."""
         if baseline is None:
             return findings
-        from fathom.evaluation.gate import judge
+        from fathom.evaluation.gate import gated
 
-        return replace(findings, verdict=judge(baseline, findings.answered))
+        return replace(findings, verdict=gated(baseline, findings.answered))
 
     def write(self, findings: "Findings") -> None:
         """Write all files."""
