@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from fathom.tracing.recorder import Recorder
@@ -26,7 +28,8 @@ def traced() -> Trace:
 def test_steps_become_spans_of_both_families() -> None:
     trace = traced()
 
-    run, retrieve, read, fail, answer = spans(trace)
+    made: list[Any] = list(spans(trace))
+    run, retrieve, read, fail, answer = made
 
     assert {span.context.trace_id for span in (run, retrieve, read)} == {int(trace.id, 16)}
     assert run.parent is None

@@ -14,10 +14,18 @@ def trace(
     index: IndexOption = None,
     as_json: JsonOption = False,
     delete: Annotated[bool, typer.Option("--delete", help="Remove it for good.")] = False,
+    otel: Annotated[
+        str | None,
+        typer.Option(metavar="TARGET", help="Export it: a file, or a collector's http address."),
+    ] = None,
+    content: Annotated[
+        bool, typer.Option("--content", help="With --otel: export the texts too.")
+    ] = False,
     assignments: SetOption = None,
 ) -> None:
     """Show how an answer came about, step by step."""
     from fathom.serving.output import show, show_json, traces_text
+    from fathom.tracing.export import export
     from fathom.tracing.outline import to_json, tree
 
     with build_engine(index, assignments) as engine:
@@ -33,6 +41,9 @@ def trace(
                 show_json({"deleted": gone})
             else:
                 show(f"{gone} deleted")
+        elif otel is not None:
+            found = engine.traces.get(trace_id)
+            show(export(found, otel, content=content, offline=engine.settings.offline))
         else:
             found = engine.traces.get(trace_id)
             show(to_json(found) if as_json else tree(found))
