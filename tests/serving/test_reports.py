@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.making import failed, record
+from tests.evaluation.test_datasets import write
 from tests.serving.test_cli import Run, one_line, run
-from tests.serving.test_eval import SURE, toy
+from tests.serving.test_eval import QUESTION, SURE, toy
 
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.gate import Baseline, gated
@@ -37,6 +38,24 @@ def test_a_run_that_is_as_good_passes_the_gate(run: Run, toy: str) -> None:
     told = run(*ask, "--gate", "b.json", "--json").json["gate"]
     assert told["passed"] is True
     assert {"measure", "difference", "interval", "sentence"} <= set(told["checks"][0])
+
+
+def test_a_run_that_fell_silent_fails_the_gate(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fees").mkdir()
+    numbers = range(40, 52)
+    corpus = [{"_id": f"d{n}", "text": f"Mooring permit cost: {n} crowns."} for n in numbers]
+    queries = [
+        {"_id": f"q{n}", "text": QUESTION, "answers": [str(n)],
+         "metadata": {"documents": [f"d{n}"]}}
+        for n in numbers
+    ]  # fmt: skip
+    first, second = ("".join(json.dumps(row) + "\n" for row in rows) for rows in (corpus, queries))
+    ask = ("eval", str(write(tmp_path / "fees", first, second, "")), "--strategy", "naive")
+    assert run(*ask, *SURE, "--save-baseline", "b.json").code == 0
+    ran = run(*ask, "--set", "ask.min_confidence=1", "--gate", "b.json", "--markdown", "r.md")
+    assert ran.code == 7
+    assert "naive is worse than its baseline in F1 on fees" in ran.out
+    assert (tmp_path / "r.md").read_text() == ran.out
 
 
 def test_a_run_that_asked_something_else_is_refused(run: Run, toy: str) -> None:
