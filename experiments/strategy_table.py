@@ -18,6 +18,8 @@ from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.comparison import COMPARED, compare
 from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.findings import Findings
+from fathom.evaluation.page import page
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import HEADLINES, row_of, rows_by, table
 from fathom.serving.asked import answers, engine_for
@@ -61,7 +63,8 @@ def measured(options: argparse.Namespace, dataset: Dataset) -> dict[str, list[Re
         }
 
 
-def main() -> None:
+def asked() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--strategies", nargs="*", default=None, help="by default all")
@@ -72,17 +75,25 @@ def main() -> None:
     parser.add_argument("--against", default="naive", help="what the others are compared with")
     parser.add_argument("--measures", nargs="*", default=list(HEADLINES))
     parser.add_argument("--by", nargs="*", default=[], choices=["phase", "kind"])
+    parser.add_argument("--html", type=Path, help="a report with plots")
     parser.add_argument("--set", nargs="*", default=[], dest="assignments")
     options = parser.parse_args()
     options.strategies = options.strategies or named()
+    return options
+
+
+def main() -> None:
+    options = asked()
     options.indexes.mkdir(parents=True, exist_ok=True)
     if options.fresh:
         for name in options.sets:
             shutil.rmtree(options.records / name, ignore_errors=True)
     rows, pairs = [], []
+    groups: list[list[Record]] = []
     for name in options.sets:
         found = measured(options, load(DATA / name))
         rows += [row_of(records) for records in found.values()]
+        groups += found.values()
         print(table(rows[-len(found) :], options.measures), flush=True)
         for field in options.by:
             parts = [row for records in found.values() for row in rows_by(records, field)]
@@ -91,8 +102,12 @@ def main() -> None:
         pairs += [(each, base) for key, each in found.items() if base and key != options.against]
     print(f"\n{table(rows, options.measures)}\n")
     tested = [name for name in COMPARED if name in options.measures]
-    for each in compare(pairs, tested):
+    comparisons = compare(pairs, tested)
+    for each in comparisons:
         print(f"- {each.sentence}")
+    if options.html:
+        report = page(Findings(rows=rows, answered=groups, comparisons=comparisons))
+        options.html.write_text(report, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,10 @@ def test_one_command_gives_tables_and_sentences(
     assert "- rrf and naive cannot be told apart in F1 on toy" in shown
     assert "in EM" not in shown
 
+    pytest.importorskip("matplotlib")
+    made(monkeypatch, "--html", "r.html")
+    assert "naive, rrf answered 2 questions of toy." in (data / "r.html").read_text()
+
     records = data / ".work" / "records" / "toy" / "naive.jsonl"
     before = records.read_bytes()
     made(monkeypatch)
