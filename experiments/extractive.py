@@ -1,0 +1,215 @@
+"""A stand-in for a language model: it repeats sentences of the prompt, by the schema it is given.
+
+Every role's prompt gets a valid reply by a simple rule; whoever reads or speaks for a chunk quotes
+the sentence around the best span of a pair reader. So it knows nothing that the local minds do
+not know, and says nothing about how well a real model would do; but prompts, replies, quotes,
+budgets and replays are those of a real one.
+
+    with served(Extractive(ExtractiveModel(pairs))) as server: ...  # tests/scripted_server.py
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fathom.agents.decomposer import ClauseDecomposer
+from fathom.documents.sentences import split
+from fathom.models.reading import PairReader, Reading
+from fathom.types import Chunk, Span
+
+Messages = Sequence[dict[str, str]]
+
+_SCHEMA = re.compile(r"It must fit this JSON schema:\n(\{.*\})", re.DOTALL)
+_FENCE = re.compile(r"=== [0-9a-f]{16} ===")
+_WORD = re.compile(r"\w+")
+_PAIR = re.compile(r"claim: (.*)\nquote: (.*)")
+_QUESTION = "Question: "
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a role asks.
+
+    Attributes:
+        kind: The name of the reply's schema.
+        system: What the role is told to be.
+        user: What it is asked.
+    """
+
+    kind: str
+    system: str
+    user: str
+
+    @classmethod
+    def of(cls, messages: Messages) -> "Prompt":
+        """The prompt in a conversation, whatever was said after it."""
+        found = (_SCHEMA.search(each["content"]) for each in messages)
+        schema = next(match.group(1) for match in found if match)
+        return cls(json.loads(schema)["title"], messages[0]["content"], messages[1]["content"])
+
+    @property
+    def question(self) -> str:
+        """What is to be answered."""
+        return self.user.rpartition(_QUESTION)[2].strip()
+
+    @property
+    def fenced(self) -> list[str]:
+        """The texts between the fences, in order."""
+        parts = _FENCE.split(self.user)
+        numbered = (part for part in parts if part.startswith(" chunk "))
+        return [part.partition("\n")[2].removesuffix("\n") for part in numbered]
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The best answer of a chunk; empty where it has none."""
+
+    answer: str = ""
+    sentence: str = ""
+    sure: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveModel:
+    """Answers the messages of any role with JSON that fits its schema.
+
+    Attributes:
+        pairs: Finds spans, and says how relevant chunks are.
+        floor: A chunk that answers with less probability than this does not answer.
+        keep: A chunk helps from this share of the best one's relevance on.
+    """
+
+    pairs: PairReader
+    floor: float = 0.35
+    keep: float = 0.3
+    decomposer: ClauseDecomposer = field(default_factory=ClauseDecomposer)
+
+    def __call__(self, messages: Messages) -> str:
+        """The reply to a conversation."""
+        prompt = Prompt.of(messages)
+        roles: dict[str, Callable[[Prompt], object]] = {
+            "ReaderReply": self.read,
+            "DebaterReply": self.speak,
+            "OrderReply": self.order,
+            "SelectorReply": self.select,
+            "DecomposerReply": self.split,
+            "PlannerReply": self.plan,
+            "JudgeReply": judge,
+            "AggregatorReply": aggregate,
+            "SummarizerReply": summarize,
+            "RewriterReply": lambda asked: {"question": asked.question},
+            "HydeReply": lambda asked: {"paragraph": asked.question.rstrip("?. ") + "."},
+        }
+        return json.dumps(roles[prompt.kind](prompt), ensure_ascii=False)
+
+    def read(self, prompt: Prompt) -> object:
+        """The best sentence of all chunks."""
+        found = self._quoted(prompt.question, prompt.fenced)
+        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
+        if place is None or not found[place].sentence:
+            return {"answerable": False, "sentences": [], "short_answer": ""}
+        best = found[place]
+        sentence = {"text": best.sentence, "chunk": place + 1, "quote": best.sentence}
+        return {"answerable": True, "sentences": [sentence], "short_answer": best.answer[:300]}
+
+    def speak(self, prompt: Prompt) -> object:
+        """The best sentence of its own chunk; supports whoever says what stands there."""
+        own, *others = prompt.fenced
+        (best,) = self._quoted(prompt.question, [own])
+        said = [each.partition("\n")[0].removeprefix("answer: ") for each in others]
+        supports = [number for number, each in enumerate(said, start=1) if _within(each, own)]
+        return {"answer": best.answer[:300], "quote": best.sentence, "supports": supports}
+
+    def order(self, prompt: Prompt) -> object:
+        """By relevance."""
+        scores = self._relevance(prompt)
+        return {"order": sorted(range(1, len(scores) + 1), key=lambda n: -scores[n - 1])}
+
+    def select(self, prompt: Prompt) -> object:
+        """What is nearly as relevant as the best."""
+        scores = self._relevance(prompt)
+        ranked = sorted(range(1, len(scores) + 1), key=lambda n: -scores[n - 1])
+        floor = self.keep * max(scores, default=0.0)
+        return {"chunks": [number for number in ranked if scores[number - 1] >= floor]}
+
+    def split(self, prompt: Prompt) -> object:
+        """By clause rules."""
+        serial = "one after the other" in prompt.system
+        parts = self.decomposer.parts(prompt.question, "serial" if serial else "parallel")
+        return {"questions": [part[:500] for part in parts]}
+
+    def plan(self, prompt: Prompt) -> object:
+        """A split where clause rules can split; else one look-up."""
+        if "QDS alone" in prompt.system:
+            if len(self.decomposer.parts(prompt.question, "parallel")) > 1:
+                return {"workflow": ["QDP"]}
+            if len(self.decomposer.parts(prompt.question, "serial")) > 1:
+                return {"workflow": ["QDS"]}
+        return {"workflow": ["R", "AG"]}
+
+    def _quoted(self, question: str, texts: Sequence[str]) -> list[Quoted]:
+        chunks = [_chunk(text) for text in texts]
+        read = self.pairs.asking(question).read(chunks)
+        return [self._best(*each) for each in zip(chunks, read, strict=True)]
+
+    def _best(self, chunk: Chunk, reading: Reading) -> Quoted:
+        if reading.answerable < self.floor or not reading.spans:
+            return Quoted()
+        best = reading.spans[0]
+        around = [each for each in split(chunk.text) if each.start < best.span.end]
+        sentence = around[-1].cut(chunk.text)[:2000] if around else ""
+        return Quoted(best.span.cut(chunk.text), sentence, best.score)
+
+    def _relevance(self, prompt: Prompt) -> list[float]:
+        chunks = [_chunk(text) for text in prompt.fenced]
+        return [each.relevance for each in self.pairs.asking(prompt.question).read(chunks)]
+
+
+def judge(prompt: Prompt) -> object:
+    """1 where every word of a claim stands in its quote, else 0."""
+    pairs = _PAIR.findall(prompt.user)
+    return {"support": [float(_words(claim) <= _words(quote)) for claim, quote in pairs]}
+
+
+def aggregate(prompt: Prompt) -> object:
+    """Every answer once, the most frequent first; refutes none."""
+    agents: dict[str, list[int]] = defaultdict(list)
+    answers: dict[str, str] = {}
+    for number, said in enumerate(prompt.fenced, start=1):
+        answer = said.partition("\n")[0].removeprefix("answer: ")
+        if answer != "unknown":
+            agents[answer.casefold()].append(number)
+            answers.setdefault(answer.casefold(), answer)
+    ranked = sorted(agents, key=lambda key: -len(agents[key]))[:20]
+    return {"readings": [{"answer": answers[key], "agents": agents[key]} for key in ranked]}
+
+
+def summarize(prompt: Prompt) -> object:
+    """The first quote as it stands; what it comes to is left to the rules."""
+    quotes = prompt.fenced[:1]
+    return {"sentences": [{"text": quote[:2000], "quotes": [1]} for quote in quotes]}
+
+
+def _chunk(context: str) -> Chunk:
+    """A chunk as a prompt shows it: title and headings, a line break, the text."""
+    head, _, text = context.partition("\n")
+    head, text = (head, text) if text else ("", context)
+    title = head.partition(" > ")[0]
+    return Chunk(
+        id="chunk",
+        document_id="prompt",
+        text=text,
+        span=Span(0, len(text)),
+        ordinal=0,
+        title=title,
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _within(answer: str, text: str) -> bool:
+    return answer not in {"", "unknown"} and answer.casefold() in text.casefold()

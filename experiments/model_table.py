@@ -1,0 +1,108 @@
+"""The table of language models in docs/strategies: python experiments/model_table.py.
+
+Every strategy answers a seeded sample of each data set below SHARED_DATA (default ../shared/data)
+three times: with local minds, with a language model as reader, and with one in every role. The
+model is the extractive stand-in of `experiments/extractive.py` behind a real socket.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import fmean
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from experiments.extractive import ExtractiveModel
+from experiments.mixes import MIXES, sections
+from tests.scripted_server import Extractive, served
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.records import Record, Records
+from fathom.evaluation.report import row_of
+from fathom.evaluation.strategies import record_strategy
+from fathom.serving.asked import asker
+from fathom.settings import Settings
+from fathom.strategies.base import STRATEGIES
+
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+SETS = ("squad-retrieval", "hotpotqa-200", "idk-mrc-retrieval")
+MEASURES = ("F1", "abstained", "wrong-on-answerable")
+Kept = Mapping[tuple[str, str], Records]
+"""The records of each strategy and mix."""
+
+
+def measured(
+    dataset: Dataset, questions: Sequence[Question], engines: Mapping[str, Engine]
+) -> Kept:
+    """What came of each strategy and mix; question by question, as pairs are remembered."""
+    kept = {(name, mix): Records() for name in STRATEGIES for mix in engines}
+    for question in questions:
+        for (name, mix), records in kept.items():
+            record_strategy(name, dataset, [question], asker(engines[mix], name), records)
+    return kept
+
+
+def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
+    """An engine for each mix, with the local models of `base`."""
+    tree = {"index": {"directory": index}, "trace": {"enabled": False}}
+    return {
+        mix: Engine(
+            Settings.model_validate({**tree, **sections(mix, url)}),
+            embedder=base.embedder,
+            cross_reader=base.parts.cross_reader,
+        )
+        for mix in MIXES
+    }
+
+
+def lines(dataset: str, kept: Kept) -> list[str]:
+    """One line of the table for each strategy and mix."""
+    spent = {key: _tokens(list(records.known.values())) for key, records in kept.items()}
+    return [
+        _line(dataset, key, list(records.known.values()), spent[key], spent["naive", key[1]])
+        for key, records in kept.items()
+    ]
+
+
+def _line(
+    dataset: str, key: tuple[str, str], records: Sequence[Record], tokens: float, naive: float
+) -> str:
+    row = row_of(records)
+    figures = [f"{row.measures[name]:.3f}" if name in row.measures else "" for name in MEASURES]
+    calls = fmean(record.usage["llm_calls"] or 0 for record in records)
+    ratio = f"{tokens / naive:.2f}" if naive else ""
+    cells = [dataset, *key, *figures, f"{calls:.1f}", f"{tokens:.0f}", ratio]
+    return f"| {' | '.join(cells)} |"
+
+
+def _tokens(records: Sequence[Record]) -> float:
+    usages = [record.usage for record in records]
+    return fmean((u["prompt_tokens"] or 0) + (u["completion_tokens"] or 0) for u in usages)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--queries", type=int, default=25, help="of each data set")
+    parser.add_argument("--indexes", type=Path, default=Path(".work"), help="an index per set")
+    options = parser.parse_args()
+    head = ["data set", "strategy", "minds", *MEASURES, "calls", "tokens", "x naive"]
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    base = Engine()
+    with served(Extractive(ExtractiveModel(base.parts.cross_reader))) as server:
+        for name in options.sets:
+            dataset = load(DATA / name)
+            engines = engines_over(options.indexes / name, base, server.base_url)
+            with ExitStack() as stack:
+                for engine in engines.values():
+                    stack.enter_context(engine)
+                kept = measured(dataset, dataset.sample(options.queries), engines)
+            print("\n".join(lines(name, kept)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

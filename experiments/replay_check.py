@@ -1,0 +1,110 @@
+"""How many answers replay byte for byte: python experiments/replay_check.py.
+
+Draws questions from data sets below SHARED_DATA (default ../shared/data), spreads them over all
+strategies and over local minds, a language model as reader, and one in every role (the extractive
+stand-in of `experiments/extractive.py` behind a real socket), and replays each from its trace over
+an empty index, with the server gone and every score of the local models computed anew. The bar is
+all of them.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from experiments.extractive import ExtractiveModel
+from experiments.mixes import MIXES
+from experiments.model_table import engines_over
+from tests.scripted_server import Extractive, served
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load
+from fathom.evaluation.strategies import filters_of
+from fathom.plain import canonical
+from fathom.settings import Settings
+from fathom.strategies.base import STRATEGIES
+from fathom.strategies.run import Outcome
+from fathom.tracing.recorder import answer_json
+
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+SETS = ("squad-retrieval", "hotpotqa-200", "ramdocs", "idk-mrc-retrieval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An answer and what gave it."""
+
+    dataset: str
+    mix: str
+    outcome: Outcome
+
+
+def asked(options: argparse.Namespace) -> Iterator[Asked]:
+    """The answers; each data set gets every pair of strategy and mix about equally often."""
+    base = Engine()
+    count = -(-options.questions // len(options.sets))
+    with served(Extractive(ExtractiveModel(base.parts.cross_reader))) as server:
+        for shift, name in enumerate(options.sets):
+            pairs = list(product(MIXES, STRATEGIES))
+            engines = engines_over(options.indexes / name, base, server.base_url)
+            with ExitStack() as stack:
+                for engine in engines.values():
+                    stack.enter_context(engine)
+                for place, question in enumerate(load(DATA / name).sample(count)):
+                    mix, strategy = pairs[(place + shift * len(pairs) // 4) % len(pairs)]
+                    ask = engines[mix].aoutcome(
+                        question.text, strategy=strategy, filters=filters_of(question)
+                    )
+                    yield Asked(dataset=name, mix=mix, outcome=asyncio.run(ask))
+
+
+def difference(engine: Engine, outcome: Outcome) -> str:
+    """Where the replayed answer differs; empty where it does not."""
+    engine.traces.put(outcome.trace)
+    done = engine.replay(outcome.trace.id)
+    engine.traces.delete(outcome.trace.id)
+    if done.answer is None:
+        return f"missing: {done.missing}"
+    same = canonical(answer_json(done.answer)) == canonical(answer_json(outcome.answer))
+    return "" if same and done.same else f"differs: {done.difference}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--questions", type=int, default=200, help="of all data sets together")
+    parser.add_argument("--indexes", type=Path, default=Path(".work"), help="an index per set")
+    options = parser.parse_args()
+    every = list(asked(options))[: options.questions]
+    equal: Counter[tuple[str, str]] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
+    with TemporaryDirectory() as place:
+        settings = Settings.model_validate({"index": {"directory": place}})
+        with Engine(settings) as engine:
+            for each in every:
+                key = (each.outcome.answer.strategy, each.mix)
+                wrong = difference(engine, each.outcome)
+                total[key] += 1
+                equal[key] += not wrong
+                if wrong:
+                    print(f"{each.dataset} {key}: {each.outcome.answer.question!r}: {wrong}")
+    print(f"| strategy | {' | '.join(MIXES)} |\n|{'---|' * (1 + len(MIXES))}")
+    for name in STRATEGIES:
+        cells = [f"{equal[name, mix]}/{total[name, mix]}" for mix in MIXES]
+        print(f"| {name} | {' | '.join(cells)} |")
+    answered = sum(each.outcome.answer.status == "answered" for each in every)
+    calls = sum(each.outcome.answer.usage.llm_calls for each in every)
+    print(f"\n{equal.total()} of {total.total()} byte-equal; {answered} answered, {calls} calls")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What every strategy keeps when a language model has the roles, over a real socket."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from experiments.extractive import ExtractiveModel
+from experiments.mixes import sections
+from tests.making import QUESTION, engine_at
+from tests.scripted_pairs import OVERLAP
+from tests.scripted_server import Extractive, served
+
+from fathom.engine import Engine
+from fathom.plain import canonical
+from fathom.strategies.base import STRATEGIES
+from fathom.strategies.run import Outcome
+from fathom.tracing.recorder import answer_json
+from fathom.usage import Budget
+
+SAMPLES = Path(__file__).parent.parent.parent / "samples"
+LINES = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+QUESTIONS = (*(json.loads(line)["text"] for line in LINES[:3]), QUESTION, "🙂")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("langchain_openai")
+    place = tmp_path_factory.mktemp("samples")
+    with engine_at(place) as engine:
+        engine.ingest([SAMPLES / "corpus"])
+    return place
+
+
+@pytest.fixture(params=sorted(STRATEGIES))
+def strategy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["mixed", "all roles"])
+def mix(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def extractive() -> Extractive:
+    return Extractive(ExtractiveModel(OVERLAP))
+
+
+def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
+    folder: Path, strategy: str, mix: str
+) -> None:
+    with served(extractive()) as server:
+        with engine_at(folder, **sections(mix, server.base_url)) as engine:
+            answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
+            traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
+            for citation in (each for answer in answers for each in answer.citations):
+                text = engine.document(citation.document).text
+                assert citation.verified
+                assert text[citation.start : citation.end] == citation.quote
+        assert sum(answer.usage.llm_calls for answer in answers) == server.calls > 0
+    assert {answer.status for answer in answers} <= {"answered", "abstained"}
+    assert any(answer.status == "answered" for answer in answers)
+    # Every prompt was understood: no role fell back because its model failed.
+    reasons = [step.reason for trace in traces for step in trace.steps]
+    assert not [reason for reason in reasons if "openai:scripted" in reason]
+    with engine_at(folder, **sections(mix, server.base_url)) as engine:
+        for answer in answers:
+            done = engine.replay(str(answer.trace_id))
+            assert done.same, done.difference
+            assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
+
+
+@pytest.mark.parametrize("calls", [0, 2])
+def test_the_budget_holds_and_nothing_is_left_behind(
+    folder: Path, strategy: str, mix: str, calls: int
+) -> None:
+    budget = Budget(calls=calls, tokens=6_000)
+
+    async def alone(engine: Engine) -> Outcome:
+        outcome = await engine.aoutcome(QUESTIONS[0], strategy=strategy, budget=budget)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return outcome
+
+    with served(extractive()) as server:
+        with engine_at(folder, **sections(mix, server.base_url)) as engine:
+            answer = asyncio.run(alone(engine)).answer
+        assert answer.usage.llm_calls == server.calls <= calls
+    assert answer.status in {"answered", "abstained"}
+    assert answer.usage.tokens <= 6_000
+    assert all(citation.verified for citation in answer.citations)
