@@ -154,7 +154,7 @@ class Parts:
         """What one question may spend."""
         return Budget(**self.settings.budget.model_dump())
 
-    @property
+    @cached_property
     def recorded(self) -> dict[str, Json]:
         """The settings that a trace keeps: those that can change an answer."""
         kept: dict[str, Json] = {}

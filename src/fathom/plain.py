@@ -70,7 +70,10 @@ class Cleaner:
         return value
 
     def _clean(self, value: object, depth: int) -> Json:
-        if value is None or isinstance(value, bool):
+        kind = type(value)
+        if kind is str:  # most values are, and a trace has thousands
+            return self.text(value)  # type: ignore[arg-type]
+        if value is None or kind is bool:
             return value
         if isinstance(value, str):
             return self.text(str(value))
@@ -81,6 +84,8 @@ class Cleaner:
         return self._compound(value, depth + 1)
 
     def _compound(self, value: object, depth: int) -> Json:
+        if type(value) is dict:
+            return self._object(value, depth)
         if is_dataclass(value) and not isinstance(value, type):
             return self._object({f.name: getattr(value, f.name) for f in fields(value)}, depth)
         if isinstance(value, Mapping):

@@ -4,7 +4,7 @@ The hits are recorded whole, so that a run can be replayed after the index has c
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from fathom.errors import ModelError
 from fathom.index.held import Held
@@ -57,7 +57,7 @@ class Search:
 
         async def ask() -> Json:
             hits, fault = await run.thread(lambda: self._retrieve(query, k))
-            return {"hits": [asdict(hit) for hit in hits], "fault": fault}
+            return {"hits": hits, "fault": fault}
 
         return await run.spend(KIND, request, Worst(retrievals=1), ask)
 
