@@ -2,9 +2,9 @@
 
 Draws questions from data sets below SHARED_DATA (default ../shared/data), spreads them over all
 strategies and over local minds, a language model as reader, and one in every role (the extractive
-stand-in of `experiments/extractive.py` behind a real socket), and replays each from its trace over
-an empty index, with the server gone and every score of the local models computed anew. The bar is
-all of them.
+stand-in of `experiments/extractive.py` behind a real socket). Each is replayed from its trace over
+an index of another document, with the server gone and every score of the local models computed
+anew. The bar is all of them.
 """
 
 import argparse
@@ -88,8 +88,10 @@ def main() -> None:
     equal: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     with TemporaryDirectory() as place:
-        settings = Settings.model_validate({"index": {"directory": place}})
+        (Path(place) / "other.md").write_text("Nothing of what was asked.")
+        settings = Settings.model_validate({"index": {"directory": Path(place) / "index"}})
         with Engine(settings) as engine:
+            engine.ingest([Path(place) / "other.md"])
             for each in every:
                 key = (each.outcome.answer.strategy, each.mix)
                 wrong = difference(engine, each.outcome)
