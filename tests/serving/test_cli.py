@@ -194,7 +194,7 @@ def test_mistakes_are_one_line_with_the_next_step(
 def test_mistakes_on_an_existing_index(run: Run, corpus: Path) -> None:
     run("ingest", str(corpus))
     one_line(run("search", "x", "-k", "0"), 2, "at least 1")
-    one_line(run("search", "x", "--retriever", "magic"), 2, "vector, keyword or hybrid")
+    one_line(run("search", "x", "--retriever", "magic"), 2, "vector, keyword, hybrid")
     one_line(run("docs", "show", "nothing"), 2, "no document 'nothing'", "docs list")
     one_line(run("docs", "rm", "nothing"), 2, "no document 'nothing'")
     one_line(run("ingest", str(corpus), "--set", "chunking.max_tokens=64"), 2, "--rebuild")
