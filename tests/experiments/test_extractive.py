@@ -1,0 +1,94 @@
+"""The stand-in for a language model fits every schema, and says only what the prompt holds."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.extractive import ExtractiveModel
+from experiments.model_table import lines
+from pydantic import BaseModel
+from tests.evaluation.making import record
+from tests.making import FEES, QUESTION
+from tests.scripted_pairs import OVERLAP
+
+from fathom.agents.aggregator_llm import AggregatorReply
+from fathom.agents.debater_llm import DebaterReply
+from fathom.agents.fence import fence_for, fenced
+from fathom.agents.judge import JudgeReply
+from fathom.agents.planner import FIRST, SUB, PlannerReply
+from fathom.agents.reader_llm import ReaderReply
+from fathom.agents.reorderer import OrderReply
+from fathom.agents.selector import SelectorReply
+from fathom.evaluation.records import Records
+
+MODEL = ExtractiveModel(OVERLAP)
+OSLO = "Fees > Oslo\nThe opera of Oslo has a roof to walk on."
+HARBOUR = f"Fees\n{FEES}"
+
+
+def said(kind: type[BaseModel], user: str, system: str = "") -> Any:
+    schema = json.dumps(kind.model_json_schema())
+    asked = f"Answer with one JSON object. It must fit this JSON schema:\n{schema}"
+    contents = [("system", system), ("user", user), ("user", asked)]
+    reply = MODEL([{"role": role, "content": content} for role, content in contents])
+    return kind.model_validate_json(reply)
+
+
+def shown(question: str, texts: Sequence[str]) -> str:
+    return f"{fenced(fence_for(question, texts), texts)}\n\nQuestion: {question}"
+
+
+def test_a_reader_quotes_a_sentence_of_the_best_chunk() -> None:
+    reply = said(ReaderReply, shown(QUESTION, [OSLO, HARBOUR]))
+    assert reply.answerable
+    (sentence,) = reply.sentences
+    assert (sentence.chunk, sentence.quote) == (2, "A mooring permit costs 40 crowns a year.")
+    assert reply.short_answer in sentence.quote
+    assert not said(ReaderReply, shown("Which enzyme unwinds DNA?", [OSLO])).answerable
+
+
+def test_a_debater_speaks_for_its_own_chunk() -> None:
+    others = ["answer: 40 crowns\nquote: x", "answer: 99 crowns\nquote: x", "answer: unknown\n"]
+    fence = fence_for(QUESTION, [HARBOUR, *others])
+    own, heard = fenced(fence, [HARBOUR]), fenced(fence, others)
+    reply = said(DebaterReply, f"Your chunk:\n{own}\n\nOthers:\n{heard}\n\nQuestion: {QUESTION}")
+    assert reply.quote == "A mooring permit costs 40 crowns a year."
+    assert (reply.supports, reply.contradicts) == ([1], [])
+
+
+def test_chunks_are_ordered_and_selected_by_relevance() -> None:
+    asked = shown(QUESTION, [OSLO, HARBOUR])
+    assert said(OrderReply, asked).order == [2, 1]
+    assert said(SelectorReply, asked).chunks == [2]
+
+
+def test_a_judge_looks_for_the_words_of_a_claim() -> None:
+    pairs = "Pair 1\nclaim: It costs 40.\nquote: it costs 40 crowns\n\nPair 2\nclaim: 41\nquote: 40"
+    assert said(JudgeReply, pairs).support == [1.0, 0.0]
+
+
+def test_every_answer_of_a_debate_is_a_reading() -> None:
+    said_by = ["answer: Oslo\nquote: a", "answer: Bergen\nquote: b", "answer: oslo\nquote: c"]
+    reply = said(AggregatorReply, shown("Where?", [*said_by, "answer: unknown\nquote: "]))
+    assert [(each.answer, each.agents) for each in reply.readings] == [
+        ("Oslo", [1, 3]),
+        ("Bergen", [2]),
+    ]
+
+
+def test_a_plan_is_legal_in_its_turn() -> None:
+    asked = "Question: Who is older, Ada Lovelace or Alan Turing?"
+    assert said(PlannerReply, asked, FIRST).workflow == ["QDP"]
+    assert said(PlannerReply, asked, SUB).workflow == ["R", "AG"]
+
+
+def test_the_table_names_what_a_strategy_spends_beside_the_baseline() -> None:
+    kept = {}
+    for name, tokens in (("naive", 100), ("anchor", 120)):
+        kept[name, "mixed"] = Records()
+        usage = {"llm_calls": 1, "prompt_tokens": tokens, "completion_tokens": 0}
+        kept[name, "mixed"].add(record("q1", strategy=name, usage=usage))
+    naive, anchor = lines("toy", kept)
+    assert naive.endswith("| 1.0 | 100 | 1.00 |")
+    assert anchor.startswith("| toy | anchor | mixed |")
+    assert anchor.endswith("| 1.0 | 120 | 1.20 |")
