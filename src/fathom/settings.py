@@ -77,7 +77,7 @@ class RetrievalSettings(Section):
     keyword_weight: float = Field(default=0.6, ge=0)
     foreign_vector_weight: float = Field(default=0.07, ge=0)
     """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
-    rerank_weight: float = Field(default=0.2, ge=0, le=1)
+    rerank_weight: float = Field(default=0.6, ge=0, le=1)
     """Of what the cross-reader says, where a strategy reranks; 0 reranks nothing."""
     rerank_most: int = Field(default=24, ge=1)
     """At most so many hits are read, where a strategy reranks."""

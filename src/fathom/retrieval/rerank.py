@@ -28,7 +28,7 @@ class Reranker:
     """
 
     pairs: PairReader
-    weight: float = 0.2
+    weight: float = 0.6
     most: int = 24
 
     async def __call__(
