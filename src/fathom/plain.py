@@ -84,8 +84,6 @@ class Cleaner:
         return self._compound(value, depth + 1)
 
     def _compound(self, value: object, depth: int) -> Json:
-        if type(value) is dict:
-            return self._object(value, depth)
         if is_dataclass(value) and not isinstance(value, type):
             return self._object({f.name: getattr(value, f.name) for f in fields(value)}, depth)
         if isinstance(value, Mapping):
