@@ -2,7 +2,8 @@
 
 Every strategy answers a seeded sample of each data set below SHARED_DATA (default ../shared/data)
 three times: with local minds, with a language model as reader, and with one in every role. The
-model is the extractive stand-in of `experiments/extractive.py` behind a real socket.
+model is the extractive stand-in of `experiments/extractive.py` behind a real socket. Each cell
+holds a figure for each of the three; "x naive" are the tokens beside those of `naive`.
 """
 
 import argparse
@@ -36,10 +37,13 @@ Kept = Mapping[tuple[str, str], Records]
 
 
 def measured(
-    dataset: Dataset, questions: Sequence[Question], engines: Mapping[str, Engine]
+    dataset: Dataset,
+    questions: Sequence[Question],
+    strategies: Sequence[str],
+    engines: Mapping[str, Engine],
 ) -> Kept:
     """What came of each strategy and mix; question by question, as pairs are remembered."""
-    kept = {(name, mix): Records() for name in STRATEGIES for mix in engines}
+    kept = {(name, mix): Records() for name in strategies for mix in engines}
     for question in questions:
         for (name, mix), records in kept.items():
             record_strategy(name, dataset, [question], asker(engines[mix], name), records)
@@ -60,26 +64,33 @@ def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
 
 
 def lines(dataset: str, kept: Kept) -> list[str]:
-    """One line of the table for each strategy and mix."""
-    spent = {key: _tokens(list(records.known.values())) for key, records in kept.items()}
-    return [
-        _line(dataset, key, list(records.known.values()), spent[key], spent["naive", key[1]])
-        for key, records in kept.items()
-    ]
+    """One line of the table for each strategy; in its cells, one figure for each mix."""
+    mixes = list(dict.fromkeys(mix for _, mix in kept))
+    found = []
+    for name in dict.fromkeys(name for name, _ in kept):
+        columns = [
+            _figures(_of(kept, name, mix), _tokens(_of(kept, "naive", mix))) for mix in mixes
+        ]
+        cells = [" / ".join(each) for each in zip(*columns, strict=True)]
+        found.append(f"| {' | '.join([dataset, name, *cells])} |")
+    return found
 
 
-def _line(
-    dataset: str, key: tuple[str, str], records: Sequence[Record], tokens: float, naive: float
-) -> str:
-    row = row_of(records)
-    figures = [f"{row.measures[name]:.3f}" if name in row.measures else "" for name in MEASURES]
+def _of(kept: Kept, name: str, mix: str) -> list[Record]:
+    return list(kept[name, mix].known.values()) if (name, mix) in kept else []
+
+
+def _figures(records: Sequence[Record], naive: float) -> list[str]:
+    row, tokens = row_of(records), _tokens(records)
+    measures = [f"{row.measures[name]:.2f}" if name in row.measures else "-" for name in MEASURES]
     calls = fmean(record.usage["llm_calls"] or 0 for record in records)
-    ratio = f"{tokens / naive:.2f}" if naive else ""
-    cells = [dataset, *key, *figures, f"{calls:.1f}", f"{tokens:.0f}", ratio]
-    return f"| {' | '.join(cells)} |"
+    ratio = f"{tokens / naive:.2f}" if naive else "-"
+    return [*measures, f"{calls:.1f}", f"{tokens:.0f}", ratio]
 
 
 def _tokens(records: Sequence[Record]) -> float:
+    if not records:
+        return 0.0
     usages = [record.usage for record in records]
     return fmean((u["prompt_tokens"] or 0) + (u["completion_tokens"] or 0) for u in usages)
 
@@ -87,20 +98,24 @@ def _tokens(records: Sequence[Record]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), help="by default all")
+    parser.add_argument("--minds", nargs="*", default=list(MIXES))
     parser.add_argument("--queries", type=int, default=25, help="of each data set")
     parser.add_argument("--indexes", type=Path, default=Path(".work"), help="an index per set")
     options = parser.parse_args()
-    head = ["data set", "strategy", "minds", *MEASURES, "calls", "tokens", "x naive"]
+    head = ["data set", "strategy", *MEASURES, "calls", "tokens", "x naive"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
     base = Engine()
     with served(Extractive(ExtractiveModel(base.parts.cross_reader))) as server:
         for name in options.sets:
             dataset = load(DATA / name)
-            engines = engines_over(options.indexes / name, base, server.base_url)
+            every = engines_over(options.indexes / name, base, server.base_url)
+            engines = {mix: every[mix] for mix in options.minds}
             with ExitStack() as stack:
                 for engine in engines.values():
                     stack.enter_context(engine)
-                kept = measured(dataset, dataset.sample(options.queries), engines)
+                questions = dataset.sample(options.queries)
+                kept = measured(dataset, questions, options.strategies, engines)
             print("\n".join(lines(name, kept)), flush=True)
 
 

@@ -85,10 +85,11 @@ def test_a_plan_is_legal_in_its_turn() -> None:
 def test_the_table_names_what_a_strategy_spends_beside_the_baseline() -> None:
     kept = {}
     for name, tokens in (("naive", 100), ("anchor", 120)):
-        kept[name, "mixed"] = Records()
-        usage = {"llm_calls": 1, "prompt_tokens": tokens, "completion_tokens": 0}
-        kept[name, "mixed"].add(record("q1", strategy=name, usage=usage))
+        for mix, share in (("local", 0), ("mixed", 1)):
+            usage = {"llm_calls": share, "prompt_tokens": share * tokens, "completion_tokens": 0}
+            kept[name, mix] = Records()
+            kept[name, mix].add(record("q1", strategy=name, usage=usage))
     naive, anchor = lines("toy", kept)
-    assert naive.endswith("| 1.0 | 100 | 1.00 |")
-    assert anchor.startswith("| toy | anchor | mixed |")
-    assert anchor.endswith("| 1.0 | 120 | 1.20 |")
+    assert naive.endswith("| 0.0 / 1.0 | 0 / 100 | - / 1.00 |")
+    assert anchor.startswith("| toy | anchor | 1.00 / 1.00 | 0.00 / 0.00 |")
+    assert anchor.endswith("| 0.0 / 1.0 | 0 / 120 | - / 1.20 |")
