@@ -38,7 +38,7 @@ def run(folder: Path) -> Run:
         attention_probs_dropout_prob=0.0,
     )
     model = CrossReader(transformers.BertModel(config, add_pooling_layer=False))
-    settings = Namespace(out=folder, rate=1e-3, device="cpu", blocks=10, minutes=1.0)
+    settings = Namespace(out=folder, rate=1e-3, device="cpu", bf16=False, blocks=10, minutes=1.0)
     return Run(model, settings)
 
 
