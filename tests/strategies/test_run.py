@@ -230,6 +230,21 @@ def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
         assert outcome.answer.stop_reason.startswith("LookupError in strategies/test_run.py")
 
 
+def test_a_last_step_that_was_cut_is_done_again_and_replays() -> None:
+    class Slow(Naive):
+        async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+            with runtime.context.step("finalize") as here:
+                await here.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
+            return state
+
+    plain = naive(Agent())
+    slow = Slow(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
+    first = ran(slow, Budget(seconds=0.5))
+    assert first.answer.stop_reason == "answered"
+    again = ran(slow, Budget(seconds=0.5), events=Recorded(first.trace))
+    assert same_answer(first.trace, again.answer)
+
+
 def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
     def lost(_: str) -> Document:
         raise ZeroDivisionError

@@ -99,7 +99,7 @@ def test_a_cancelled_step_is_recorded() -> None:
     asyncio.run(run())
 
     trace = recorder.seal(None)
-    assert (trace.steps[0].error, trace.events[0].error) == ("CancelledError", "CancelledError")
+    assert (trace.steps[0].error, trace.events) == ("CancelledError", ())
 
 
 def test_a_secret_never_enters_a_trace() -> None:

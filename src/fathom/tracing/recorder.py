@@ -136,7 +136,8 @@ class _Scope:
             kind: `llm`, `web`, `clock`, `budget`, `seed` ...
             request: All that the answer depends on. It is hashed whole and without secrets.
             ask: Gives the answer in a first run. A fault that the run survives is better
-                returned as a value than raised; an exception is recorded and raised again.
+                returned as a value than raised; an exception is recorded and raised again. What
+                is cancelled is not recorded: nobody has learnt anything.
 
         Returns:
             The answer as plain JSON, as it was written down: use it, not the original.
@@ -145,7 +146,7 @@ class _Scope:
         if asked.found is None:
             try:
                 return self._note(asked, ask())
-            except BaseException as error:
+            except Exception as error:
                 self._note_error(asked, error)
                 raise
         return self._note(asked, asked.found.value)
@@ -158,7 +159,7 @@ class _Scope:
         if asked.found is None:
             try:
                 return self._note(asked, await ask())
-            except BaseException as error:
+            except Exception as error:
                 self._note_error(asked, error)
                 raise
         return self._note(asked, asked.found.value)
@@ -182,7 +183,7 @@ class _Scope:
             self._book.add(replace(asked.event, value=plain))
         return plain
 
-    def _note_error(self, asked: "_Asked", error: BaseException) -> None:
+    def _note_error(self, asked: "_Asked", error: Exception) -> None:
         self._book.add(replace(asked.event, error=_named(error, self._book.short)))
 
 
