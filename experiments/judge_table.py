@@ -1,4 +1,4 @@
-"""How well the local judge tells citations apart: PYTHONPATH=.:src python experiments/judge_table.py.
+"""How well the local judge tells citations apart: python experiments/judge_table.py.
 
 Of answerable questions of the reported SQuAD development articles (below SHARED_DATA, default
 ../shared/data): the claim is the question with its answer; the right quote is the sentence that
