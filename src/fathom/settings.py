@@ -88,7 +88,7 @@ class AskSettings(Section):
 
     chunks: int = Field(default=8, ge=1)
     """How many of the best hits the reader reads."""
-    min_confidence: float = Field(default=0.35, ge=0, le=1)
+    min_confidence: float = Field(default=0.3, ge=0, le=1)
     """Below it the answer is an abstention."""
     sentences: int = Field(default=2, ge=1)
     """At most so many quotes."""
