@@ -1,6 +1,6 @@
 """Killed at any instant, ingestion loses nothing acknowledged and can be continued.
 
-`KILLS` sets how many processes are killed (6 by default; `make crash` sets 50). Files are parsed
+`KILLS` sets how many processes are killed (4 by default; `make crash` sets 50). Files are parsed
 in the process itself and embedded without weights: nearly all the time goes to what a kill hurts.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 
-KILLS = int(os.environ.get("KILLS", "6"))
+KILLS = int(os.environ.get("KILLS", "4"))
 DOCUMENTS = 300
 EARLIEST = 0.3  # of the time of an undisturbed run: before it Python is still importing
 LATEST = 0.5  # with nothing left to do: some come to their end

@@ -116,7 +116,7 @@ def test_tls_with_a_server_that_speaks_none_leaves_the_local_answer(fees: Path) 
     with served(raw("{}")) as server:
         url = server.base_url.replace("http://", "https://")
         with with_model(fees, url) as engine:
-            answer = engine.ask(QUESTION, budget=Budget(seconds=20))
+            answer = engine.ask(QUESTION, budget=Budget(seconds=4))
             assert engine.replay(str(answer.trace_id)).same
             assert "cannot be reached" in reason_of(engine, answer)
     assert answer.answer == COSTS
