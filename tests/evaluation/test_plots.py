@@ -9,14 +9,12 @@ import pytest
 from fathom.errors import UsageError
 from fathom.evaluation.curves import Front, Heat, Line, Point
 from fathom.evaluation.plots import (
-    INK,
     check_drawing,
     draw_front,
     draw_heat,
     draw_lines,
     draw_shares,
     draw_violins,
-    told_apart,
 )
 
 pytest.importorskip("matplotlib")
@@ -52,7 +50,6 @@ def test_a_plot_is_inline_svg_without_ties_to_anywhere(name: str) -> None:
     tree = ET.fromstring(svg)
     assert "width" not in tree.attrib
     assert "viewBox" in tree.attrib
-    assert INK not in svg
     assert "currentColor" in svg
     assert "<image" not in svg
     assert "<metadata" not in svg
@@ -69,15 +66,6 @@ def test_names_are_text_and_no_formulas() -> None:
     svg = DRAWN["front"]()
     texts = ["".join(each.itertext()) for each in ET.fromstring(svg).iter() if "text" in each.tag]
     assert {"naive", "m$a$f_1 <b>", "tokens a question", "F1"} <= set(texts)
-
-
-def test_ids_are_told_apart_with_what_refers_to_them() -> None:
-    svg = told_apart(DRAWN["lines"](), "p7")
-    ids = set(re.findall(r'\bid="([^"]+)"', svg))
-    named = set(re.findall(r'(?:url\(|href=")#([^")]+)', svg))
-    assert all(each.startswith("p7-") for each in ids)
-    assert named
-    assert named <= ids
 
 
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

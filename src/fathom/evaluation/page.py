@@ -26,10 +26,10 @@ from fathom.evaluation.plots import (
     draw_lines,
     draw_shares,
     draw_violins,
-    told_apart,
 )
 from fathom.evaluation.report import HEADLINES
 from fathom.evaluation.runner import Row
+from fathom.evaluation.svg import told_apart
 from fathom.evaluation.words import failures, leaders, scope
 
 SHOWN = (*HEADLINES, *JUDGED)

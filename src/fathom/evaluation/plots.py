@@ -3,7 +3,6 @@
 Equal data give equal bytes. The drawing library is imported when something is drawn.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
 from fathom.evaluation.curves import Front, Heat, Line
+from fathom.evaluation.svg import INK, inline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK = "#010203"
-"""Stands for the colour of the page's text until the SVG is written."""
 COLOURS = (
     "#0a84c6", "#d9662b", "#169c76", "#c2609b", "#a98400", "#7d6fd0", "#cc3d3d", "#6f7f8c",
 )  # fmt: skip
@@ -82,27 +80,7 @@ def _drawing(height: float = 3.4) -> Iterator[_Drawing]:
         yield drawing
         written = StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
-    drawing.svg = _inline(written.getvalue())
-
-
-def _inline(svg: str) -> str:
-    """An SVG as a part of a page: no prolog, the page's colour, as wide as there is room."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
-    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    return body.replace(INK, "currentColor").strip()
-
-
-def told_apart(svg: str, name: str) -> str:
-    """The SVG with ids of its own, so that several can stand in one page.
-
-    Args:
-        svg: As drawn.
-        name: A word that no other SVG of the page has.
-    """
-    apart = re.sub(r'\bid="', f'id="{name}-', svg)
-    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", apart)
+    drawing.svg = inline(written.getvalue())
 
 
 def draw_front(found: Front) -> str:

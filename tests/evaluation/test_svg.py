@@ -1,0 +1,47 @@
+"""A plot as a part of a page, or as a file that any page can show."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from fathom.evaluation.svg import FONT, INK, ON_PAPER, PAPER, inline, standalone, told_apart
+
+WRITTEN = f"""<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<svg width="518pt" height="244pt" viewBox="0 0 518.4 244.8" xmlns="http://www.w3.org/2000/svg">
+ <metadata>made
+ today</metadata>
+ <defs><path id="m1" d="M 0 0" style="stroke: {INK}"/></defs>
+ <g clip-path="url(#c1)"><use href="#m1" width="7"/></g><clipPath id="c1"/>
+ <text style="font-size: 10px; font-family: 'DejaVu Sans', sans-serif; fill: {INK}">F1</text>
+</svg>
+"""
+INLINE = inline(WRITTEN)
+
+
+def test_a_part_of_a_page_takes_the_size_the_ink_and_the_font_of_the_page() -> None:
+    root = ET.fromstring(INLINE)
+    assert INLINE.startswith("<svg")
+    assert set(root.attrib) == {"viewBox"}
+    assert 'style="font-size: 10px; fill: currentColor">F1' in INLINE
+    assert '<use href="#m1" width="7"/>' in INLINE
+    for gone in (INK, "DejaVu", "today"):
+        assert gone not in INLINE
+
+
+def test_ids_are_told_apart_with_what_refers_to_them() -> None:
+    apart = told_apart(INLINE, "p7")
+    ids = set(re.findall(r'\bid="([^"]+)"', apart))
+    named = set(re.findall(r'(?:url\(|href=")#([^")]+)', apart))
+    assert ids == named == {"p7-m1", "p7-c1"}
+
+
+def test_a_file_of_its_own_has_size_ink_font_and_paper() -> None:
+    written = standalone(INLINE)
+    root = ET.fromstring(written)
+    assert root.attrib == {
+        "viewBox": "0 0 518.4 244.8", "width": "829", "height": "392",
+        "color": ON_PAPER, "font-family": FONT,
+    }  # fmt: skip
+    assert (root[0].attrib["width"], root[0].attrib["height"]) == ("518.4", "244.8")
+    assert root[0].attrib["fill"] == PAPER
+    assert standalone(INLINE) == written
