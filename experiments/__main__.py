@@ -1,0 +1,89 @@
+"""Remake the tables and figures of the five papers: python -m experiments [ID ...].
+
+Without an ID all of them. What was asked before is not asked again: a run that was killed goes on.
+SHARED_DATA (default ../shared/data) holds the data sets; --fast asks the project's own samples
+only. Records hold texts of the data sets: keep --work out of the repository.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from experiments.lab.bench import ROOT, Bench
+from experiments.lab.pages import contents, page
+from experiments.lab.plan import Experiment, found
+from experiments.lab.provenance import Provenance
+from experiments.lab.summary import Summary
+
+from fathom.errors import UsageError
+
+PUBLISHED = ROOT / "docs" / "results"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, and write pages; gives the exit code."""
+    options = _asked(arguments)
+    try:
+        experiments = found(ROOT / "experiments", options.ids)
+        chosen = [each.shortened() for each in experiments] if options.fast else experiments
+        if options.list:
+            print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
+            return 0
+        bench = Bench(data=options.data, work=options.work, indexes=options.indexes)
+        whole = True if options.pages else _run(bench, chosen, options.out)
+        _write(chosen if options.fast else found(ROOT / "experiments"), options.out)
+    except UsageError as error:
+        return _told(error)
+    return 0 if whole else UsageError.exit_code
+
+
+def _run(bench: Bench, chosen: list[Experiment], out: Path) -> bool:
+    """Each experiment whose data sets are there; says whether all of them were."""
+    whole = True
+    for experiment in chosen:
+        sys.stderr.write(f"== {experiment.id}: {experiment.title}\n")
+        try:
+            bench.check(experiment)
+        except UsageError as error:
+            whole = False
+            _told(error)
+            continue
+        Summary.of(bench.see(experiment), Provenance.here(ROOT)).save(out)
+    return whole
+
+
+def _told(error: UsageError) -> int:
+    sys.stderr.write(f"experiments: {error}\n")
+    return error.exit_code
+
+
+def _write(experiments: list[Experiment], out: Path) -> None:
+    """The pages, of all experiments that have a summary."""
+    known = [(each, Summary.load(out, each)) for each in experiments]
+    published = [(each, summary) for each, summary in known if summary is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    for paper in dict.fromkeys(each.paper for each, _ in published):
+        own = [(each, summary) for each, summary in published if each.paper == paper]
+        (out / f"{paper}.md").write_text(page(paper, own), encoding="utf-8")
+    (out / "README.md").write_text(contents(published), encoding="utf-8")
+
+
+def _asked(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("ids", nargs="*", metavar="ID", help="PAPER or PAPER/NAME; default all")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--fast", action="store_true", help="on the project's own samples")
+    parser.add_argument("--pages", action="store_true", help="only write the pages anew")
+    parser.add_argument("--work", type=Path, help="indexes and records; default .work")
+    parser.add_argument("--indexes", type=Path, help="default: below --work")
+    parser.add_argument("--out", type=Path, help="summaries and pages; default docs/results")
+    options = parser.parse_args(arguments)
+    options.data = Path(os.environ.get("SHARED_DATA", ROOT.parent / "shared" / "data"))
+    options.work = options.work or ROOT / ".work" / ("fast" if options.fast else "full")
+    options.out = options.out or (options.work / "results" if options.fast else PUBLISHED)
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

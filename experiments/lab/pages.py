@@ -1,0 +1,101 @@
+"""The pages of results: Markdown, one page a paper, from summaries only."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from experiments.lab.blocks import Block, Figure, Sentences, Table
+from experiments.lab.plan import Experiment
+from experiments.lab.summary import Summary
+
+Published = Sequence[tuple[Experiment, Summary]]
+
+PAPERS: Mapping[str, str] = {
+    "maf": "MAF-RAG: confidence ladder and debate",
+    "rrf": "Multi-retrieval with reciprocal rank fusion",
+    "anchor": "Anchors and the budget-aware uncertainty gate",
+    "mao": "MAO-ARAG: planned workflows",
+    "hybrid": "Parallel agentic hybrid retrieval",
+    "fathom": "All strategies on all data sets",
+}
+
+
+def page(paper: str, published: Published) -> str:
+    """All experiments of a paper.
+
+    Args:
+        paper: Its short name.
+        published: Those of this paper that have a summary.
+    """
+    lines = [f"# {PAPERS.get(paper, paper)}", ""]
+    lines += ["Made by `make reproduce` from records; do not edit. [What the measures mean]"]
+    lines[-1] += "(../measures.md), [all results](README.md)."
+    for experiment, summary in published:
+        lines += ["", *_section(experiment, summary)]
+    return "\n".join(lines) + "\n"
+
+
+def contents(published: Published) -> str:
+    """The page that names all of them."""
+    lines = [
+        "# Results",
+        "",
+        "Every table and figure of the five papers, remade on the data that we have. Made by "
+        "`make reproduce`; do not edit. Numbers in brackets are 95 % intervals.",
+        "",
+        "| experiment | of the paper | questions asked | seconds |",
+        "|---|---|---|---|",
+    ]
+    for experiment, summary in published:
+        asked = sum(row["queries"] for row in summary.rows)
+        link = f"[{experiment.title}]({experiment.paper}.md#{_anchor(experiment)})"
+        lines.append(f"| {link} | {experiment.where} | {asked} | {summary.seconds:.0f} |")
+    made = dict.fromkeys(summary.provenance.sentence for _, summary in published)
+    return "\n".join([*lines, "", *(f"Made by {sentence}." for sentence in made)]) + "\n"
+
+
+def _anchor(experiment: Experiment) -> str:
+    return experiment.id.replace("/", "-")
+
+
+def _section(experiment: Experiment, summary: Summary) -> Iterator[str]:
+    yield f'<a id="{_anchor(experiment)}"></a>'
+    yield f"## {experiment.title}"
+    yield ""
+    yield f"*{experiment.where}.* `python -m experiments {experiment.id}`"
+    for block in summary.blocks:
+        yield ""
+        yield from _lines(block, experiment)
+    if experiment.printed:
+        given = experiment.printed
+        rows = tuple(tuple(map(str, row)) for row in given.rows)
+        yield ""
+        yield from _table(Table(title="The paper prints", head=given.head, rows=rows))
+        yield from ("", given.note) if given.note else ()
+    yield ""
+    yield " ".join(experiment.reading.split())
+    yield ""
+    yield f"<sub>{summary.provenance.sentence}.</sub>"
+
+
+def _lines(block: Block, experiment: Experiment) -> Iterator[str]:
+    if isinstance(block, Table):
+        yield from _table(block)
+    elif isinstance(block, Sentences):
+        yield from (f"**{block.title}**", "") if block.title else ()
+        yield from (f"- {line}" for line in block.lines)
+    else:
+        yield f"![{block.caption}]({figure_file(experiment, block)})"
+        yield ""
+        yield f"*{block.caption}*"
+
+
+def figure_file(experiment: Experiment, figure: Figure) -> str:
+    """Where a plot lies, from the page."""
+    return f"{experiment.id}-{figure.name}.svg"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from (f"**{table.title}**", "") if table.title else ()
+    yield "| " + " | ".join(table.head) + " |"
+    yield "|" + "---|" * len(table.head)
+    for row in table.rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

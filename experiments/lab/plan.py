@@ -1,0 +1,197 @@
+"""An experiment as its TOML file says it: one table or figure of a paper."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fathom.errors import UsageError
+from fathom.plain import canonical
+
+Value = str | int | float | bool | list[str] | list[float]
+SAMPLES = "samples"
+"""The data set that the project itself brings."""
+
+
+class Part(BaseModel):
+    """A part of an experiment's file: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(Part):
+    """A data set, and how many of its questions are asked."""
+
+    set: str
+    queries: int | None = Field(default=None, ge=1)
+
+
+class Arm(Part):
+    """A system that is measured.
+
+    Attributes:
+        name: What tables call it; `{}` stands for each value of `vary`, in turn.
+        settings: What differs from the defaults, `a.b` -> value.
+        corpus: Which variant of the data set's corpus it searches; empty is the corpus itself.
+        corpora: Several of them, one after the other.
+        vary: One arm for each combination of these values.
+        on: The data sets it is asked on; empty is all.
+    """
+
+    name: str
+    strategy: str = ""
+    retriever: str = ""
+    settings: Mapping[str, Value] = Field(default_factory=dict)
+    corpus: str = ""
+    corpora: tuple[str, ...] = ()
+    vary: Mapping[str, Sequence[Value]] = Field(default_factory=dict)
+    on: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if bool(self.strategy) == bool(self.retriever):
+            raise ValueError(f"arm {self.name!r} needs a strategy or a retriever, and not both")
+        if self.name.count("{}") != len(self.vary):
+            raise ValueError(f"arm {self.name!r} needs one {{}} for each of its varied settings")
+        return self
+
+    @property
+    def system(self) -> str:
+        """The name of the strategy or retriever."""
+        return self.strategy or self.retriever
+
+    @property
+    def assignments(self) -> dict[str, str]:
+        """Its settings as `--set` takes them."""
+        return {key: _written(value) for key, value in self.settings.items()}
+
+    def each(self) -> Iterator["Arm"]:
+        """One arm for each corpus and each choice of the varied values."""
+        for corpus, chosen in product(self.corpora or (self.corpus,), product(*self.vary.values())):
+            varied = dict(zip(self.vary, chosen, strict=True))
+            yield self.model_copy(
+                update={
+                    "name": self.name.format(*map(_written, chosen)) if chosen else self.name,
+                    "settings": {**self.settings, **varied},
+                    "corpus": corpus,
+                    "corpora": (),
+                    "vary": {},
+                }
+            )
+
+
+class Printed(Part):
+    """What the paper prints, word for word."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str | float | int, ...], ...]
+    note: str = ""
+
+
+class Showing(Part):
+    """What is shown of the records; further keys are options of this kind of showing."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the file says beside the kind."""
+        return dict(self.model_extra or {})
+
+
+class Fast(Part):
+    """What is different where only the project's own samples are asked.
+
+    Attributes:
+        corpora: Variants of the samples' corpus for those of the real ones.
+    """
+
+    queries: int = Field(default=12, ge=1)
+    corpora: Mapping[str, str] = Field(default_factory=dict)
+
+
+class Experiment(Part):
+    """One table or figure.
+
+    Attributes:
+        id: `<paper>/<name>`, from the file's place.
+        where: Which table or figure of the paper.
+        reading: What differs from the paper, and why.
+        printed: The paper's own figures.
+    """
+
+    id: str
+    title: str
+    where: str
+    reading: str
+    data: tuple[Data, ...] = Field(min_length=1)
+    arm: tuple[Arm, ...] = Field(min_length=1)
+    show: tuple[Showing, ...] = Field(min_length=1)
+    printed: Printed | None = None
+    fast: Fast = Fast()
+    order: int = 0
+
+    @property
+    def paper(self) -> str:
+        """The folder: which paper."""
+        return self.id.partition("/")[0]
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """All arms, one for each corpus and choice of values."""
+        return tuple(each for arm in self.arm for each in arm.each())
+
+    def shortened(self) -> "Experiment":
+        """The same on the project's own samples."""
+        few = Data(set=SAMPLES, queries=self.fast.queries)
+        arms = {}
+        for arm in self.arms:
+            corpus = self.fast.corpora.get(arm.corpus, arm.corpus)
+            short = arm.model_copy(update={"corpus": corpus, "on": ()})
+            arms[(short.name, corpus)] = short
+        return self.model_copy(update={"data": (few,), "arm": tuple(arms.values())})
+
+
+def read(file: Path) -> Experiment:
+    """The experiment of a TOML file.
+
+    Raises:
+        UsageError: If it is not TOML, or an unknown or missing key is in it.
+    """
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        return Experiment.model_validate({**told, "id": f"{file.parent.name}/{file.stem}"})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(each) for each in first["loc"])
+        raise UsageError(f"{file}: {at or 'the file'}: {first['msg']}") from None
+
+
+def found(root: Path, wanted: Sequence[str] = ()) -> list[Experiment]:
+    """The experiments below a folder, in the order of papers and of their `order`.
+
+    Args:
+        root: Holds a folder of TOML files for each paper.
+        wanted: Ids, or names of papers; empty is all.
+
+    Raises:
+        UsageError: If one is malformed, or nothing is called so.
+    """
+    known = [read(file) for file in sorted(root.glob("*/*.toml"))]
+    known.sort(key=lambda each: (each.paper, each.order, each.id))
+    for name in wanted:
+        if not any(name in (each.id, each.paper) for each in known):
+            ids = ", ".join(each.id for each in known)
+            raise UsageError(f"there is no experiment {name!r}; there are {ids}")
+    return [each for each in known if not wanted or {each.id, each.paper} & {*wanted}]
+
+
+def _written(value: Value) -> str:
+    return value if isinstance(value, str) else canonical(value)

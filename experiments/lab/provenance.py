@@ -1,0 +1,81 @@
+"""What made a figure: code, machine, seed."""
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from fathom import __version__
+
+SEED = 0
+"""Of the samples of questions, and of the drawn intervals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where figures come from.
+
+    Attributes:
+        commit: Of the code; with a `+` where it was changed since.
+        cpu: The processor's name and the cores that may be used.
+    """
+
+    version: str
+    commit: str
+    cpu: str
+    python: str
+    system: str
+    seed: int = SEED
+
+    @classmethod
+    def here(cls, root: Path) -> Self:
+        """That of this process.
+
+        Args:
+            root: The repository; without one the commit is `unknown`.
+        """
+        return cls(
+            version=__version__,
+            commit=_commit(root),
+            cpu=f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+            python=platform.python_version(),
+            system=platform.system(),
+        )
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one line."""
+        return (
+            f"Fathom {self.version} at {self.commit}, {self.cpu}, Python {self.python}, "
+            f"{self.system}, seed {self.seed}"
+        )
+
+
+def _commit(root: Path) -> str:
+    try:
+        head = _git(root, "rev-parse", "--short=10", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(root), *arguments],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

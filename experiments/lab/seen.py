@@ -1,0 +1,68 @@
+"""What an experiment saw: the records of every arm on every data set."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from experiments.lab.plan import Arm, Experiment
+
+from fathom.errors import UsageError
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import row_of
+from fathom.evaluation.runner import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One arm on one data set.
+
+    Attributes:
+        set: The data set, whatever variant of its corpus the arm searched.
+        records: In the order of the questions, the same for all arms; they bear the arm's name.
+    """
+
+    set: str
+    arm: Arm
+    records: tuple[Record, ...]
+
+    @property
+    def row(self) -> Row:
+        """Its measures."""
+        return row_of(self.records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All of an experiment."""
+
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+
+    @property
+    def sets(self) -> list[str]:
+        """The data sets, in order."""
+        return list(dict.fromkeys(cell.set for cell in self.cells))
+
+    def on(self, name: str) -> list[Cell]:
+        """The cells of a data set, in the order of the arms."""
+        return [cell for cell in self.cells if cell.set == name]
+
+    def named(self, names: Sequence[str]) -> "Seen":
+        """Only the arms of these names, in this order; all where none is named.
+
+        Raises:
+            UsageError: If no arm is called so.
+        """
+        if not names:
+            return self
+        for name in names:
+            if not any(cell.arm.name == name for cell in self.cells):
+                raise UsageError(f"{self.experiment.id}: no arm is called {name!r}")
+        kept = [cell for name in names for cell in self.cells if cell.arm.name == name]
+        return Seen(experiment=self.experiment, cells=tuple(kept))
+
+    def pairs(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
+        """Two arms side by side, on each data set that both were asked on."""
+        theirs = {cell.set: cell for cell in self.named([second]).cells}
+        for ours in self.named([first]).cells:
+            if ours.set in theirs:
+                yield ours, theirs[ours.set]

@@ -1,0 +1,40 @@
+"""The kinds of showing: from what was seen to blocks of a page."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from experiments.lab.blocks import Block
+from experiments.lab.seen import Seen
+from experiments.lab.shows.compare import compared
+from experiments.lab.shows.figure import drawn
+from experiments.lab.shows.groups import by_group
+from experiments.lab.shows.table import measured
+
+from fathom.errors import UsageError
+
+Show = Callable[..., Iterator[Block]]
+"""Takes what was seen, and its options as keywords."""
+
+SHOWS: Mapping[str, Show] = {
+    "table": measured,
+    "compare": compared,
+    "by": by_group,
+    "figure": drawn,
+}
+
+
+def shown(seen: Seen) -> list[Block]:
+    """All blocks of an experiment, in the order of its file.
+
+    Raises:
+        UsageError: If there is no such kind of showing, or it has no such option.
+    """
+    blocks: list[Block] = []
+    for each in seen.experiment.show:
+        if each.kind not in SHOWS:
+            kinds = ", ".join(SHOWS)
+            raise UsageError(f"{seen.experiment.id}: no kind {each.kind!r}; there are {kinds}")
+        try:
+            blocks += SHOWS[each.kind](seen, **each.options)
+        except TypeError as error:
+            raise UsageError(f"{seen.experiment.id}: show {each.kind!r}: {error}") from None
+    return blocks

@@ -1,0 +1,40 @@
+"""Tables by the phase in which questions ended, or by the kind of question."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from experiments.lab.blocks import Block, Table
+from experiments.lab.seen import Seen
+from experiments.lab.shows.table import value
+
+from fathom.evaluation.report import rows_by
+
+
+def by_group(
+    seen: Seen,
+    *,
+    field: Literal["phase", "kind"],
+    measures: Sequence[str],
+    arms: Sequence[str] = (),
+    title: str = "",
+) -> Iterator[Block]:
+    """One line for each phase or kind of each arm; `share` is that of the questions.
+
+    Args:
+        seen: What is shown.
+        field: By what the questions are grouped.
+        measures: See `table.measured`; the first with its interval.
+        arms: Only these.
+        title: Of the table.
+    """
+    chosen = seen.named(arms)
+    lines = []
+    for name in chosen.sets:
+        for cell in chosen.on(name):
+            for row in rows_by(cell.records, field):
+                share = f"{row.queries / len(cell.records):.3f}"
+                cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
+                group = row.system.removeprefix(f"{cell.records[0].system}: ")
+                lines.append((name, cell.arm.name, group, str(row.queries), share, *cells))
+    head = ("data set", "system", field, "questions", "share", *measures)
+    yield Table(title=title, head=head, rows=tuple(lines))

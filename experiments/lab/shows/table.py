@@ -1,0 +1,54 @@
+"""A table of measures: one line for each arm on each data set."""
+
+from collections.abc import Iterator, Sequence
+
+from experiments.lab.blocks import Block, Table
+from experiments.lab.seen import Cell, Seen
+
+from fathom.evaluation.runner import Row
+
+TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
+
+
+def measured(
+    seen: Seen,
+    *,
+    measures: Sequence[str],
+    arms: Sequence[str] = (),
+    intervals: int = 1,
+    title: str = "",
+) -> Iterator[Block]:
+    """Means over the questions.
+
+    Args:
+        seen: What is shown.
+        measures: Names of measures, of usage (`tokens`, `retrievals`, ...), `p50 ms`, `p95 ms`.
+        arms: Only these.
+        intervals: The first so many measures are shown with their 95 % intervals.
+        title: Of the table.
+    """
+    chosen = seen.named(arms)
+    rows = tuple(
+        (name, cell.arm.name, str(len(cell.records)), *_cells(cell, measures, intervals))
+        for name in chosen.sets
+        for cell in chosen.on(name)
+    )
+    yield Table(title=title, head=("data set", "system", "questions", *measures), rows=rows)
+
+
+def value(row: Row, name: str, *, interval: bool = False) -> str:
+    """A measure, a mean of usage or a time as a table shows it; empty where there is none."""
+    if name in TIMES:
+        return f"{row.latency_s[TIMES[name]] * 1000:.0f}"
+    if name in row.measures:
+        told = f"{row.measures[name]:.3f}"
+        if interval and name in row.intervals:
+            low, high = row.intervals[name]
+            return f"{told} [{low:.3f}, {high:.3f}]"
+        return told
+    return f"{row.usage[name]:.1f}" if name in row.usage else ""
+
+
+def _cells(cell: Cell, measures: Sequence[str], intervals: int) -> list[str]:
+    row = cell.row
+    return [value(row, name, interval=at < intervals) for at, name in enumerate(measures)]

@@ -1,0 +1,107 @@
+"""What is published of an experiment: measures and tables, none of the data set's texts."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from experiments.lab.blocks import Block, Figure, Sentences, Table
+from experiments.lab.plan import Experiment
+from experiments.lab.provenance import Provenance
+from experiments.lab.seen import Seen
+from experiments.lab.show import shown
+
+KINDS: Mapping[str, type[Table] | type[Sentences] | type[Figure]] = {
+    "table": Table,
+    "sentences": Sentences,
+    "figure": Figure,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """An experiment's outcome.
+
+    Attributes:
+        rows: All measures of every arm, as `fathom eval --json` gives them.
+        seconds: Of all questions together.
+        blocks: What its page shows.
+    """
+
+    id: str
+    provenance: Provenance
+    rows: Sequence[Mapping[str, Any]]
+    seconds: float
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, seen: Seen, provenance: Provenance) -> Self:
+        """That of records."""
+        spent = sum(record.seconds for cell in seen.cells for record in cell.records)
+        return cls(
+            id=seen.experiment.id,
+            provenance=provenance,
+            rows=[
+                {"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)}
+                for cell in seen.cells
+            ],
+            seconds=round(spent, 1),
+            blocks=tuple(shown(seen)),
+        )
+
+    def save(self, folder: Path) -> Path:
+        """Write it below a folder; plots become files of their own beside the JSON."""
+        file = summary_file(folder, self.id)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        told = {
+            "id": self.id,
+            "provenance": asdict(self.provenance),
+            "seconds": self.seconds,
+            "blocks": [_as_json(block) for block in self.blocks],
+            "rows": self.rows,
+        }
+        file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for old in file.parent.glob(f"{file.stem}-*.svg"):
+            old.unlink()
+        for block in self.blocks:
+            if isinstance(block, Figure):
+                plot = file.parent / f"{file.stem}-{block.name}.svg"
+                plot.write_text(block.svg, encoding="utf-8")
+        return file
+
+    @classmethod
+    def load(cls, folder: Path, experiment: Experiment) -> Self | None:
+        """What was saved; `None` where nothing was."""
+        file = summary_file(folder, experiment.id)
+        if not file.is_file():
+            return None
+        told = json.loads(file.read_text(encoding="utf-8"))
+        return cls(
+            id=told["id"],
+            provenance=Provenance(**told["provenance"]),
+            rows=told["rows"],
+            seconds=told["seconds"],
+            blocks=tuple(_block(each) for each in told["blocks"]),
+        )
+
+
+def summary_file(folder: Path, name: str) -> Path:
+    """Where the summary of an experiment lies."""
+    return folder / f"{name}.json"
+
+
+def _as_json(block: Block) -> dict[str, Any]:
+    kind = next(name for name, made in KINDS.items() if isinstance(block, made))
+    told = {key: value for key, value in asdict(block).items() if key != "svg"}
+    return {"kind": kind, **told}
+
+
+def _block(told: Mapping[str, Any]) -> Block:
+    given = {key: value for key, value in told.items() if key != "kind"}
+    if told["kind"] == "figure":
+        return Figure(**given, svg="")
+    if told["kind"] == "sentences":
+        return Sentences(title=given["title"], lines=tuple(given["lines"]))
+    rows = tuple(tuple(row) for row in given["rows"])
+    return Table(title=given["title"], head=tuple(given["head"]), rows=rows)
