@@ -33,7 +33,7 @@ def text(name: str) -> str:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["_id"])
 def test_each_answer_stands_in_the_documents_named(question: dict[str, Any]) -> None:
-    documents = question["metadata"]["documents"]
+    documents = question["metadata"]["relevant"]
     assert question["metadata"]["answerable"] == bool(question["answers"]) == bool(documents)
     for answer in question["answers"]:
         assert any(answer in text(name) for name in documents), answer
@@ -45,7 +45,7 @@ def test_contradictions_have_one_reading_per_document() -> None:
     both = [one for one in QUESTIONS if one["metadata"]["type"] == "contradiction"]
     assert len(both) == 2
     for question in both:
-        old, new = question["metadata"]["documents"]
+        old, new = question["metadata"]["relevant"]
         first, second = question["answers"]
         assert f"{first} crowns" in text(old)
         assert f"{second} crowns" not in text(old)

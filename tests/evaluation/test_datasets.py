@@ -8,6 +8,7 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.sources import documents_of
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QUERIES = (
@@ -44,7 +45,7 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
 
 
 def asked(**fields: object) -> str:
-    return json.dumps({"_id": "q", "text": "?", **fields})
+    return json.dumps({"_id": "q", "text": "?"} | fields)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,61 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(UsageError, match="not a data set folder"):
         load(tmp_path / "nowhere")
+    (write(tmp_path) / "qrels.tsv").unlink()
+    with pytest.raises(UsageError, match=r"no qrels\.tsv, and no question names relevant"):
+        load(tmp_path)
+
+
+def files(folder: Path, *questions: str) -> Path:
+    (folder / "pdfs").mkdir()
+    (folder / "pdfs" / "one.md").write_text("One")
+    (folder / "pdfs" / "two.md").write_text("Two")
+    (folder / "questions.jsonl").write_text("\n".join(questions))
+    return folder
+
+
+def test_a_folder_of_files_is_a_corpus_and_questions_name_its_files(tmp_path: Path) -> None:
+    relevant = asked(_id="q1", metadata={"relevant": ["one.md"]})
+    sources = asked(_id="q2", metadata={"pdfs": ["one.md", "two.md"], "pdfs_present": True})
+    absent = asked(_id="q3", metadata={"pdfs": ["one.md", "gone.md"], "pdfs_present": False})
+    own = asked(_id="q4", answers=["Two"], metadata={"documents": ["two.md"]})
+    folder = files(tmp_path, relevant, sources, absent, own)
+    one, two = documents_of(folder / "pdfs").values()
+    dataset = load(folder)
+    assert dataset.corpus == folder / "pdfs"
+    assert [question.id for question in dataset.questions] == ["q1", "q2", "q4"]
+    assert dataset.questions[-1].documents == (two,)
+    assert dataset.qrels == {"q1": {one: 1}, "q2": {one: 1, two: 1}}
+    assert dataset.documents == {one, two}
+
+    (folder / "qrels.tsv").write_text("q4\ttwo.md\t2\nq1\tone.md\t1\n")
+    assert load(folder).qrels == {"q1": {one: 1}, "q2": {one: 1, two: 1}, "q4": {two: 2}}
+    (folder / "qrels.tsv").write_text("q1\tone.md\t2\n")
+    with pytest.raises(UsageError, match=r"qrels\.tsv:1: 'q1' and 'one\.md' have two grades"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"pdfs": ["gone.md"]}, "questions.jsonl:1: unknown document 'gone.md'"),
+        ({"pdfs": ["one.md"], "pdfs_present": 1}, "metadata.pdfs_present must be true or false"),
+        ({"relevant": "one.md"}, "relevant must be a list"),
+        ({"relevant": [7]}, "relevant must hold ids"),
+        ({"pdfs": ["gone.md"], "pdfs_present": False}, "there are no questions"),
+    ],
+)
+def test_files_named_wrongly_are_refused(
+    tmp_path: Path, metadata: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        load(files(tmp_path, asked(metadata=metadata)))
+
+
+def test_a_corpus_of_records_needs_no_qrels_where_questions_name_documents(tmp_path: Path) -> None:
+    queries = asked(metadata={"relevant": ["d2"]})
+    (write(tmp_path, queries=queries) / "qrels.tsv").unlink()
+    assert load(tmp_path).qrels == {"q": {"d2": 1}}
 
 
 def test_wrong_answers_are_read_and_what_stands_for_no_answer_is_none(tmp_path: Path) -> None:

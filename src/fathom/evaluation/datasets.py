@@ -1,14 +1,13 @@
 """Data sets in the BEIR layout with answers, read strictly: a mistake names its file and line."""
 
-import gzip
-import json
-import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fathom.errors import UsageError
+from fathom.evaluation.rows import lines, rows
+from fathom.evaluation.sources import corpus_of, documents_of, existing
 from fathom.plain import digest
 
 
@@ -20,6 +19,7 @@ class Question:
         answers: Accepted answers; empty when unanswerable or when there are only qrels.
         answerable: Whether the corpus holds an answer.
         documents: The question's own documents, where the data set gives them: only they count.
+            Here and in `Dataset` a document is told by its id in an index of the corpus.
         kind: What sort of question it is, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
             names none. Such a data set wants every one of `answers`, others want any of them.
@@ -39,7 +39,7 @@ class Dataset:
     """A corpus with questions.
 
     Attributes:
-        corpus: The corpus file, `corpus.jsonl` or `corpus.jsonl.gz`.
+        corpus: What is ingested: `corpus.jsonl`, `corpus.jsonl.gz` or a folder of files.
         qrels: Question id -> document id -> grade above 0.
         documents: Ids of the documents of the corpus.
     """
@@ -75,115 +75,108 @@ class Dataset:
 def load(directory: Path) -> Dataset:
     """Read a data set folder.
 
+    Its corpus is `corpus.jsonl[.gz]` or a folder of files, `corpus`, `documents` or `pdfs`; a file
+    is named by its path below that folder. Its questions are `queries.jsonl[.gz]` or
+    `questions.jsonl[.gz]`. Relevant documents stand in `qrels.tsv`, in the questions'
+    `metadata.relevant` (grade 1), or in both. `metadata.pdfs` is another word for `relevant`;
+    questions marked `"pdfs_present": false` are left out, since files that they need are not here.
+
     Raises:
         UsageError: If a file is missing or malformed, an id is unknown or comes twice.
     """
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a data set folder; expected corpus.jsonl[.gz] in it")
-    corpus = _existing(directory, "corpus.jsonl")
-    queries = _existing(directory, "queries.jsonl")
-    documents = _ids(corpus)
-    if not documents:
+    corpus = corpus_of(directory)
+    queries = existing(directory, "queries.jsonl", "questions.jsonl")
+    known = documents_of(corpus)
+    if not known:
         raise UsageError(f"{corpus}: the corpus is empty")
-    lines = dict(_questions(queries, documents))
-    if not lines:
+    entries = list(_entries(queries, known))
+    if not entries:
         raise UsageError(f"{queries}: there are no questions")
-    known = {question.id for question in lines.values()}
-    qrels = _qrels(directory / "qrels.tsv", known, documents)
-    for number, question in lines.items():
+    qrels = _qrels(directory / "qrels.tsv", entries, known)
+    for entry in entries:
+        question = entry.question
         if question.answerable and not question.answers and question.id not in qrels:
             raise UsageError(
-                f"{queries}:{number}: question {question.id!r} has no answers and no relevant "
+                f"{queries}:{entry.line}: question {question.id!r} has no answers and no relevant "
                 "documents; add some, or set metadata.answerable to false"
             )
     return Dataset(
         name=directory.resolve().name,
         corpus=corpus,
-        questions=tuple(lines.values()),
+        questions=tuple(entry.question for entry in entries),
         qrels=qrels,
-        documents=frozenset(documents),
+        documents=frozenset(known.values()),
     )
 
 
-def _existing(directory: Path, name: str) -> Path:
-    for candidate in (directory / name, directory / f"{name}.gz"):
-        if candidate.is_file():
-            return candidate
-    raise UsageError(f"{directory}: no {name} or {name}.gz")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A question with its line, and the relevant documents that it names itself."""
+
+    line: int
+    question: Question
+    relevant: tuple[str, ...]
 
 
-def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in _lines(file):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
-        if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
-            raise UsageError(f"{file}:{number}: expected an object with a text '_id'")
-        yield number, row
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
-    opened = gzip.open if file.suffix == ".gz" else open
-    number = 0
-    try:
-        with opened(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield number, line
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
-        raise UsageError(f"{file}:{number + 1}: not {kind}") from None
-
-
-def _ids(file: Path) -> set[str]:
-    ids: set[str] = set()
-    for number, row in _rows(file):
-        if row["_id"] in ids:
-            raise UsageError(f"{file}:{number}: the id {row['_id']!r} comes twice")
-        ids.add(row["_id"])
-    return ids
-
-
-def _questions(file: Path, documents: set[str]) -> Iterator[tuple[int, Question]]:
-    """The questions, each with the number of its line."""
-    seen: set[str] = set()
-    for number, row in _rows(file):
-        if row["_id"] in seen:
-            raise UsageError(f"{file}:{number}: the id {row['_id']!r} comes twice")
+def _entries(file: Path, known: Mapping[str, str]) -> Iterator[_Entry]:
+    for number, row in rows(file):
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
-        seen.add(row["_id"])
         try:
-            question = _question(row)
+            question, relevant = _question(row)
         except TypeError as wrong:
             raise UsageError(f"{file}:{number}: question {row['_id']!r}: {wrong}") from None
-        for document in question.documents:
-            if document not in documents:
+        if relevant is None:
+            continue
+        for document in (*question.documents, *relevant):
+            if document not in known:
                 raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        yield number, question
+        own = tuple(known[document] for document in question.documents)
+        yield _Entry(
+            line=number,
+            question=replace(question, documents=own),
+            relevant=tuple(known[document] for document in relevant),
+        )
 
 
-def _question(row: Mapping[str, Any]) -> Question:
+def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]:
+    """A question and the names of its relevant documents; `None` if some are known to be absent."""
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
-    answerable = metadata.get("answerable", True)
-    if not isinstance(answerable, bool):
-        raise TypeError("metadata.answerable must be true or false")
+    answerable = _flag(metadata, "answerable")
     answers = _texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
-    return Question(
+    question = Question(
         id=row["_id"],
         text=row["text"],
         # Some sets put words such as "insufficient information" where there is no answer.
         answers=answers if answerable else (),
         answerable=answerable,
-        documents=tuple(map(_document_id, _listed(metadata.get("documents"), "documents"))),
+        documents=_names(metadata, "documents"),
         kind=str(metadata.get("type") or ""),
         wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
     )
+    relevant = (*_names(metadata, "relevant"), *_names(metadata, "pdfs"))
+    return question, relevant if _flag(metadata, "pdfs_present") else None
+
+
+def _flag(metadata: Mapping[str, Any], name: str) -> bool:
+    value = metadata.get(name, True)
+    if not isinstance(value, bool):
+        raise TypeError(f"metadata.{name} must be true or false")
+    return value
+
+
+def _names(metadata: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Names of documents; some sets give objects that hold them."""
+    listed = _listed(metadata.get(name), name)
+    names = [item.get("doc") if isinstance(item, dict) else item for item in listed]
+    if not all(isinstance(each, str) for each in names):
+        raise TypeError(f"{name} must hold ids")
+    return tuple(map(str, names))
 
 
 def _listed(value: object, name: str) -> list[object]:
@@ -200,28 +193,24 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _document_id(item: object) -> str:
-    if isinstance(item, dict):
-        item = item.get("doc")
-    if not isinstance(item, str):
-        raise TypeError("documents must hold ids")
-    return item
-
-
-def _qrels(file: Path, questions: set[str], documents: set[str]) -> dict[str, dict[str, int]]:
-    if not file.is_file():
-        raise UsageError(f"{file.parent}: no qrels.tsv")
-    qrels: dict[str, dict[str, int]] = {}
-    for number, line in _lines(file):
+def _qrels(
+    file: Path, entries: Sequence[_Entry], known: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    qrels = {
+        entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
+    }
+    if not file.is_file() and not qrels:
+        raise UsageError(f"{file.parent}: no qrels.tsv, and no question names relevant documents")
+    questions = {entry.question.id for entry in entries}
+    for number, line in lines(file) if file.is_file() else ():
         if number == 1 and line.startswith("query-id"):
             continue
-        question, document, relevance = _judged(file, number, line)
+        question, document, grade = _judged(file, number, line)
         if question not in questions:
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
-        if document not in documents:
+        if document not in known:
             raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        grades = qrels.setdefault(question, {})
-        if grades.setdefault(document, relevance) != relevance:
+        if qrels.setdefault(question, {}).setdefault(known[document], grade) != grade:
             raise UsageError(f"{file}:{number}: {question!r} and {document!r} have two grades")
     relevant = {
         question: {document: grade for document, grade in grades.items() if grade > 0}

@@ -13,6 +13,7 @@ from fathom.documents.chunk import Chunker
 from fathom.documents.discover import discover
 from fathom.documents.failure import Failure
 from fathom.documents.guard import Cage
+from fathom.documents.identity import content_digest, document_id
 from fathom.documents.language import detect
 from fathom.documents.parse import read
 from fathom.index.base import Entry, Source, Writer
@@ -125,7 +126,7 @@ class Ingester:
     def _file(self, file: Path) -> None:
         place = display(file)
         try:
-            digest = _digest(file)
+            digest = content_digest(file)
         except OSError as error:
             self._refuse(place, "", "failed", f"cannot be read: {error.strerror}")
             return
@@ -162,7 +163,7 @@ class Ingester:
                     f"{place}#{part.record or part.line}", digest, part.outcome, part.reason
                 )
             elif part.record is None:
-                document = _document(part, digest[:16], place)
+                document = _document(part, document_id(digest), place)
                 source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
                 self._add(_Pending(document, source, known, is_record=False))
                 return
@@ -273,11 +274,6 @@ class Ingester:
 def display(path: Path) -> str:
     """The path as text that can be stored and shown, also where its name is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _document(parsed: Parsed, document_id: str, place: str) -> Document:
