@@ -1,21 +1,21 @@
-"""Plots are SVG of the page's own colour, the same every time."""
+"""Plots are SVG of the page's own colour, the same every time, and legible."""
 
 import re
-import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from fathom.errors import UsageError
+from fathom.evaluation.canvas import COLOURS
 from fathom.evaluation.curves import Front, Heat, Line, Point
 from fathom.evaluation.plots import (
-    check_drawing,
+    FEWEST,
     draw_front,
     draw_heat,
     draw_lines,
     draw_shares,
     draw_violins,
 )
+from fathom.evaluation.svg import INK, standalone
 
 pytest.importorskip("matplotlib")
 
@@ -31,16 +31,22 @@ LINES = [
     Line(name="naive", points=((1, 0.2), (2, 0.4)), intervals=((0.1, 0.3), (0.3, 0.5))),
     Line(name="maf", points=((1, 0.0),)),
 ]
+SIZES = Line(name="naive", points=tuple((x, 0.5) for x in (1000.0, 1010.0, 25000.0, 100000.0)))
 HEAT = Heat(rows=("naive", "maf"), columns=("a" * 40, "b" * 40), cells=((0.5, 0.5), (1.0, None)))
+MANY = [0.01 * (n + 1) for n in range(FEWEST)]
 
 DRAWN = {
     "front": lambda: draw_front(FRONT),
     "lines": lambda: draw_lines(LINES, x="k", y="recall"),
-    "sizes": lambda: draw_lines(LINES, x="documents", y="F1", log=True, marked=True),
-    "violins": lambda: draw_violins({"naive": [0.1, 0.2, 2.0], "maf": [0.5], "still": [0.0, 0.0]}),
+    "sizes": lambda: draw_lines([SIZES], x="documents", y="F1", log=True, marked=True),
+    "violins": lambda: draw_violins({"naive": MANY, "maf": [0.5, 60.0], "still": [0.0] * 20}),
     "shares": lambda: draw_shares(HEAT),
     "heat": lambda: draw_heat(HEAT),
 }
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(each.itertext()) for each in ET.fromstring(svg).iter() if "text" in each.tag]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -50,6 +56,7 @@ def test_a_plot_is_inline_svg_without_ties_to_anywhere(name: str) -> None:
     tree = ET.fromstring(svg)
     assert "width" not in tree.attrib
     assert "viewBox" in tree.attrib
+    assert INK not in svg
     assert "currentColor" in svg
     assert "<image" not in svg
     assert "<metadata" not in svg
@@ -62,13 +69,54 @@ def test_the_same_data_give_the_same_bytes(name: str) -> None:
     assert DRAWN[name]() == DRAWN[name]()
 
 
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_file_of_its_own_is_small(name: str) -> None:
+    assert len(standalone(DRAWN[name]()).encode()) < 60_000
+
+
 def test_names_are_text_and_no_formulas() -> None:
-    svg = DRAWN["front"]()
-    texts = ["".join(each.itertext()) for each in ET.fromstring(svg).iter() if "text" in each.tag]
-    assert {"naive", "m$a$f_1 <b>", "tokens a question", "F1"} <= set(texts)
+    assert {"naive", "m$a$f_1 <b>", "tokens a question", "F1"} <= set(texts(DRAWN["front"]()))
 
 
-def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"pip install 'fathom\[eval\]'"):
-        check_drawing()
+def test_who_sees_no_colours_tells_lines_apart() -> None:
+    assert "stroke-dasharray" not in draw_lines(LINES[:1], x="k", y="recall")
+    assert "stroke-dasharray" in draw_lines(LINES, x="k", y="recall")
+
+
+def test_ticks_stand_where_values_are_as_far_as_there_is_room() -> None:
+    told = texts(DRAWN["sizes"]())
+    assert {"1,000", "25,000", "100,000"} <= set(told)
+    assert "1,010" not in told
+
+
+def test_of_few_questions_no_shape_is_invented() -> None:
+    shaped, dotted = draw_violins({"naive": MANY}), draw_violins({"naive": MANY[1:]})
+    assert "FillBetweenPolyCollection" in shaped
+    assert "FillBetweenPolyCollection" not in dotted
+    assert "PathCollection" in dotted
+
+
+def test_there_are_never_more_phases_than_colours() -> None:
+    names = tuple(f"phase {n}" for n in range(len(COLOURS) + 1))
+    cells = (tuple(n / 45 for n in range(1, len(names) + 1)),)
+    told = texts(draw_shares(Heat(rows=("mao",), columns=names, cells=cells)))
+    assert {"other", *names[2:]} <= set(told)
+    assert not {*names[:2]} & set(told)
+
+
+def test_the_longer_names_of_a_map_are_rows() -> None:
+    long = [f"a kind of question {n}" for n in range(3)]
+    cells = ((0.11, 0.12, 0.13), (0.21, 0.22, None))
+    told = texts(draw_heat(Heat(rows=("naive", "maf"), columns=tuple(long), cells=cells)))
+    assert [each for each in told if "0." in each or each == "-"] == [
+        "0.11", "0.21", "0.12", "0.22", "0.13", "-",
+    ]  # fmt: skip
+
+
+def test_a_share_cannot_be_below_nothing() -> None:
+    point = Point(name="naive", x=1, y=0.0, interval=(0.0, 0.1), best=True)
+    assert not [
+        each
+        for each in texts(draw_front(Front(cost="seconds", measure="F1", points=(point,))))
+        if each.startswith("\N{MINUS SIGN}")
+    ]

@@ -1,108 +1,53 @@
-"""Plots as SVG that takes its ink from the page around it, so that dark and light both read well.
+"""The plots of a report, as SVG that takes its ink and its font from the page around it."""
 
-Equal data give equal bytes. The drawing library is imported when something is drawn.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import StringIO
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import UsageError
+from fathom.evaluation.canvas import (
+    COLOURS,
+    DARK,
+    check_drawing,  # noqa: F401
+    colour,
+    dashes,
+    drawing,
+    mark,
+    rows_high,
+    wrapped,
+)
 from fathom.evaluation.curves import Front, Heat, Line
-from fathom.evaluation.svg import INK, inline
+from fathom.evaluation.svg import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = (
-    "#0a84c6", "#d9662b", "#169c76", "#c2609b", "#a98400", "#7d6fd0", "#cc3d3d", "#6f7f8c",
-)  # fmt: skip
-"""Told apart by most colour-blind readers, and legible on white and on black."""
-MARKS = "osD^vPX*"
-TICKS = [times * 10.0**power for power in range(-4, 5) for times in (1, 2, 5)]
-STYLE: Any = {
-    "svg.fonttype": "none",
-    # Names come from data: a dollar sign is no formula.
-    "text.parse_math": False,
-    "svg.hashsalt": "fathom",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": INK,
-    "grid.alpha": 0.15,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-}
-
-
-def check_drawing() -> None:
-    """See to it that something can be drawn.
-
-    Raises:
-        UsageError: If the `eval` extra is not installed.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UsageError("plots need the eval extra: pip install 'fathom[eval]'") from None
-
-
-class _Drawing:
-    """One plot; `svg` is filled when its `with` block ends."""
-
-    def __init__(self, axes: "Axes") -> None:
-        self.axes = axes
-        self.svg = ""
-
-
-@contextmanager
-def _drawing(height: float = 3.4) -> Iterator[_Drawing]:
-    check_drawing()
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(7.2, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        drawing = _Drawing(figure.add_subplot())
-        yield drawing
-        written = StringIO()
-        figure.savefig(written, format="svg", metadata={"Date": None})
-    drawing.svg = inline(written.getvalue())
+WIDE = 3
+"""Decades of time from which on only the powers of ten have room."""
+FEWEST = 10
+"""With fewer values than these a shape would be invented: they are drawn one by one."""
+OTHER = "other"
 
 
 def draw_front(found: Front) -> str:
     """Quality against cost, with intervals; the front joined by a line."""
-    with _drawing() as drawing:
-        axes = drawing.axes
+    with drawing() as made:
+        axes = made.axes
         for place, point in enumerate(found.points):
             low, high = point.interval
-            bars = [[max(0.0, point.y - low)], [max(0.0, high - point.y)]]
-            axes.errorbar(
-                [point.x], [point.y], yerr=bars, color=_colour(place), marker=_mark(place),
-                markersize=8, capsize=3, linestyle="none", label=point.name,
-                fillstyle="full" if point.best else "none",
+            shown: dict[str, Any] = {"color": colour(place), "zorder": 3, "clip_on": False}
+            axes.plot([point.x] * 2, [low, high], **shown, linewidth=1.4, alpha=0.6, marker="_")
+            axes.plot(
+                [point.x], [point.y], **shown, marker=mark(place), markersize=8, linestyle="none",
+                label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
         edge = sorted((point.x, point.y) for point in found.points if point.best)
         axes.step(*zip(*edge, strict=True), where="post", color=INK, alpha=0.5, linewidth=1)
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, 1.05 * max(point.x for point in found.points) or 1)
         axes.set_ylim(*_around([end for point in found.points for end in point.interval]))
         axes.set_xlabel(found.cost)
         axes.set_ylabel(found.measure)
-        _legend(axes)
-    return drawing.svg
+        made.legend()
+    return made.svg
 
 
 def draw_lines(
@@ -115,112 +60,162 @@ def draw_lines(
         x: What is on the horizontal axis.
         y: What is on the vertical axis.
         log: Whether the horizontal axis is logarithmic.
-        marked: Whether each point has a mark.
+        marked: Whether each point has a mark, and its place a tick; else the last one has.
     """
-    with _drawing() as drawing:
-        axes = drawing.axes
+    with drawing() as made:
+        axes = made.axes
         for place, line in enumerate(lines):
             xs, ys = zip(*line.points, strict=True)
-            mark = _mark(place) if marked else ""
-            axes.plot(xs, ys, color=_colour(place), label=line.name, marker=mark, linewidth=1.8)
+            style: dict[str, Any] = (
+                {} if marked else {"linestyle": dashes(place), "markevery": [-1]}
+            )
+            axes.plot(
+                xs, ys, color=colour(place), label=line.name, linewidth=1.8,
+                marker=mark(place), **style,
+            )  # fmt: skip
             if line.intervals:
                 lows, highs = zip(*line.intervals, strict=True)
-                axes.fill_between(xs, lows, highs, color=_colour(place), alpha=0.15, linewidth=0)
+                axes.fill_between(xs, lows, highs, color=colour(place), alpha=0.13, linewidth=0)
+        axes.set_ylim(0, 1.03 * axes.get_ylim()[1])
         if log:
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-            axes.xaxis.set_minor_formatter(lambda *_: "")
-        axes.set_ylim(bottom=0)
+        if marked:
+            _tick_at(axes, sorted({at for line in lines for at, _ in line.points}))
+        else:
+            axes.locator_params(axis="x", integer=max(at for at, _ in lines[0].points) > 1)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        _legend(axes)
-    return drawing.svg
+        made.legend()
+    return made.svg
+
+
+def _tick_at(axes: "Axes", places: Sequence[float]) -> None:
+    """Ticks where values are, as far as their labels do not meet."""
+    axes.minorticks_off()
+    low, high = axes.get_xlim()
+    across = axes.transAxes.inverted()
+    kept: list[float] = []
+    taken = -1.0
+    for place in places:
+        at, _ = across.transform(axes.transData.transform((place, 0)))
+        half = 0.0085 * len(f"{place:,g}")
+        if at - half > taken:
+            kept.append(place)
+            taken = at + half
+    axes.set_xticks(kept, [f"{place:,g}" for place in kept])
+    axes.set_xlim(low, high)
 
 
 def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
-    """How long questions took, on a logarithmic scale; the line is the median."""
-    with _drawing(_height(len(seconds))) as drawing:
+    """How long questions took, on a logarithmic scale; the lines are the median and the quartiles.
+
+    Of a few questions each is a dot.
+    """
+    with drawing(rows_high(list(seconds))) as made:
         import numpy as np
 
-        axes = drawing.axes
-        logs = [np.log10(np.maximum(each, 1e-4)) for each in seconds.values()]
-        places = list(range(len(logs), 0, -1))
-        made = axes.violinplot(
-            logs, places, orientation="horizontal", widths=0.8, showextrema=False
-        )
-        for place, body in enumerate(made["bodies"]):  # type: ignore[arg-type, var-annotated]
-            body.set(facecolor=_colour(place), edgecolor=_colour(place), alpha=0.5)
-        middles = [float(np.median(each)) for each in logs]
-        axes.scatter(middles, places, marker="|", s=200, color=INK)
-        axes.set_yticks(places, list(seconds))
+        axes = made.axes
+        for place, each in enumerate(seconds.values()):
+            logs = np.log10(np.maximum(each, 1e-4))
+            if len(logs) < FEWEST or np.ptp(logs) == 0:
+                axes.scatter(logs, [-place] * len(logs), s=22, color=colour(place), alpha=0.7)
+            else:
+                body = axes.violinplot(
+                    [logs], [-place], orientation="horizontal", widths=0.8, showextrema=False
+                )["bodies"][0]  # type: ignore[index]
+                body.set(facecolor=colour(place), edgecolor=colour(place), alpha=0.5)
+            first, middle, third = np.quantile(logs, [0.25, 0.5, 0.75])
+            axes.plot([first, third], [-place] * 2, color=INK, linewidth=1.6)
+            axes.plot([middle], [-place], color=INK, marker="|", markersize=13, markeredgewidth=1.6)
+        _name_rows(axes, list(seconds))
         low, high = axes.get_xlim()
-        ticks = [tick for tick in TICKS if low <= np.log10(tick) <= high]
+        times = (1, 2, 5) if high - low < WIDE else (1,)
+        all_ = [time * 10.0**power for power in range(-4, 5) for time in times]
+        ticks = [tick for tick in all_ if low <= np.log10(tick) <= high]
         axes.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
         axes.set_xlabel("seconds a question")
-    return drawing.svg
+    return made.svg
 
 
 def draw_shares(heat: Heat) -> str:
-    """A bar for each row, cut into the shares of its columns."""
-    with _drawing(_height(len(heat.rows))) as drawing:
-        axes = drawing.axes
-        ends = [0.0] * len(heat.rows)
-        places = list(range(len(heat.rows), 0, -1))
-        for place, column in enumerate(heat.columns):
-            widths = [row[place] or 0.0 for row in heat.cells]
-            axes.barh(places, widths, left=ends, color=_colour(place), label=column, height=0.7)
+    """A bar for each row, cut into the shares of its columns; rare columns are taken together."""
+    shown = _folded(heat)
+    with drawing(0.5 + rows_high(shown.rows)) as made:
+        axes = made.axes
+        ends = [0.0] * len(shown.rows)
+        places = [-place for place in range(len(shown.rows))]
+        for place, column in enumerate(shown.columns):
+            widths = [row[place] or 0.0 for row in shown.cells]
+            axes.barh(places, widths, left=ends, color=colour(place), label=column, height=0.7)
+            for at, end, width in zip(places, ends, widths, strict=True):
+                if width > 0.03 + 0.02 * len(column):
+                    axes.text(end + width / 2, at, column, ha="center", va="center", color=DARK)
             ends = [end + width for end, width in zip(ends, widths, strict=True)]
-        axes.set_yticks(places, heat.rows)
+        _name_rows(axes, shown.rows)
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of the questions")
-        _legend(axes)
-    return drawing.svg
+        made.legend()
+    return made.svg
+
+
+def _folded(heat: Heat) -> Heat:
+    """The same with as many columns as there are colours, the rarest in one."""
+    if len(heat.columns) <= len(COLOURS):
+        return heat
+    sums = [sum(row[place] or 0.0 for row in heat.cells) for place in range(len(heat.columns))]
+    order = sorted(range(len(sums)), key=lambda place: -sums[place])
+    kept, rest = sorted(order[: len(COLOURS) - 1]), order[len(COLOURS) - 1 :]
+    cells = [(*(row[at] for at in kept), sum(row[at] or 0.0 for at in rest)) for row in heat.cells]
+    columns = (*(heat.columns[place] for place in kept), OTHER)
+    return replace(heat, columns=columns, cells=tuple(cells))
 
 
 def draw_heat(heat: Heat) -> str:
-    """A map of values between 0 and 1, each written into its cell."""
-    with _drawing(_height(len(heat.rows))) as drawing:
+    """A map of values between 0 and 1, each written into its cell; the longer names are rows."""
+    shown = _turned(heat) if _room(heat.columns) > _room(heat.rows) else heat
+    with drawing(rows_high(shown.rows)) as made:
         from matplotlib.patches import Rectangle
 
-        axes = drawing.axes
+        axes = made.axes
         axes.grid(visible=False)
-        for down, row in enumerate(heat.cells):
+        for down, row in enumerate(shown.cells):
             for right, value in enumerate(row):
                 share = min(1.0, max(0.0, value or 0.0))
-                cell = Rectangle((right, down), 1, 1, color=COLOURS[0], alpha=0.75 * share, lw=0)
+                cell = Rectangle(
+                    (right - 0.5, -down - 0.5), 1, 1, color=COLOURS[0], alpha=0.7 * share, lw=0
+                )
                 axes.add_patch(cell)
-                told = "" if value is None else f"{value:.2f}"
-                axes.text(right + 0.5, down + 0.5, told, ha="center", va="center")
-        axes.set_xlim(0, len(heat.columns))
-        axes.set_ylim(len(heat.rows), 0)
-        slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if _wide(heat) else {}
-        axes.set_xticks([at + 0.5 for at in range(len(heat.columns))], heat.columns, **slant)
-        axes.set_yticks([place + 0.5 for place in range(len(heat.rows))], heat.rows)
+                told = "-" if value is None else f"{value:.2f}"
+                axes.text(right, -down, told, ha="center", va="center")
+        axes.set_xlim(-0.5, len(shown.columns) - 0.5)
+        axes.set_ylim(0.5 - len(shown.rows), 0.5)
+        slanted = _room(shown.columns) > 45
+        slant: dict[str, Any] = (
+            {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+        )
+        axes.set_xticks(range(len(shown.columns)), map(wrapped, shown.columns), **slant)
+        _name_rows(axes, shown.rows)
         axes.tick_params(length=0)
-    return drawing.svg
+        axes.spines[["left", "bottom"]].set_visible(False)
+    return made.svg
+
+
+def _turned(heat: Heat) -> Heat:
+    return Heat(rows=heat.columns, columns=heat.rows, cells=tuple(zip(*heat.cells, strict=True)))
+
+
+def _room(names: Sequence[str]) -> int:
+    """Letters that names take side by side."""
+    return sum(max(len(name), 4) + 2 for name in names)
+
+
+def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    axes.set_yticks([-place for place in range(len(names))], [wrapped(name) for name in names])
+    axes.grid(visible=False, axis="y")
 
 
 def _around(ends: Sequence[float]) -> tuple[float, float]:
     """Limits with some room, also where all values are the same."""
     room = max(0.05, 0.1 * (max(ends) - min(ends)))
-    return min(ends) - room, max(ends) + room
-
-
-def _wide(heat: Heat) -> bool:
-    return max(map(len, heat.columns)) * len(heat.columns) > 70
-
-
-def _height(rows: int) -> float:
-    return 1.2 + 0.45 * rows
-
-
-def _colour(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
-
-
-def _mark(place: int) -> str:
-    return MARKS[place % len(MARKS)]
-
-
-def _legend(axes: "Axes") -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0)
+    low = min(ends) - room
+    return low if min(ends) < 0 else max(0.0, low), max(ends) + room

@@ -1,0 +1,65 @@
+"""What all plots share: a legend where it is needed, names in lines, marks beside colours."""
+
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.evaluation.canvas import (
+    COLOURS,
+    LONGEST,
+    MARKS,
+    check_drawing,
+    colour,
+    dashes,
+    drawing,
+    mark,
+    rows_high,
+    wrapped,
+)
+
+pytest.importorskip("matplotlib")
+
+
+def places(names: list[str]) -> dict[str, str]:
+    """Where the names of a legend stand."""
+    with drawing() as made:
+        for name in names:
+            made.axes.plot([0, 1], [0, 1], label=name)
+        made.axes.set_xticks([])
+        made.axes.set_yticks([])
+        made.legend()
+    found = [each for each in ET.fromstring(made.svg).iter() if each.tag.endswith("text")]
+    return {"".join(each.itertext()): each.attrib["y"] for each in found}
+
+
+def test_one_thing_needs_no_legend() -> None:
+    assert places(["naive"]) == {}
+    assert set(places(["naive", "maf"])) == {"naive", "maf"}
+
+
+def test_names_stand_side_by_side_while_there_is_room() -> None:
+    assert len(set(places(["naive", "maf", "rrf"]).values())) == 1
+    assert len(set(places([f"naive (rrf.k={n}00)" for n in range(4)]).values())) == 2
+
+
+def test_long_names_go_on_in_the_next_line() -> None:
+    name = "naive (generation.temperature=0.1, rrf.k=60)"
+    assert max(map(len, wrapped(name).splitlines())) <= LONGEST
+    assert wrapped(name).replace("\n", " ") == name
+    assert rows_high([name]) > rows_high(["naive"])
+
+
+def test_neighbours_differ_in_colour_in_mark_and_in_dashes() -> None:
+    for place in range(20):
+        assert colour(place) != colour(place + 1)
+        assert mark(place) != mark(place + 1)
+        assert dashes(place) != dashes(place + 1)
+    assert len(set(COLOURS)) == len(set(MARKS)) == 8
+
+
+def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"pip install 'fathom\[eval\]'"):
+        check_drawing()
