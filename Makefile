@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow crash check fix bench clean
+.PHONY: help demo test test-slow crash check fix bench reproduce reproduce-fast clean
 
 help: ## what there is
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,5 +42,11 @@ fix: $(VENV)/dev ## let ruff mend what it can
 bench: $(VENV)/dev ## speed of search; see benchmarks/README.md for 100,000 documents
 	$(BIN)/python benchmarks/search.py --documents 2000
 
+reproduce: $(VENV)/dev ## every table and figure of the five papers on the data below SHARED_DATA; goes on where it was
+	$(BIN)/python -m experiments
+
+reproduce-fast: $(VENV)/dev ## the same on the samples, in minutes
+	$(BIN)/python -m experiments --fast
+
 clean: ## remove what make made
-	rm -rf $(VENV) .fathom
+	rm -rf $(VENV) .fathom .work

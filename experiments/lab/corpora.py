@@ -1,10 +1,132 @@
-"""Variants of a data set's corpus."""
+"""Variants of a data set's corpus, written as ordinary data sets.
 
+`legacy` is the corpus after years of neglect (`degrade.py`), with the same questions and
+judgements; `cut-N` has N documents and the questions that these can answer (`cut.py`). Both follow
+from hashes of ids alone: the same data set gives the same variant everywhere.
+"""
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
+from experiments.lab.cut import cut
+from experiments.lab.degrade import LEGACY, Neglect, degraded
+from experiments.lab.texts import Text, texts_of
 
-def derived(folder: Path, corpus: str, out: Path) -> Path:
-    """The folder of a data set whose corpus is the variant `corpus`; empty is itself."""
-    if corpus:
-        raise NotImplementedError(corpus)
-    return folder
+from fathom.documents.identity import content_digest
+from fathom.errors import UsageError
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.plain import Json, canonical, digest
+
+VERSION = 1
+"""Raised when this code makes variants otherwise than before."""
+
+MADE = "made.json"
+"""Says in a variant's folder what it was made from."""
+
+
+def derived(folder: Path, corpus: str, out: Path, *, neglect: Neglect = LEGACY) -> Path:
+    """The folder of a data set with a variant of its corpus, made if it is not there.
+
+    It is made again if what is there was made by another version of this code, from another
+    source or with another neglect. A kill leaves a whole variant or none.
+
+    Args:
+        folder: The data set.
+        corpus: `legacy`, `cut-N`, or nothing for the data set itself.
+        out: A variant is written to `<data set>@<corpus>` in this folder.
+        neglect: How bad a legacy corpus is.
+
+    Raises:
+        UsageError: If there is no such variant, the data set is malformed or has no judged
+            question that a cut could ask.
+    """
+    if not corpus:
+        return folder
+    count = _count(corpus)
+    dataset = load(folder)
+    place = out / f"{dataset.name}@{corpus}"
+    made = {"version": VERSION, "neglect": asdict(neglect), "source": _source(dataset)}
+    if _made(place) == made:
+        return place
+    texts = texts_of(dataset.corpus)
+    if count is None:
+        _write(place, dataset, degraded(texts, neglect), made)
+    else:
+        smaller = cut(dataset, count)
+        _write(place, smaller, (text for text in texts if text.id in smaller.documents), made)
+    return place
+
+
+def _count(corpus: str) -> int | None:
+    """The N of `cut-N`, `None` for `legacy`."""
+    if corpus == "legacy":
+        return None
+    found = re.fullmatch(r"cut-([1-9][0-9]*)", corpus)
+    if found is None:
+        raise UsageError(f"there is no corpus {corpus!r}; use legacy or cut-N, such as cut-1000")
+    return int(found[1])
+
+
+def _source(dataset: Dataset) -> str:
+    """A hash of all that a variant is made from."""
+    corpus = dataset.corpus
+    content = content_digest(corpus) if corpus.is_file() else sorted(dataset.documents)
+    questions = [asdict(question) for question in dataset.questions]
+    return digest(canonical([content, questions, dataset.qrels]))
+
+
+def _made(place: Path) -> Json:
+    file = place / MADE
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def _write(place: Path, dataset: Dataset, texts: Iterable[Text], made: Json) -> None:
+    """Write a data set folder aside, then put it in its place in one step."""
+    aside = place.with_name(f".{place.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    _pack(aside / "corpus.jsonl.gz", map(_document, texts))
+    _pack(aside / "queries.jsonl.gz", map(_query, dataset.questions))
+    judged = [
+        f"{question}\t{document}\t{grade}\n"
+        for question, grades in dataset.qrels.items()
+        for document, grade in grades.items()
+    ]
+    (aside / "qrels.tsv").write_text("".join(judged), encoding="utf-8")
+    (aside / MADE).write_text(json.dumps(made), encoding="utf-8")
+    (place / MADE).unlink(missing_ok=True)  # half removed it must not count as made
+    shutil.rmtree(place, ignore_errors=True)
+    aside.rename(place)
+
+
+def _pack(file: Path, rows: Iterable[Json]) -> None:
+    # Without a name and a time in it, equal rows give equal bytes.
+    with file.open("wb") as raw, gzip.GzipFile("", "wb", 3, raw, mtime=0) as packed:
+        for row in rows:
+            packed.write(json.dumps(row).encode() + b"\n")
+
+
+def _document(text: Text) -> Json:
+    fields = {"title": text.title, "text": text.text, "metadata": dict(text.metadata)}
+    return {"_id": text.id, **fields}
+
+
+def _query(question: Question) -> Json:
+    metadata = {
+        "answerable": question.answerable,
+        "type": question.kind,
+        "documents": question.documents,
+        "wrong_answers": question.wrong,
+    }
+    told = {key: value for key, value in metadata.items() if value not in (None, (), "")}
+    return {
+        "_id": question.id,
+        "text": question.text,
+        "answers": question.answers,
+        "metadata": told,
+    }

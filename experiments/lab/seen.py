@@ -7,8 +7,7 @@ from experiments.lab.plan import Arm, Experiment
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import row_of
-from fathom.evaluation.runner import Row
+from fathom.evaluation.report import Row, row_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

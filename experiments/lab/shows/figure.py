@@ -7,6 +7,7 @@ from experiments.lab.seen import Seen
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Group, front, kinds, phases, recall_lines, risk_lines, seconds
+from fathom.evaluation.svg import standalone
 
 Drawn = Callable[[Sequence[Group]], str]
 
@@ -30,7 +31,7 @@ def drawn(
         svg = FIGURES[of]([cell.records for cell in chosen.on(name)])
         if svg:
             told = f"{caption} ({name})" if len(chosen.sets) > 1 else caption
-            yield Figure(name=f"{of}-{name}", caption=told, svg=plots.standalone(svg))
+            yield Figure(name=f"{of}-{name}", caption=told, svg=standalone(svg))
 
 
 def _front(groups: Sequence[Group]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from experiments.lab.blocks import Block, Table
 from experiments.lab.seen import Cell, Seen
 
-from fathom.evaluation.runner import Row
+from fathom.evaluation.report import Row
 
 TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
 

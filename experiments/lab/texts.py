@@ -1,0 +1,65 @@
+"""The documents of a data set's corpus as texts, whatever they were before."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.discover import discover
+from fathom.documents.guard import Cage
+from fathom.documents.identity import content_digest, document_id
+from fathom.documents.parse import read
+from fathom.evaluation.rows import rows
+from fathom.plain import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A document before it is in an index, with the id it would have there."""
+
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+def texts_of(corpus: Path) -> Iterator[Text]:
+    """The documents of a corpus file or of a folder of files, equal files once.
+
+    A file that cannot be read gives a document without text.
+    """
+    if corpus.is_file():
+        yield from _records(corpus)
+        return
+    seen: set[str] = set()
+    with Cage() as cage:
+        for file in discover([corpus]):
+            for text in _file(file, cage):
+                if text.id not in seen:
+                    seen.add(text.id)
+                    yield text
+
+
+def _records(file: Path) -> Iterator[Text]:
+    for _, row in rows(file):
+        yield Text(
+            id=row["_id"],
+            title=row.get("title") or "",
+            text=row.get("text") or "",
+            metadata=row.get("metadata") or {},
+        )
+
+
+def _file(file: Path, cage: Cage) -> Iterator[Text]:
+    own = document_id(content_digest(file))
+    try:
+        for part in read(file, cage):
+            if isinstance(part, Parsed):
+                yield Text(
+                    id=own if part.record is None else part.record,
+                    title=part.title or file.stem,
+                    text=part.text,
+                    metadata=part.metadata,
+                )
+    except Refused:
+        yield Text(id=own, title=file.stem, text="")

@@ -1,0 +1,55 @@
+"""What an experiment asks is kept, shared, and not asked again."""
+
+from pathlib import Path
+
+import pytest
+from tests.experiments.toy import TOML, bench, experiment
+
+from fathom.errors import UsageError
+
+
+def test_every_arm_is_asked_and_kept(tmp_path: Path) -> None:
+    seen = bench(tmp_path).see(experiment(tmp_path))
+    assert [(cell.set, cell.arm.name) for cell in seen.cells] == [
+        ("toy", "naive"),
+        ("toy", "k = 1"),
+        ("toy", "k = 2"),
+    ]
+    assert [record.system for record in seen.cells[1].records] == ["k = 1", "k = 1"]
+    questions = [[record.question for record in cell.records] for cell in seen.cells]
+    assert questions[0] == questions[1] == questions[2]
+    kept = {file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()}
+    assert len(kept) == 3
+
+    again = bench(tmp_path).see(experiment(tmp_path))
+    assert again.cells == seen.cells
+    assert kept == {
+        file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()
+    }
+
+
+def test_experiments_share_records(tmp_path: Path) -> None:
+    at = bench(tmp_path)
+    at.see(experiment(tmp_path))
+    before = (tmp_path / "work" / "times.jsonl").read_text()
+    other = TOML.replace('name = "k = {}"', 'name = "{} candidates"').replace(
+        "k = 1", "1 candidates"
+    )
+    seen = at.see(experiment(tmp_path, other))
+    assert seen.cells[1].arm.name == "1 candidates"
+    assert len(list((tmp_path / "work" / "records" / "toy").iterdir())) == 3
+    assert "index" in before
+    assert "index" not in (tmp_path / "work" / "times.jsonl").read_text().removeprefix(before)
+
+
+def test_an_arm_may_be_for_some_data_sets_only(tmp_path: Path) -> None:
+    only = TOML.replace('strategy = "rrf"', 'strategy = "rrf"\non = ["elsewhere"]')
+    only = only.replace('[["k = 1", "naive"]]', "[]")
+    seen = bench(tmp_path).see(experiment(tmp_path, only))
+    assert [cell.arm.name for cell in seen.cells] == ["naive"]
+
+
+def test_data_that_are_not_there_are_told(tmp_path: Path) -> None:
+    away = experiment(tmp_path, TOML.replace('set = "toy"', 'set = "away"'))
+    with pytest.raises(UsageError, match="no data set 'away'; set SHARED_DATA to the folder"):
+        bench(tmp_path).check(away)

@@ -1,0 +1,83 @@
+"""An experiment's file is read strictly, and its arms are written out."""
+
+from pathlib import Path
+
+import pytest
+from experiments.lab.bench import ROOT
+from experiments.lab.plan import found
+from tests.experiments.toy import TOML, experiment
+
+from fathom.errors import UsageError
+
+
+def test_a_file_becomes_an_experiment(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    assert (made.id, made.paper, made.where) == ("toy/table", "toy", "Toy, Table I")
+    assert [(arm.name, arm.system) for arm in made.arms] == [
+        ("naive", "naive"),
+        ("k = 1", "rrf"),
+        ("k = 2", "rrf"),
+    ]
+    assert made.arms[2].assignments == {"ask.min_confidence": "0.0", "rrf.k": "2"}
+    assert made.show[0].options == {"measures": ["F1", "R@5", "retrievals"]}
+
+
+def test_an_arm_for_each_corpus(tmp_path: Path) -> None:
+    more = TOML.replace(
+        'name = "naive"\nstrategy = "naive"',
+        'name = "naive"\nstrategy = "naive"\ncorpora = ["", "legacy"]',
+    )
+    arms = experiment(tmp_path, more).arms
+    assert [(arm.name, arm.corpus) for arm in arms[:2]] == [("naive", ""), ("naive", "legacy")]
+
+
+def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
+    more = TOML.replace('name = "naive"', 'name = "naive"\ncorpus = "cut-1000"\non = ["toy"]')
+    more += '[fast]\nqueries = 3\ncorpora = { "cut-1000" = "cut-10" }\n'
+    short = experiment(tmp_path, more).shortened()
+    assert [(data.set, data.queries) for data in short.data] == [("samples", 3)]
+    assert [(arm.name, arm.corpus, arm.on) for arm in short.arms] == [
+        ("naive", "cut-10", ()),
+        ("k = 1", "", ()),
+        ("k = 2", "", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("title =", "titel =", "title: Field required"),
+        ('strategy = "naive"', "", "arm 'naive' needs a strategy or a retriever"),
+        ('name = "k = {}"', 'name = "k"', "needs one {} for each"),
+        ("queries = 2", "queries = 0", "data.0.queries"),
+        ('title = "Two systems"', "title = ", "not TOML"),
+        ("[printed]", "[printed]\nhed = 1", "printed.hed: Extra inputs"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(UsageError, match=r"table\.toml: ") as wrong:
+        experiment(tmp_path, TOML.replace(old, new))
+    assert told in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
+def test_experiments_are_found_by_paper_and_by_name(tmp_path: Path) -> None:
+    experiment(tmp_path)
+    (tmp_path / "toy" / "first.toml").write_text(TOML + "\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "one.toml").write_text("order = 1\n" + TOML)
+    assert [each.id for each in found(tmp_path)] == ["other/one", "toy/first", "toy/table"]
+    assert [each.id for each in found(tmp_path, ["toy"])] == ["toy/first", "toy/table"]
+    assert [each.id for each in found(tmp_path, ["other/one"])] == ["other/one"]
+    with pytest.raises(UsageError, match="no experiment 'tou'; there are other/one, toy/first"):
+        found(tmp_path, ["tou"])
+
+
+def test_our_own_files_are_whole() -> None:
+    known = found(ROOT / "experiments")
+    assert known
+    for each in known:
+        assert len({(arm.name, arm.corpus) for arm in each.arms}) == len(each.arms), each.id
+        assert each.shortened().arms
+        sets = {data.set for data in each.data}
+        assert all(sets.issuperset(arm.on) for arm in each.arms), each.id

@@ -1,0 +1,93 @@
+"""Tables, tests and plots are made of records only."""
+
+from pathlib import Path
+
+import pytest
+from experiments.lab.blocks import Figure, Sentences, Table
+from experiments.lab.plan import Arm
+from experiments.lab.seen import Cell, Seen
+from experiments.lab.show import shown
+from tests.evaluation.making import abstained, failed, record
+from tests.experiments.toy import TOML, experiment
+
+from fathom.errors import UsageError
+
+ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
+
+
+def seen(folder: Path, shows: str) -> Seen:
+    head, _, rest = TOML.partition("[[show]]")
+    made = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
+    questions = [f"q{n}" for n in range(8)]
+    good = [record(q, strategy="good", phase="read", kind="how") for q in questions]
+    bad = [abstained(q, strategy="bad", phase="gate", kind="how") for q in questions[:7]]
+    bad.append(failed("q7", strategy="bad", kind="why"))
+    cells = (
+        Cell(set="toy", arm=ARMS["good"], records=tuple(good)),
+        Cell(set="toy", arm=ARMS["bad"], records=tuple(bad)),
+    )
+    return Seen(experiment=made, cells=cells)
+
+
+def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
+    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1", "failed", "retrievals", "p50 ms", "none"]'
+    (table,) = shown(seen(tmp_path, wanted))
+    assert isinstance(table, Table)
+    assert table.head == (
+        "data set", "system", "questions", "F1", "failed", "retrievals", "p50 ms", "none",
+    )  # fmt: skip
+    assert table.rows == (
+        ("toy", "good", "8", "1.000 [1.000, 1.000]", "0.000", "1.0", "500", ""),
+        ("toy", "bad", "8", "0.000 [0.000, 0.000]", "0.125", "1.0", "500", ""),
+    )
+
+
+def test_only_some_arms_are_shown(tmp_path: Path) -> None:
+    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1"]\narms = ["bad"]'
+    (table,) = shown(seen(tmp_path, wanted))
+    assert isinstance(table, Table)
+    assert [row[1] for row in table.rows] == ["bad"]
+    with pytest.raises(UsageError, match="no arm is called 'ugly'"):
+        shown(seen(tmp_path, wanted.replace("bad", "ugly")))
+
+
+def test_groups_tell_their_share(tmp_path: Path) -> None:
+    wanted = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
+    (table,) = shown(seen(tmp_path, wanted))
+    assert isinstance(table, Table)
+    assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("read", "1", "0.125")]
+
+
+def test_a_comparison_says_what_differs(tmp_path: Path) -> None:
+    wanted = '[[show]]\nkind = "compare"\npairs = [["good", "bad"]]\nmeasures = ["F1"]'
+    (told,) = shown(seen(tmp_path, wanted))
+    assert isinstance(told, Sentences)
+    assert told.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
+
+
+def test_plots_are_files_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    wanted = "".join(
+        f'[[show]]\nkind = "figure"\nof = "{of}"\ncaption = "What it is"\n'
+        for of in ("front", "risk", "recall", "seconds", "phases", "kinds")
+    )
+    blocks = shown(seen(tmp_path, wanted))
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    assert len(figures) == len(blocks)
+    assert {"front-toy", "seconds-toy", "phases-toy", "kinds-toy"} <= {f.name for f in figures}
+    for each in figures:
+        assert each.svg.lstrip().startswith(("<?xml", "<svg"))
+        assert each.caption == "What it is"
+
+
+@pytest.mark.parametrize(
+    ("shows", "told"),
+    [
+        ('[[show]]\nkind = "tabel"', "no kind 'tabel'; there are table"),
+        ('[[show]]\nkind = "table"', "measures"),
+        ('[[show]]\nkind = "table"\nmeasures = []\nmore = 1', "more"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(tmp_path: Path, shows: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        shown(seen(tmp_path, shows))
