@@ -85,6 +85,7 @@ CASES: list[Case] = [
      {**GOOD, "coverage": 0.9}, TRIED),
     ("STOP", "STOP_OVERLAP_OK", Thresholds(coverage_stop=0.5), {**GOOD, "coverage": 0.5}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", Thresholds(reflections=0), WEAK, {}),
+    ("STOP", "STOP_NO_GATE", Thresholds(gated=False), {**WEAK, "coverage": 0.0}, {}),
 ]  # fmt: skip
 
 

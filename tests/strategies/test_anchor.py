@@ -171,6 +171,13 @@ def test_config_b_looks_again_and_always_asks_the_judge() -> None:
     assert "rm3" in {step.name for step in outcome.trace.steps}
 
 
+def test_without_the_gate_the_first_draft_is_the_last() -> None:
+    judge = Judges(word=0.1)
+    outcome = ran(strategy(Drafts([0.6, 0.9], claims=1), judge=judge, gate=False, config="B"))
+    assert decisions(outcome) == ["STOP_NO_GATE"]
+    assert (judge.asked, outcome.answer.status, outcome.answer.confidence) == (0, "answered", 0.6)
+
+
 def test_the_better_draft_counts() -> None:
     outcome = ran(strategy(Drafts([0.41, 0.1]), config="B"))
     assert outcome.answer.confidence == 0.41

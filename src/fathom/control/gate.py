@@ -118,6 +118,7 @@ class Thresholds:
     """The gate's constants; the defaults are those of config A.
 
     Attributes:
+        gated: Whether anything is decided; else every draft is shown as it is, and no judge asked.
         rounds: At most so many rounds, at least 1; config B has 2.
         reflections: At most so many self-edits.
         tau_overlap: Least support of a draft that may be shown, in [0, 1].
@@ -136,6 +137,7 @@ class Thresholds:
             is shown with its alternatives.
     """
 
+    gated: bool = True
     rounds: int = 1
     reflections: int = 1
     tau_overlap: float = 0.42
@@ -175,7 +177,8 @@ def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
 
 def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
     """Whether the judge is to be asked about this draft before the gate decides."""
-    if not signals.answered or signals.judge is not None or thresholds.judge == "never":
+    asks = thresholds.gated and thresholds.judge != "never"
+    if not (asks and signals.answered and signals.judge is None):
         return False
     if thresholds.judge == "always":
         return True
@@ -189,6 +192,8 @@ def decide(signals: Signals, thresholds: Thresholds) -> Verdict:
     With `Progress.after` between the calls, at most `Thresholds.most_decisions` calls are made
     until it stops or abstains.
     """
+    if not thresholds.gated:
+        return Verdict(action="STOP", reason="STOP_NO_GATE")
     lack = _lack(signals, thresholds)
     if lack is None:
         sure = signals.judge is not None

@@ -15,6 +15,7 @@ Reason = Literal[
     "STOP_NO_GAIN",  # ... the last round raised neither support nor coverage
     "STOP_LAST_ROUND",  # ... no round is left
     "LOW_BUDGET",  # ... the budget does not allow another round
+    "STOP_NO_GATE",  # nothing was weighed: the gate is off
     # looked for again
     "MORE_NO_EVIDENCE",
     "MORE_MISSING_ANCHOR",

@@ -63,6 +63,8 @@ class AnchorSettings(Section):
     """The longest answer; sentences beyond it are dropped."""
     prompt_tokens: int = Field(default=350, ge=0)
     """What a language model is told beside the chunks; for the gate's arithmetic. Ours."""
+    gate: bool = True
+    """Whether the gate decides; without it the first draft is the last. For comparison only."""
     tau_overlap: float = Field(default=0.42, ge=0, le=1)
     new_hits: float = Field(default=0.15, ge=0, le=1)
     coverage_min: float = Field(default=0.3, ge=0, le=1)

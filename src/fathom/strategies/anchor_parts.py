@@ -47,6 +47,7 @@ def narrow_of(own: AnchorSettings, cast: Cast) -> Narrow:
 def thresholds_of(own: AnchorSettings, overlap: float | None = None) -> Thresholds:
     """The gate's constants in the configuration that is set; `overlap` instead of its tau."""
     return Thresholds(
+        gated=own.gate,
         rounds=2 if own.config == "B" else 1,
         tau_overlap=own.tau_overlap if overlap is None else overlap,
         new_hits=own.new_hits,
