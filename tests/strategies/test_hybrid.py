@@ -107,6 +107,18 @@ def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
     ]
 
 
+def test_unread_hits_are_a_ranking(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path), hybrid={"read": False}) as engine:
+        answer = engine.ask(QUESTION, strategy="hybrid")
+        trace = engine.traces.get(str(answer.trace_id))
+        assert engine.replay(trace.id).same
+    assert (answer.status, answer.confidence) == ("abstained", 0)
+    steps = {step.name: step for step in trace.steps}
+    compared = [chunk for chunk, _ in steps["compare"].outputs["scores"]]
+    assert steps["list"].inputs["chunks"] == compared
+    assert compared
+
+
 def test_the_weights_decide_who_is_first() -> None:
     for weights, first in (("70/30", "d1#0"), ("30/70", "d2#0")):
         reader = Reads()

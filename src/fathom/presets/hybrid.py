@@ -64,6 +64,9 @@ class HybridSettings(Section):
     """How many hits are read."""
     positions: Literal["rank", "ends"] = "rank"
     """In which order: best first, or the best at both ends of a long context."""
+    read: bool = True
+    """Whether they are. The paper's own system ends with its ranking (step 8): without reading
+    there is no answer, and the trace holds the `k` best hits."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -12,6 +12,7 @@ from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
+from fathom.agents.lister import Lister
 from fathom.agents.reader import Reader
 from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.control.supervisor import Order, Report, Supervisor
@@ -121,7 +122,7 @@ class Hybrid:
             supervisor=Supervisor(own.retries),
             comparer=Comparer(),
             reorderer=cast.reorderer if own.reorder else None,
-            reader=cast.reader,
+            reader=cast.reader if own.read else Lister(),
             finalizer=tools.finalizer(cls.name),
             candidates=own.candidates,
             relax=own.relax,
