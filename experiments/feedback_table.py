@@ -8,8 +8,11 @@ from pathlib import Path
 
 from fathom.agents.content import ContentTerms
 from fathom.engine import Engine
-from fathom.evaluation.datasets import load
-from fathom.evaluation.runner import evaluate_retriever
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.records import Records
+from fathom.evaluation.report import Row, row_of
+from fathom.evaluation.runner import record_retriever
+from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.feedback import KeywordFeedback
 from fathom.retrieval.keyword import KeywordRetriever
@@ -19,17 +22,22 @@ from fathom.settings import Settings
 TRIED = ((10, 10, 1), (10, 10, 3), (10, 10, 6), (5, 10, 3), (5, 5, 6))
 
 
+def measured(dataset: Dataset, retriever: Retriever, queries: int | None) -> Row:
+    asked = dataset.sample(queries, judged=True)
+    return row_of(record_retriever(dataset, asked, retriever, Records()))
+
+
 def main(folder: Path, place: Path, queries: int | None) -> None:
     dataset = load(folder)
     with Engine(Settings.model_validate({"index": {"directory": place}})) as engine:
         keyword = engine.retriever("keyword")
         assert isinstance(keyword, KeywordRetriever)
-        rows = {"BM25": evaluate_retriever(dataset, keyword, queries=queries)}
+        rows = {"BM25": measured(dataset, keyword, queries)}
         for hits, count, repeats in TRIED:
             feedback = Feedback(words=ContentTerms().words, hits=hits, count=count)
             ranker = KeywordFeedback(index=keyword.index, feedback=feedback, repeats=repeats)
             name = f"{hits} hits, {count} words, query x {repeats}"
-            rows[name] = evaluate_retriever(dataset, ranker, queries=queries)
+            rows[name] = measured(dataset, ranker, queries)
             print(name, dict(rows[name].measures), file=sys.stderr, flush=True)
     for name, row in rows.items():
         print(f"| {name} | {row.measures['nDCG@10']:.3f} | {row.measures['R@5']:.3f} |")

@@ -9,6 +9,7 @@ set to, if the data set is like the questions to come and has enough of them.
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from fathom.agents.complexity import ComplexityAnalyser
@@ -19,7 +20,7 @@ from fathom.documents.language import detect
 from fathom.domains.domain import load_domain
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.measures import measure
+from fathom.evaluation.ranking import MEASURES
 from fathom.index.analyzer import Analyzer
 from fathom.presets.hybrid import HybridSettings
 from fathom.retrieval.fused import fused
@@ -82,8 +83,10 @@ def by_complexity(found: Found) -> float:
 
 
 def row(name: str, rankings: Mapping[str, list[str]], dataset: Dataset) -> None:
-    values = measure(rankings, {question: dataset.qrels[question] for question in rankings})
-    means = (sum(values[each]) / len(values[each]) for each in SHOWN)
+    means = (
+        fmean(MEASURES[each](ranking, dataset.qrels[q]) for q, ranking in rankings.items())
+        for each in SHOWN
+    )
     print(f"| {name} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
 
 

@@ -24,7 +24,7 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.records import Record, Records
 from fathom.evaluation.report import row_of
-from fathom.evaluation.strategies import record_strategy
+from fathom.evaluation.runner import record_strategy
 from fathom.serving.asked import asker
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES

@@ -19,7 +19,7 @@ from fathom.agents.anchors import anchors
 from fathom.agents.form import form_of
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.evaluation.measures import measure
+from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.ledger import Ledger
 from fathom.run import Run
@@ -31,7 +31,7 @@ from fathom.types import Hit, Query
 from fathom.usage import Budget
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
-MEASURES = ("R@2", "R@5", "R@10", "nDCG@10")
+SHOWN = ("R@2", "R@5", "R@10", "nDCG@10")
 DEPTH = 24
 
 
@@ -98,10 +98,16 @@ def main() -> None:
         with Engine(settings) as engine:
             looks = Looks(engine, settings, reranked=arguments.reranked)
             found = asked(looks, questions)
-        values = {system: measure(ranked, dataset.qrels) for system, ranked in found.items()}
+        values = {
+            system: {
+                name: [MEASURES[name](ranked[q], dataset.qrels[q]) for q in questions]
+                for name in SHOWN
+            }
+            for system, ranked in found.items()
+        }
         for system, measured in values.items():
             row: dict[str, object] = {"dataset": name, "system": system, "queries": len(questions)}
-            for each in MEASURES:
+            for each in SHOWN:
                 row[each] = round(fmean(measured[each]), 4)
             gains = [a - b for a, b in zip(measured["R@5"], values["hybrid"]["R@5"], strict=True)]
             low, high = bootstrap_interval(gains)

@@ -19,7 +19,7 @@ from training.fit_span_reader import chosen
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.measures import measure
+from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.retrieval.rerank import Reranker
 from fathom.settings import IndexSettings, ModelSettings, Settings
@@ -52,7 +52,8 @@ def gains(dataset: Dataset, engine: Engine, questions: Sequence[Question]) -> di
             _, found = reranker.reranked(question.text, hits, keep=DEPTH)
             ranking[question.id] = documents(found)
     values = {
-        weight: measure(ranking, dataset.qrels)["nDCG@10"] for weight, ranking in rankings.items()
+        weight: [MEASURES["nDCG@10"](found, dataset.qrels[q]) for q, found in ranking.items()]
+        for weight, ranking in rankings.items()
     }
     before = values.pop(0.0)
     rows: dict[str, object] = {"questions": len(questions), "hybrid": fmean(before)}

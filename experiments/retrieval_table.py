@@ -19,8 +19,9 @@ from cached_embedder import CachedEmbedder
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.runner import evaluate_retriever
+from fathom.evaluation.report import row_of
 from fathom.models.embedder import load_embedder
+from fathom.serving.asked import rankings
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 RESULTS = Path(__file__).parent / "results" / "retrieval.jsonl"
@@ -48,7 +49,7 @@ def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
     for system in systems:
-        row = asdict(evaluate_retriever(dataset, engine.retriever(system)))
+        row = asdict(row_of(rankings(dataset, engine, system)))
         row |= {"commit": commit, "machine": platform.processor() or platform.machine()}
         row |= {"setup": setup}
         print(json.dumps({key: row[key] for key in ("dataset", "system", "measures")}), flush=True)

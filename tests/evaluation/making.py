@@ -16,7 +16,7 @@ def record(question: str = "q1", **fields: Any) -> Record:
         "strategy": "naive",
         "text": "What does it cost?",
         "gold": ("40 crowns",),
-        "relevant": ("d1",),
+        "relevant": {"d1": 1},
         "status": "answered",
         "answer": "It costs 40 crowns. [1]",
         "short_answer": "40 crowns",
@@ -49,4 +49,21 @@ def failed(question: str = "q1", **fields: Any) -> Record:
     return abstained(
         question,
         **{"status": "failed", "confidence": None, "citations": (), "evidence": (), **fields},
+    )
+
+
+def ranked(question: str = "q1", **fields: Any) -> Record:
+    """A ranking of a retriever that found the one relevant document first."""
+    return abstained(
+        question,
+        **{
+            "status": "ranked",
+            "strategy": "keyword",
+            "depth": 100,
+            "confidence": None,
+            "phase": "",
+            "stop_reason": "",
+            "citations": (),
+            **fields,
+        },
     )

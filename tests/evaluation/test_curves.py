@@ -45,7 +45,7 @@ def test_a_front_holds_what_nothing_beats() -> None:
     assert (found.cost, found.measure) == ("tokens a question", "F1")
     assert {point.name for point in found.points if point.best} == {"cheap", "good", "mid"}
     assert [point.x for point in found.points] == [10, 90, 95, 50]
-    assert front([[record(gold=(), relevant=())]]) is None
+    assert front([[record(gold=(), relevant={})]]) is None
 
 
 def test_money_counts_before_tokens_and_time_where_nothing_else_is_spent() -> None:
@@ -76,9 +76,9 @@ def test_risk_starts_with_the_surest() -> None:
 
 
 def test_recall_grows_with_k() -> None:
-    (line,) = recall_lines([[record(evidence=("d2", "d1")), record("q2", relevant=("d9",))]])
+    (line,) = recall_lines([[record(evidence=("d2", "d1")), record("q2", relevant={"d9": 1})]])
     assert line.points[:3] == ((1.0, 0.0), (2.0, 0.5), (3.0, 0.5))
-    assert recall_lines([[record(relevant=())]]) == []
+    assert recall_lines([[record(relevant={})]]) == []
 
 
 def test_phases_are_shares_and_failures_are_seen() -> None:

@@ -4,9 +4,17 @@ import json
 from dataclasses import asdict
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import abstained, failed, ranked, record
 
-from fathom.evaluation.report import HEADLINES, row_of, rows_by, table, values
+from fathom.evaluation.report import (
+    HEADLINES,
+    HEADLINES_OF_RANKINGS,
+    percentiles,
+    row_of,
+    rows_by,
+    table,
+    values,
+)
 from fathom.evaluation.scores import SCORES, WHOLE
 
 RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
@@ -26,8 +34,8 @@ def test_a_row_holds_means_over_all_questions() -> None:
 
 
 def test_what_the_data_set_cannot_have_is_absent_and_all_is_json() -> None:
-    row = row_of([record(gold=(), relevant=())])
-    assert set(row.measures) == {"answered", "abstained", "failed", "support"}
+    row = row_of([record(gold=(), relevant={})])
+    assert set(row.measures) == {"answered", "abstained", "failed", "support", "support-overlap"}
     assert "NaN" not in json.dumps(asdict(row), allow_nan=False)
     assert "RAMDocs-EM" not in row_of(RECORDS).measures
 
@@ -57,7 +65,7 @@ def test_values_are_those_of_the_questions_that_have_one() -> None:
 
 
 def test_a_table_leaves_cells_empty() -> None:
-    rows = [row_of(RECORDS), row_of([record(gold=(), relevant=(), dataset="bare")])]
+    rows = [row_of(RECORDS), row_of([record(gold=(), relevant={}, dataset="bare")])]
     lines = table(rows, ("F1", "RAMDocs-EM", "answered")).splitlines()
     head = "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | "
     assert lines[0] == head + "p50 ms | p95 ms |"
@@ -70,4 +78,26 @@ def test_a_table_of_nothing_says_so() -> None:
 
 
 def test_headlines_are_measures() -> None:
-    assert {*HEADLINES} <= {*SCORES, *WHOLE}
+    assert {*HEADLINES, *HEADLINES_OF_RANKINGS} <= {*SCORES, *WHOLE}
+
+
+def test_a_row_of_rankings_holds_no_measure_of_answers() -> None:
+    broken = failed("q2", strategy="keyword", depth=100)
+    row = row_of([ranked("q1"), broken, ranked("q3", evidence=("d2", "d1"))])
+    assert set(row.measures) == {*HEADLINES_OF_RANKINGS}
+    assert row.measures["RR@10"] == row.measures["MAP@10"] == 0.5
+    assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
+    assert table([row], ("RR@10",)).splitlines()[0] == (
+        "| data set | system | queries | RR@10 | p50 ms | p95 ms |"
+    )
+
+
+def test_evidence_is_measured_as_a_ranking_though_not_so_deep() -> None:
+    found = row_of(RECORDS).measures
+    assert found["nDCG@10"] == found["Hit@1"] == pytest.approx(2 / 3, abs=1e-6)
+    assert "R@100" not in found
+
+
+def test_percentiles_by_hand() -> None:
+    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
+    assert percentiles([float(n) for n in range(21)]) == {"p50": 10.0, "p95": 19.0}

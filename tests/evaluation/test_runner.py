@@ -1,13 +1,114 @@
-"""A row counts every judged question, and documents rank by their best chunk."""
+"""Every question leaves a record; what is recorded is not asked again; what breaks counts.
 
+Documents rank by their best chunk.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fathom.errors import UsageError
+from fathom.errors import ModelError, UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.runner import evaluate_retriever, percentiles, rank_documents
-from fathom.types import Chunk, Hit, Query, Span
+from fathom.evaluation.records import Records
+from fathom.evaluation.runner import (
+    Asked,
+    filters_of,
+    rank_documents,
+    record_retriever,
+    record_strategy,
+)
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin
+from fathom.types import Answer, Chunk, Citation, Conflict, Filter, Hit, Query, Span
+from fathom.usage import Budget, Usage
+
+QUESTIONS = tuple(Question(id=f"q{n}", text="What?", answers=("40",)) for n in range(3))
+DATASET = Dataset(name="toy", corpus=Path("toy"), questions=QUESTIONS, qrels={"q0": {"d1": 1}})
+CITATION = Citation(
+    n=1, document="d1", title="", page=None, start=0, end=2, quote="40", verified=True, support=0.7
+)
+
+
+def outcome() -> Asked:
+    recorder = Recorder(Origin(question="What?", strategy="s"))
+    with recorder.step("search", agent="retriever") as step:
+        step.done(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
+    answer = Answer(
+        question="What?",
+        status="answered",
+        answer="40 [1]",
+        short_answer="40",
+        confidence=0.8,
+        citations=(CITATION,),
+        conflicts=(Conflict(answer="41", citations=(1,)),),
+        strategy="s",
+        phase="read",
+        stop_reason="answered",
+        usage=Usage(retrievals=1, seconds=0.25),
+        budget=Budget(),
+        trace_id="abc",
+    )
+    return SimpleNamespace(answer=answer, trace=recorder.seal(answer))
+
+
+def breaking(on: str, error: BaseException) -> Callable[[Question], Asked]:
+    def ask(question: Question) -> Asked:
+        if question.id == on:
+            raise error
+        return outcome()
+
+    return ask
+
+
+def test_a_record_holds_what_a_report_needs() -> None:
+    found = record_strategy("s", DATASET, QUESTIONS, lambda _: outcome(), Records(setup="x"))
+    first = found[0]
+    assert [each.question for each in found] == ["q0", "q1", "q2"]
+    assert (first.dataset, first.strategy, first.setup) == ("toy", "s", "x")
+    assert (first.gold, first.relevant, found[1].relevant) == (("40",), {"d1": 1}, {})
+    assert (first.status, first.said, first.confidence) == ("answered", "40", 0.8)
+    assert (first.evidence, first.conflicts) == (("d1", "d2"), ("41",))
+    assert (first.citations[0].document, first.citations[0].support) == ("d1", 0.7)
+    assert (first.usage["retrievals"], first.seconds, first.trace_id) == (1, 0.25, "abc")
+
+
+@pytest.mark.parametrize("error", [ModelError("gone"), TimeoutError(), ZeroDivisionError("x\ny")])
+def test_what_breaks_is_recorded_as_failed_and_the_next_is_asked(error: Exception) -> None:
+    found = record_strategy("s", DATASET, QUESTIONS, breaking("q1", error), Records())
+    assert [each.status for each in found] == ["answered", "failed", "answered"]
+    assert found[1].stop_reason.startswith(type(error).__name__)
+    assert "\n" not in found[1].stop_reason
+
+
+def test_a_wrong_call_ends_it() -> None:
+    with pytest.raises(UsageError, match="no such"):
+        record_strategy("s", DATASET, QUESTIONS, breaking("q1", UsageError("no such")), Records())
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    killed = breaking("q2", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        record_strategy("s", DATASET, QUESTIONS, killed, Records(file))
+    asked: list[str] = []
+
+    def ask(question: Question) -> Asked:
+        asked.append(question.id)
+        return outcome()
+
+    told: list[int] = []
+    found = record_strategy("s", DATASET, QUESTIONS, ask, Records(file), on_question=told.append)
+    assert (asked, told, len(found)) == (["q2"], [1, 2, 3], 3)
+    assert record_strategy("s", DATASET, QUESTIONS, ask, Records(file)) == found
+    assert asked == ["q2"]
+
+
+def test_a_question_is_held_to_its_own_documents() -> None:
+    own = Question(id="q", text="?", documents=("a", "b"))
+    assert filters_of(own) == (Filter("document", "in", ("a", "b")),)
+    assert filters_of(QUESTIONS[0]) == ()
 
 
 class Fixed:
@@ -18,13 +119,22 @@ class Fixed:
     def __init__(self, *chunk_ids: str) -> None:
         self.chunk_ids = chunk_ids
         self.asked: list[int] = []
+        self.filters: list[tuple[Filter, ...]] = []
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         self.asked.append(k)
+        self.filters.append(query.filters)
         return [
             Hit(chunk=chunk(chunk_id), score=-float(rank), rank=rank, retriever=self.name)
             for rank, chunk_id in enumerate(self.chunk_ids[:k], start=1)
         ]
+
+
+class Broken(Fixed):
+    """Gives none."""
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        raise ModelError("gone")
 
 
 def chunk(chunk_id: str) -> Chunk:
@@ -43,31 +153,34 @@ def test_it_asks_for_more_chunks_until_there_are_enough_documents() -> None:
     assert retriever.asked == [2, 8, 32]
 
 
-def dataset() -> Dataset:
-    questions = tuple(Question(id=f"q{n}", text="?") for n in range(3))
-    qrels = {"q0": {"a": 1}, "q1": {"nowhere": 1}}
-    return Dataset(name="toy", corpus=Path("toy"), questions=questions, qrels=qrels)
+OWN = Question(id="q0", text="What?", documents=("d1", "d2"))
+"""A question with documents of its own."""
 
 
-def test_a_row_holds_means_over_all_judged_questions() -> None:
-    row = evaluate_retriever(dataset(), Fixed("a#0"))
-    assert (row.dataset, row.system, row.queries) == ("toy", "fixed", 2)
-    assert row.measures["Hit@10"] == 0.5
-    assert row.intervals["Hit@10"] == (0.0, 1.0)
-    assert row.usage == {"retrievals": 2}
+def test_a_ranking_is_a_record_too() -> None:
+    told: list[int] = []
+    retriever = Fixed("d2#0", "d1#3", "d2#1")
+    found = record_retriever(
+        DATASET, QUESTIONS[:2], retriever, Records(setup="x"), on_question=told.append
+    )
+    first = found[0]
+    assert ([each.question for each in found], told) == (["q0", "q1"], [1, 2])
+    assert (first.dataset, first.strategy, first.setup) == ("toy", "fixed", "x")
+    assert (first.status, first.ranks, first.depth) == ("ranked", True, 100)
+    assert (first.evidence, first.relevant, first.gold) == (("d2", "d1"), {"d1": 1}, ("40",))
+    assert (first.usage["retrievals"], first.usage["seconds"]) == (1, first.seconds)
+    assert (first.answer, first.confidence, first.citations, first.trace_id) == ("", None, (), None)
 
 
-def test_fewer_queries_can_be_asked() -> None:
-    row = evaluate_retriever(dataset(), Fixed("a#0", "nowhere#0"), queries=1)
-    assert (row.queries, row.measures["Hit@10"]) == (1, 1.0)
+def test_a_ranking_that_breaks_counts(tmp_path: Path) -> None:
+    file = tmp_path / "broken.ranked.jsonl"
+    found = record_retriever(DATASET, QUESTIONS[:1], Broken(), Records(file))
+    assert (found[0].status, found[0].ranks, found[0].evidence) == ("failed", True, ())
+    assert found[0].stop_reason == "ModelError: gone"
+    assert record_retriever(DATASET, QUESTIONS[:1], Fixed("d1#0"), Records(file)) == found
 
 
-def test_without_judgements_there_is_nothing_to_measure() -> None:
-    bare = Dataset(name="bare", corpus=Path("bare"), questions=(), qrels={})
-    with pytest.raises(UsageError, match="no judged question"):
-        evaluate_retriever(bare, Fixed())
-
-
-def test_percentiles_by_hand() -> None:
-    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
-    assert percentiles([float(n) for n in range(21)]) == {"p50": 10.0, "p95": 19.0}
+def test_a_ranking_is_held_to_the_documents_of_the_question() -> None:
+    retriever = Fixed("d1#0")
+    rank_documents(retriever, OWN)
+    assert retriever.filters == [(Filter("document", "in", ("d1", "d2")),)]

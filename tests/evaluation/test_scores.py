@@ -3,17 +3,16 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.evaluation.making import abstained, cited, failed, record
+from tests.evaluation.making import abstained, cited, failed, ranked, record
 
+from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, Judged, recall
+from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, Judged
 
 RIGHT = record()
 WRONG = record(short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(cited("d9"),))
-NONE: dict[str, Any] = {"answerable": False, "gold": (), "relevant": ()}
-UNJUDGED: dict[str, Any] = {"gold": (), "relevant": ()}
+NONE: dict[str, Any] = {"answerable": False, "gold": (), "relevant": {}}
+UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
 
 
 @pytest.mark.parametrize(
@@ -40,14 +39,24 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": ()}
         (
             record(**UNJUDGED),
             {"EM": None, "F1": None, "CRAG-truthfulness": None, "citation-precision": None,
+             "citation-recall": None, "nDCG@10": None,
              "answered": 1, "support": 0.8, "answer-in-citation": None},
         ),
         (
             record(citations=(cited("d1"), cited("d7", "Nothing.", 0.4))),
-            {"support": pytest.approx(0.6), "citation-precision": 0.5, "answer-in-citation": 1},
+            {"support": pytest.approx(0.6), "support-overlap": 0.5, "citation-precision": 0.5,
+             "citation-recall": 1, "answer-in-citation": 1},
         ),
-        (WRONG, {"citation-precision": 0, "answer-in-citation": 1}),
-        (record(citations=()), {"support": None, "citation-precision": None}),
+        (
+            record(citations=(cited("d1"), cited("d1")), relevant={"d1": 1, "d2": 1, "d3": 2}),
+            {"citation-precision": 1, "citation-recall": pytest.approx(1 / 3)},
+        ),
+        (WRONG, {"citation-precision": 0, "citation-recall": 0, "answer-in-citation": 1}),
+        (
+            record(citations=()),
+            {"support": None, "support-overlap": None, "citation-precision": None,
+             "citation-recall": None},
+        ),
         (abstained(citations=(cited(),)), {"support": None, "citation-precision": None}),
         (
             record(short_answer=""),
@@ -69,24 +78,25 @@ def test_ramdocs_counts_the_other_readings_too() -> None:
     assert score(abstained(**both)) == score(failed(**both)) == 0
 
 
-def test_recall_looks_at_the_first_documents() -> None:
-    made = record(relevant=("b", "d"), evidence=("a", "b", "c", "d"))
-    assert [recall(k, made) for k in (1, 2, 4)] == [0, 0.5, 1]
+def test_of_a_ranking_there_is_no_answer_to_measure() -> None:
+    for made in (ranked(), failed(depth=100), ranked(**NONE), ranked(wrong=("5",))):
+        of_answers = {name for name in SCORES if name not in {*MEASURES, "failed"}}
+        assert {SCORES[name](made) for name in of_answers} == {None}
+    assert [SCORES["failed"](made) for made in (ranked(), failed(depth=100))] == [0, 1]
 
 
-def test_recall_is_that_of_ir_measures() -> None:
-    measure = pytest.importorskip("fathom.evaluation.measures").measure
+def test_measures_of_rankings_are_taken_on_evidence() -> None:
+    made = ranked(relevant={"b": 1, "d": 2}, evidence=("a", "b", "c", "d"))
+    for name, measure in MEASURES.items():
+        assert SCORES[name](made) == measure(made.evidence, made.relevant)
+    assert (SCORES["R@2"](made), SCORES["Hit@1"](made)) == (0.5, 0)
+    assert {SCORES[name](ranked(relevant={})) for name in MEASURES} == {None}
+    assert {SCORES[name](failed(depth=100)) for name in MEASURES} == {0}
 
-    @given(
-        st.lists(st.sampled_from("abcdefgh"), unique=True),
-        st.sets(st.sampled_from("abcdefgh"), min_size=1),
-    )
-    def agrees(evidence: list[str], relevant: set[str]) -> None:
-        made = record(relevant=tuple(sorted(relevant)), evidence=tuple(evidence))
-        theirs = measure({"q1": evidence}, {"q1": dict.fromkeys(relevant, 1)})
-        assert recall(5, made) == pytest.approx(theirs["R@5"][0])
 
-    agrees()
+def test_what_is_not_deep_has_no_measure_of_the_deep() -> None:
+    assert SCORES["R@100"](ranked()) == 1
+    assert SCORES["R@100"](ranked(depth=10)) is SCORES["R@100"](record()) is None
 
 
 def whole(name: str, *records: Record) -> float | None:
@@ -108,6 +118,10 @@ def test_to_abstain_is_to_answer_last() -> None:
     assert answers_all == whole("AURC", record(), abstained("q2")) == 0.25
     assert whole("AURC", record(), failed("q2")) == 0.25
     assert whole("AURC", record(**UNJUDGED)) is None
+
+
+def test_of_rankings_nothing_can_be_said_together() -> None:
+    assert {whole(name, ranked(), ranked("q2", **NONE)) for name in WHOLE} == {None}
 
 
 def test_what_is_better_when_lower_is_a_measure() -> None:

@@ -15,7 +15,7 @@ def test_the_leader_is_held_against_each_other_one() -> None:
         "maf and rrf cannot be told apart in F1 on toy",
     ]
     assert leaders([good]) == leaders([]) == []
-    assert leaders([[record(gold=(), relevant=())]] * 2) == []
+    assert leaders([[record(gold=(), relevant={})]] * 2) == []
 
 
 def test_the_scope_is_one_sentence() -> None:

@@ -1,7 +1,10 @@
 """`fathom eval`: the contract of its rows, resuming, comparing, and which index is used."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from tests.evaluation.test_datasets import write
@@ -9,7 +12,13 @@ from tests.serving.test_cli import Run, one_line, run
 
 from fathom import engine as engine_module
 from fathom.errors import ModelError
-from fathom.serving.asked import counted
+from fathom.models import shipped
+from fathom.retrieval.keyword import KeywordRetriever
+from fathom.serving.asked import counted, setup_of
+from fathom.settings import Settings
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
 
 __all__ = ["run"]
 
@@ -71,6 +80,25 @@ def test_a_comparison_is_said_in_a_sentence(run: Run, toy: str) -> None:
     assert {"measure", "difference", "interval", "p", "p_holm", "sentence"} <= set(told[0])
 
 
+def test_two_retrievers_are_compared_in_measures_of_rankings(run: Run, toy: str) -> None:
+    ask = ("eval", toy, "--retriever", "hybrid,keyword", "--compare", "hybrid", "keyword")
+    found = run(*ask, "--json").json
+    assert [row["system"] for row in found["rows"]] == ["hybrid", "keyword"]
+    assert [each["measure"] for each in found["comparisons"]] == [
+        "nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10",
+    ]  # fmt: skip
+    assert "hybrid and keyword cannot be told apart in nDCG@10 on toy" in run(*ask).out
+
+
+def test_retrievers_are_swept(run: Run, toy: str, tmp_path: Path) -> None:
+    ask = ("eval", toy, "--vary", "retrieval.rrf_k=1,60", "--records", "kept", "--json")
+    rows = run(*ask).json["rows"]
+    assert [row["system"] for row in rows] == [
+        "hybrid (retrieval.rrf_k=1)", "hybrid (retrieval.rrf_k=60)",
+    ]  # fmt: skip
+    assert len(list((tmp_path / "kept" / "toy").iterdir())) == 2
+
+
 def test_an_index_of_the_data_set_is_used_as_it_stands(run: Run, toy: str, tmp_path: Path) -> None:
     run("ingest", toy, "--index", "mine")
     assert run("eval", toy, "--index", "mine", "--strategy", "naive").code == 0
@@ -85,11 +113,23 @@ def test_an_index_of_other_documents_is_left_alone(run: Run, toy: str, tmp_path:
     assert run("status", "--json").json["documents"] == 1
 
 
-def test_retrievers_are_measured_as_before(run: Run, toy: str) -> None:
-    pytest.importorskip("ir_measures")
-    rows = run("eval", toy, "--retriever", "keyword,vector", "--json").json["rows"]
+def test_retrievers_have_rows_and_records_too(run: Run, toy: str, tmp_path: Path) -> None:
+    ask = ("eval", toy, "--retriever", "keyword,vector", "--records", "kept")
+    rows = run(*ask, "--json").json["rows"]
     assert [row["system"] for row in rows] == ["keyword", "vector"]
     assert "nDCG@10" in rows[0]["measures"]
+    assert list(rows[0]) == [
+        "dataset", "system", "queries", "measures", "intervals", "latency_s", "usage",
+    ]  # fmt: skip
+    kept = tmp_path / "kept" / "toy" / "keyword.ranked.jsonl"
+    before = kept.read_text()
+    found = {row["question"]: row["evidence"] for row in map(json.loads, before.splitlines())}
+    assert found == {"q1": ["d1"], "q2": ["d2"]}
+    again = run(*ask, "--json").json["rows"]
+    assert (again, kept.read_text()) == (rows, before)
+
+
+def test_retrievers_stand_beside_strategies(run: Run, toy: str) -> None:
     both = run("eval", toy, "--retriever", "keyword", "--strategy", "naive")
     assert "nDCG@10" in both.out
     assert "wrong-on-answerable" in both.out
@@ -113,6 +153,59 @@ def test_failures_are_told_and_when_all_fail_the_code_says_so(
     assert (ran.code, ran.json["rows"][0]["measures"]["failed"]) == (5, 1.0)
     assert "toy naive: 2 of 2 questions failed; the first, q" in ran.err
     assert "ModelError: no such weights" in ran.err
+
+
+def test_a_ranking_that_breaks_counts_and_is_told(
+    run: Run, toy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise ModelError("no such weights")
+
+    run("eval", toy, "--retriever", "keyword")
+    monkeypatch.setattr(KeywordRetriever, "retrieve", breaks)
+    ran = run("eval", toy, "--retriever", "keyword", "--json")
+    measures = ran.json["rows"][0]["measures"]
+    assert (ran.code, measures["failed"], measures["nDCG@10"]) == (5, 1.0, 0.0)
+    assert "toy keyword: 2 of 2 questions failed; the first, q" in ran.err
+
+
+def test_where_no_question_is_judged_there_is_no_ranking(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    bare = write(tmp_path / "bare", CORPUS, QUERIES, "")
+    one_line(run("eval", str(bare), "--retriever", "keyword"), 2, "bare: no judged question")
+
+
+def test_what_made_an_answer_is_in_its_setup() -> None:
+    made = setup_of(cast("Engine", engine_of()))
+    assert made == setup_of(cast("Engine", engine_of()))
+    others = (
+        engine_of(identity={"embedder.sha256": "b"}),
+        engine_of(revision="2"),
+        engine_of(tokens=5),
+        engine_of(recorded={"ask": 2}),
+    )
+    assert len({made, *(setup_of(cast("Engine", each)) for each in others)}) == 5
+
+
+def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = setup_of(cast("Engine", engine_of()))
+    monkeypatch.setattr(shipped, "card_of", lambda _: {"sha256": "another"})
+    assert setup_of(cast("Engine", engine_of())) != made
+
+
+def engine_of(
+    *,
+    identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
+    revision: str = "1",
+    tokens: int = 4,
+    recorded: Mapping[str, int] = MappingProxyType({}),
+) -> SimpleNamespace:
+    """What a setup is made of."""
+    return SimpleNamespace(
+        parts=SimpleNamespace(identity=dict(identity), recorded=dict(recorded)),
+        reader=lambda: SimpleNamespace(revision=lambda: revision),
+        settings=Settings.model_validate({"budget": {"tokens": tokens}}),
+    )
 
 
 def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,6 +58,15 @@ def test_a_run_that_fell_silent_fails_the_gate(run: Run, tmp_path: Path) -> None
     assert (tmp_path / "r.md").read_text() == ran.out
 
 
+def test_the_gate_knows_a_retriever_from_a_strategy_of_its_name(run: Run, toy: str) -> None:
+    ask = ("eval", toy, "--retriever", "hybrid", "--strategy", "hybrid")
+    assert run(*ask, *SURE, "--save-baseline", "b.json").code == 0
+    ran = run(*ask, *SURE, "--gate", "b.json", "--json")
+    sides = {check["first"] for check in ran.json["gate"]["checks"]}
+    assert (ran.code, sides) == (0, {"hybrid", "retriever hybrid"})
+    one_line(run("eval", toy, "--gate", "b.json"), 2, "hybrid on toy was not run")
+
+
 def test_a_run_that_asked_something_else_is_refused(run: Run, toy: str) -> None:
     ask = ("eval", toy, "--strategy", "naive", *SURE)
     run(*ask, "--save-baseline", "b.json")
@@ -68,7 +77,6 @@ def test_mistakes_come_before_the_work(run: Run, toy: str, tmp_path: Path) -> No
     ask = ("eval", toy, "--strategy", "naive")
     one_line(run(*ask, "--gate", "none.json"), 2, "none.json", "--save-baseline")
     one_line(run(*ask, "--html", "no/such/r.html"), 2, "r.html", "folder")
-    one_line(run("eval", toy, "--save-baseline", "b.json"), 2, "--strategy")
     one_line(run(*ask, "--vary", "ask.chunks"), 2, "--vary 'ask.chunks'", "a.b=1,2,3")
     one_line(run("eval", toy, toy, "--strategy", "naive"), 2, "two data sets are called toy")
     assert not (tmp_path / ".fathom").exists()

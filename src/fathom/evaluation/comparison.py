@@ -1,4 +1,4 @@
-"""Two strategies on the same questions: what differs, how surely, in one sentence."""
+"""Two systems on the same questions: what differs, how surely, in one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,13 +29,15 @@ COMPARED = (
     "support",
     "citation-precision",
 )
-"""The measures that a comparison tests, where the data set has them."""
+"""The measures of strategies that a comparison tests, where the data set has them."""
+COMPARED_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10")
+"""Likewise where one of the two is a retriever."""
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One measure of two strategies, `first` minus `second`.
+    """One measure of two systems, `first` minus `second`.
 
     Attributes:
         queries: How many questions both have a value for.
@@ -84,16 +86,17 @@ class Comparison:
 
 def compare(
     pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]],
-    measures: Sequence[str] = COMPARED,
+    measures: Sequence[str] = (),
 ) -> list[Comparison]:
     """Test every measure on every data set; p is corrected over all of them.
 
     Args:
-        pairs: For each data set the records of the first and of the second strategy.
-        measures: Which are tested.
+        pairs: For each data set the records of the first and of the second system.
+        measures: Which are tested; by default `COMPARED`, or `COMPARED_RANKINGS` if one of the two
+            is a retriever.
 
     Raises:
-        UsageError: If two strategies were not asked the same questions.
+        UsageError: If two systems were not asked the same questions.
     """
     return corrected([made for pair in pairs for made in _compared(*pair, measures)])
 
@@ -108,9 +111,10 @@ def _compared(
     first: Sequence[Record], second: Sequence[Record], measures: Sequence[str]
 ) -> list[Comparison]:
     if not first or {each.question for each in first} != {each.question for each in second}:
-        raise UsageError("a comparison needs two strategies that were asked the same questions")
+        raise UsageError("a comparison needs two systems that were asked the same questions")
     made = []
-    for name in measures:
+    ranking = first[0].ranks or second[0].ranks
+    for name in measures or (COMPARED_RANKINGS if ranking else COMPARED):
         ours, theirs = values(name, first), values(name, second)
         both = [question for question in ours if question in theirs]
         if both:

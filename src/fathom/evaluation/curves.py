@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from fathom.evaluation.honesty import risk_coverage
+from fathom.evaluation.ranking import recall
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.evaluation.scores import Judged, ranked, recall
+from fathom.evaluation.scores import Judged, ranked
 from fathom.evaluation.statistics import bca_interval
 
 Group = Sequence[Record]
-"""What one strategy made of one data set."""
+"""What one strategy or retriever made of one data set."""
 
 DEEPEST = 20
 """Recall is drawn up to so many documents."""
@@ -74,8 +75,10 @@ def by_dataset(answered: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def headline(groups: Sequence[Group]) -> str:
-    """The measure that says most about a data set: of conflicts, of answers, or of evidence."""
+    """The measure that says most about a data set: of rankings, conflicts, answers or evidence."""
     records = [record for group in groups for record in group]
+    if any(record.ranks for record in records):
+        return "nDCG@10"
     if any(record.wrong is not None for record in records):
         return "RAMDocs-EM"
     graded = any(record.gold or not record.answerable for record in records)
@@ -83,7 +86,7 @@ def headline(groups: Sequence[Group]) -> str:
 
 
 def front(groups: Sequence[Group]) -> Front | None:
-    """Quality against cost of the strategies on one data set; `None` where none has quality."""
+    """Quality against cost of the systems on one data set; `None` where none has quality."""
     measure = headline(groups)
     kept = [(group, list(found)) for group in groups if (found := values(measure, group).values())]
     if not kept:
@@ -131,12 +134,12 @@ def risk_lines(groups: Sequence[Group]) -> list[Line]:
 
 
 def recall_lines(groups: Sequence[Group]) -> list[Line]:
-    """The share of the relevant documents among the first k of the evidence, for each k."""
+    """The share of the relevant documents among the first k, for each k."""
     lines = []
     for group in groups:
         judged = [record for record in group if record.relevant]
         means = [
-            (float(k), fmean(recall(k, record) or 0.0 for record in judged))
+            (float(k), fmean(recall(k, each.evidence, each.relevant) for each in judged))
             for k in range(1, DEEPEST + 1)
             if judged
         ]
@@ -186,7 +189,7 @@ def size_lines(answered: Sequence[Group]) -> dict[str, list[Line]]:
     """Quality over the size of the corpus, where the same questions were asked of several.
 
     Returns:
-        The lines, one a strategy, by their measure.
+        The lines, one a system, by their measure.
     """
     same: dict[tuple[str, ...], list[Group]] = {}
     for group in answered:

@@ -14,15 +14,17 @@ from fathom.plain import canonical, digest
 
 GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
 """What must not fall, where the data set has it; higher is better in all of them."""
-FORMAT = 1
+GATED_RANKINGS = ("nDCG@10", "R@10")
+"""Likewise of retrievers."""
+FORMAT = 2
 
 System = tuple[str, str]
-"""Data set and strategy, with what was varied."""
+"""Data set and strategy or retriever, with what was varied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one strategy made of one data set, without any text of it.
+    """What one system made of one data set, without any text of it.
 
     Attributes:
         questions: Question id -> a hash of all that makes the question and what is right.
@@ -35,7 +37,8 @@ class Measured:
     @classmethod
     def of(cls, records: Sequence[Record]) -> Self:
         """That of records."""
-        found = {name: values(name, records) for name in GATED}
+        names = GATED_RANKINGS if records[0].ranks else GATED
+        found = {name: values(name, records) for name in names}
         return cls(
             questions={record.question: _hash(record) for record in records},
             measures={name: each for name, each in found.items() if each},
@@ -55,7 +58,7 @@ class Baseline:
 
     @classmethod
     def of(cls, answered: Sequence[Sequence[Record]]) -> Self:
-        """That of the records of each strategy on each data set."""
+        """That of the records of each system on each data set."""
         return cls(systems={_system(records): Measured.of(records) for records in answered})
 
     @classmethod
@@ -80,8 +83,8 @@ class Baseline:
     def save(self, file: Path) -> None:
         """Write it as one JSON object, whole or not at all."""
         rows = [
-            {"dataset": dataset, "strategy": strategy, **_plain(measured)}
-            for (dataset, strategy), measured in sorted(self.systems.items())
+            {"dataset": dataset, "system": system, **_plain(measured)}
+            for (dataset, system), measured in sorted(self.systems.items())
         ]
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f"{file.name}.new")
@@ -129,10 +132,10 @@ def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
     now = Baseline.of(answered)
     _check_systems(baseline, now)
     made = []
-    for (dataset, strategy), ours in now.systems.items():
-        theirs = baseline.systems[dataset, strategy]
+    for (dataset, system), ours in now.systems.items():
+        theirs = baseline.systems[dataset, system]
         _check_questions(ours, theirs, dataset, baseline.source)
-        sides = (strategy, "its baseline")
+        sides = (system, "its baseline")
         for name, values_now in ours.measures.items():
             before = theirs.measures.get(name, {})
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
@@ -146,7 +149,9 @@ def fell(check: Comparison) -> bool:
 
 
 def _system(records: Sequence[Record]) -> System:
-    return records[0].dataset, records[0].system
+    """A retriever may have the name of a strategy, such as `hybrid`."""
+    first = records[0]
+    return first.dataset, f"retriever {first.system}" if first.ranks else first.system
 
 
 def _hash(record: Record) -> str:
@@ -162,7 +167,7 @@ def _systems(text: str) -> dict[System, Measured]:
     row = json.loads(text, parse_constant=_refuse)
     if row["fathom_baseline"] != FORMAT:
         raise ValueError("another format")
-    return {(each["dataset"], each["strategy"]): _measured(each) for each in row["systems"]}
+    return {(each["dataset"], each["system"]): _measured(each) for each in row["systems"]}
 
 
 def _refuse(word: str) -> NoReturn:
@@ -184,7 +189,7 @@ def _check_systems(baseline: Baseline, now: Baseline) -> None:
         *((each, "was not run") for each in baseline.systems.keys() - now.systems),
     ):
         raise UsageError(
-            f"{name[1]} on {name[0]} {where}: run the data sets and strategies of the baseline, "
+            f"{name[1]} on {name[0]} {where}: run the data sets and systems of the baseline, "
             "or write a new one with --save-baseline"
         )
 

@@ -15,7 +15,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applies, settled
 from fathom.evaluation.lines import add_line, whole_lines
 from fathom.evaluation.records import Record
-from fathom.evaluation.runner import Row
+from fathom.evaluation.report import Row
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
 from fathom.plain import canonical, digest

@@ -27,8 +27,7 @@ from fathom.evaluation.plots import (
     draw_shares,
     draw_violins,
 )
-from fathom.evaluation.report import HEADLINES
-from fathom.evaluation.runner import Row
+from fathom.evaluation.report import HEADLINES, Row
 from fathom.evaluation.svg import told_apart
 from fathom.evaluation.words import failures, leaders, scope
 

@@ -1,16 +1,19 @@
-"""One record per question that a strategy was asked: all that a report needs, line by line."""
+"""One record per question that a system was asked: all that a report needs, line by line."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Literal, Self
 
 from fathom.errors import UsageError
 from fathom.evaluation.answers import unmarked
 from fathom.evaluation.lines import add_line, whole_lines
 from fathom.types import AnswerStatus
+
+Status = AnswerStatus | Literal["ranked"]
+"""That of an answer, or of a ranking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +30,22 @@ class Cited:
 class Record:
     """What came of one question.
 
+    A strategy was asked for an answer, a retriever for a ranking of the documents.
+
     Attributes:
+        strategy: Its name, or that of the retriever.
         question: Its id in the data set.
         kind: What sort of question it is, as the data set says.
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
-        relevant: The documents that its qrels name.
+        relevant: Document -> grade above 0: its qrels.
         documents: How many the corpus holds; 0 is not known.
         varied: The settings that were varied on purpose, where some were.
+        depth: How many documents a retriever was to rank; `None` where an answer was wanted.
         setup: What made the answer, beside the question: another setup is another system.
         stop_reason: What broke, where the status is `failed`.
         conflicts: The other readings that were shown.
-        evidence: Documents that the run had before it, best first.
+        evidence: Documents that the run had before it, or the ranking; best first, each once.
         usage: As in `Usage`.
         seconds: Wall time of the run.
         trace_id: Under which the index keeps the run; `None` when it does not.
@@ -52,11 +59,12 @@ class Record:
     gold: tuple[str, ...] = ()
     wrong: tuple[str, ...] | None = None
     answerable: bool = True
-    relevant: tuple[str, ...] = ()
+    relevant: Mapping[str, int] = field(default_factory=dict)
     documents: int = 0
     varied: Mapping[str, str] = field(default_factory=dict)
+    depth: int | None = None
     setup: str = ""
-    status: AnswerStatus
+    status: Status
     answer: str = ""
     short_answer: str = ""
     confidence: float | None = None
@@ -71,9 +79,14 @@ class Record:
 
     @property
     def system(self) -> str:
-        """The strategy, and what was varied."""
+        """The strategy or retriever, and what was varied."""
         varied = ", ".join(f"{key}={value}" for key, value in sorted(self.varied.items()))
         return f"{self.strategy} ({varied})" if varied else self.strategy
+
+    @property
+    def ranks(self) -> bool:
+        """Whether a ranking was asked for, and no answer."""
+        return self.depth is not None
 
     @property
     def answered(self) -> bool:
@@ -95,17 +108,19 @@ class Record:
         """The record of a line.
 
         Raises:
-            TypeError: If it is no object, or a field is missing or unknown.
+            TypeError: If it is no object, a field is missing or unknown, or grades are missing.
         """
         if not isinstance(row, Mapping):
             raise TypeError("not an object")
+        if not isinstance(row.get("relevant", {}), Mapping):
+            raise TypeError("relevant documents without grades")
         listed = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
         cited = tuple(Cited(**each) for each in row.get("citations", ()))
         return cls(**{**row, **listed, "citations": cited})
 
 
 class Records:
-    """The records of one strategy on one data set, in a file of one JSON object a line.
+    """The records of one system on one data set, in a file of one JSON object a line.
 
     A record is there when its line is: a run that was killed goes on after the last whole line.
     """

@@ -1,16 +1,16 @@
 """Rows and tables, from records only."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from statistics import fmean
+from statistics import fmean, quantiles
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.records import Record
-from fathom.evaluation.runner import Row, percentiles
 from fathom.evaluation.scores import SCORES, WHOLE, Judged, Whole
 from fathom.evaluation.statistics import bca_interval, resampled_interval
 from fathom.usage import Usage
@@ -33,15 +33,36 @@ HEADLINES = (
     "ECE",
     "failed",
 )
-"""The measures that tables show."""
-
-
+"""The measures of strategies that tables show."""
+HEADLINES_OF_RANKINGS = (*MEASURES, "failed")
+"""Likewise of retrievers."""
 SPENT = ("retrievals", "llm_calls", "tokens")
 """What tables show of the usage of strategies; retrievers have no tokens."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How one system did on one data set.
+
+    Attributes:
+        queries: How many questions were asked.
+        measures: Mean over the questions that can have a value, or of all together.
+        intervals: 95 % bootstrap interval of each.
+        latency_s: `p50` and `p95` of the seconds that a question took.
+        usage: Mean of a question.
+    """
+
+    dataset: str
+    system: str
+    queries: int
+    measures: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    latency_s: dict[str, float]
+    usage: dict[str, float]
+
+
 def row_of(records: Sequence[Record]) -> Row:
-    """How one strategy did on one data set.
+    """How one strategy or retriever did on one data set.
 
     Args:
         records: Of all questions that it was asked; at least one.
@@ -120,6 +141,14 @@ def _usage(records: Sequence[Record]) -> dict[str, float]:
     return mean | {"tokens": mean["prompt_tokens"] + mean["completion_tokens"]}
 
 
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Median and 95th percentile."""
+    if len(seconds) == 1:
+        return {"p50": seconds[0], "p95": seconds[0]}
+    cuts = quantiles(seconds, n=20, method="inclusive")
+    return {"p50": round(cuts[9], 6), "p95": round(cuts[18], 6)}
+
+
 def table(rows: Sequence[Row], names: Sequence[str] = (), *, intervals: int = 1) -> str:
     """A Markdown table; an empty cell where a row has no such measure.
 
@@ -132,7 +161,7 @@ def table(rows: Sequence[Row], names: Sequence[str] = (), *, intervals: int = 1)
         return "nothing was measured"
     shown = names or list(dict.fromkeys(name for row in rows for name in row.measures))
     shown = [name for name in shown if any(name in row.measures for row in rows)]
-    spent = [name for name in SPENT if any("tokens" in row.usage for row in rows)]
+    spent = SPENT if any("answered" in row.measures for row in rows) else ()
     head = ["data set", "system", "queries", *shown, *spent, "p50 ms", "p95 ms"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:

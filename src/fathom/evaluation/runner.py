@@ -1,97 +1,204 @@
-"""Runs a system over a data set and gives one row of the table."""
+"""Asks a strategy or a retriever the questions of a data set, and records what came of each."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import fmean, quantiles
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.measures import DEPTH, measure
-from fathom.evaluation.statistics import bootstrap_interval
+from fathom.evaluation.evidence import evidence_documents
+from fathom.evaluation.ranking import DEPTH
+from fathom.evaluation.records import Record, Records
 from fathom.retrieval.base import Retriever
-from fathom.types import Hit, Query
+from fathom.tracing.trace import Trace
+from fathom.types import Answer, Filter, Query
+from fathom.usage import Usage
+
+Fields = Mapping[str, Any]
+"""Some of those of a record."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """How one system did on one data set.
+class Asked(Protocol):
+    """What came of asking: a strategy's `Outcome`."""
 
-    Attributes:
-        queries: How many judged questions were asked.
-        measures: Mean over the questions.
-        intervals: 95 % bootstrap interval of each mean.
-        latency_s: `p50` and `p95` of the seconds a question took, ranking `DEPTH` documents.
+    @property
+    def answer(self) -> Answer:
+        """What the user would get."""
+        ...
+
+    @property
+    def trace(self) -> Trace:
+        """How it came about."""
+        ...
+
+
+Ask = Callable[[Question], Asked]
+"""Runs a strategy on a question; it must respect `filters_of`."""
+
+
+def filters_of(question: Question) -> tuple[Filter, ...]:
+    """The question's own documents, where it has some, are all that may be used."""
+    if not question.documents:
+        return ()
+    return (Filter("document", "in", question.documents),)
+
+
+def record_strategy(
+    strategy: str,
+    dataset: Dataset,
+    questions: Sequence[Question],
+    ask: Ask,
+    records: Records,
+    *,
+    on_question: Callable[[int], None] = lambda _: None,
+) -> list[Record]:
+    """Ask a strategy what it has not been asked yet.
+
+    A question whose run breaks is recorded as failed, and the next one is asked.
+
+    Args:
+        strategy: Its name.
+        dataset: What the questions are from.
+        questions: What to ask.
+        ask: Asks one of them.
+        records: What is known already; new ones are added.
+        on_question: Told the number of questions done, after each.
+
+    Returns:
+        The records of `questions`, in their order.
+
+    Raises:
+        UsageError: If the call itself is wrong, such as the strategy's name.
     """
 
-    dataset: str
-    system: str
-    queries: int
-    measures: dict[str, float]
-    intervals: dict[str, tuple[float, float]]
-    latency_s: dict[str, float]
-    usage: dict[str, float]
+    def make(question: Question) -> Fields:
+        return _answered(ask(question))
+
+    return _recorded({"strategy": strategy}, dataset, questions, make, records, on_question)
 
 
-def evaluate_retriever(
+def record_retriever(
     dataset: Dataset,
+    questions: Sequence[Question],
     retriever: Retriever,
+    records: Records,
     *,
-    queries: int | None = None,
     on_question: Callable[[int], None] = lambda _: None,
-) -> Row:
-    """Ask a retriever the judged questions of a data set.
+) -> list[Record]:
+    """Let a retriever rank the documents for what it has not been asked yet.
+
+    As with a strategy, a ranking that breaks is recorded as failed.
 
     Args:
         dataset: Its corpus must be what the retriever's index holds.
-        retriever: The system.
-        queries: Only a sample of so many judged questions; see `Dataset.sample`.
+        questions: What to ask; such as are judged, or nothing can be measured.
+        retriever: Ranks.
+        records: What is known already; new ones are added.
         on_question: Told the number of questions done, after each.
 
+    Returns:
+        The records of `questions`, in their order.
+
     Raises:
-        UsageError: If no question is judged.
+        UsageError: If the call itself is wrong.
     """
-    drawn = {question.id for question in dataset.sample(queries, judged=True)}
-    asked = [question for question in dataset.judged if question.id in drawn]
-    if not asked:
-        raise UsageError(f"{dataset.name}: no judged question, so nothing can be measured")
-    rankings: dict[str, list[str]] = {}
-    seconds: list[float] = []
-    for number, question in enumerate(asked, start=1):
-        started = time.perf_counter()
-        rankings[question.id] = rank_documents(retriever, question)
-        seconds.append(time.perf_counter() - started)
+
+    def make(question: Question) -> Fields:
+        return _ranked(retriever, question)
+
+    given = {"strategy": retriever.name, "depth": DEPTH}
+    return _recorded(given, dataset, questions, make, records, on_question)
+
+
+def _recorded(
+    given: Fields,
+    dataset: Dataset,
+    questions: Sequence[Question],
+    make: Callable[[Question], Fields],
+    records: Records,
+    on_question: Callable[[int], None],
+) -> list[Record]:
+    for number, question in enumerate(questions, start=1):
+        if question.id not in records.known:
+            known = {**given, **_known(dataset, question, records)}
+            records.add(Record.from_json({**known, **_made(make, question)}))
         on_question(number)
-    values = measure(rankings, dataset.qrels)
-    return Row(
-        dataset=dataset.name,
-        system=retriever.name,
-        queries=len(asked),
-        measures={name: round(fmean(each), 6) for name, each in values.items()},
-        intervals={name: bootstrap_interval(each) for name, each in values.items()},
-        latency_s=percentiles(seconds),
-        usage={"retrievals": len(asked)},
-    )
+    return [records.known[question.id] for question in questions]
+
+
+def _known(dataset: Dataset, question: Question, records: Records) -> Fields:
+    """What is known before the question is asked."""
+    return {
+        "dataset": dataset.name,
+        "question": question.id,
+        "text": question.text,
+        "kind": question.kind,
+        "gold": question.answers,
+        "wrong": question.wrong,
+        "answerable": question.answerable,
+        "relevant": dict(sorted(dataset.qrels.get(question.id, {}).items())),
+        "documents": len(dataset.documents),
+        "varied": dict(records.varied),
+        "setup": records.setup,
+    }
+
+
+def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
+    started = time.perf_counter()
+    try:
+        return make(question)
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever breaks counts against the system
+        return {
+            "status": "failed",
+            "stop_reason": f"{type(error).__name__}: {' '.join(str(error).split())}",
+            "usage": asdict(Usage()),
+            "seconds": time.perf_counter() - started,
+        }
+
+
+def _answered(asked: Asked) -> Fields:
+    answer = asked.answer
+    return {
+        "status": answer.status,
+        "answer": answer.answer,
+        "short_answer": answer.short_answer,
+        "confidence": answer.confidence,
+        "phase": answer.phase,
+        "stop_reason": answer.stop_reason,
+        "citations": [
+            {name: getattr(each, name) for name in ("document", "quote", "support", "verified")}
+            for each in answer.citations
+        ],
+        "conflicts": [each.answer for each in answer.conflicts],
+        "evidence": evidence_documents(asked.trace),
+        "usage": asdict(answer.usage),
+        "seconds": answer.usage.seconds,
+        "trace_id": answer.trace_id,
+    }
+
+
+def _ranked(retriever: Retriever, question: Question) -> Fields:
+    started = time.perf_counter()
+    documents = rank_documents(retriever, question)
+    seconds = time.perf_counter() - started
+    return {
+        "status": "ranked",
+        "evidence": documents,
+        "usage": asdict(Usage(retrievals=1, seconds=seconds)),
+        "seconds": seconds,
+    }
 
 
 def rank_documents(retriever: Retriever, question: Question, depth: int = DEPTH) -> list[str]:
     """The first `depth` documents, each at the place of its best chunk."""
+    query = Query(text=question.text, filters=filters_of(question))
     chunks = depth
     while True:
-        hits = retriever.retrieve(Query(text=question.text), k=chunks)
-        documents = _documents(hits)
+        hits = retriever.retrieve(query, k=chunks)
+        documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
         if len(documents) >= depth or len(hits) < chunks:
             return documents[:depth]
         chunks *= 4
-
-
-def _documents(hits: Sequence[Hit]) -> list[str]:
-    return list(dict.fromkeys(hit.chunk.document_id for hit in hits))
-
-
-def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile."""
-    if len(seconds) == 1:
-        return {"p50": seconds[0], "p95": seconds[0]}
-    cuts = quantiles(seconds, n=20, method="inclusive")
-    return {"p50": round(cuts[9], 6), "p95": round(cuts[18], 6)}

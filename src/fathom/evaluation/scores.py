@@ -1,29 +1,32 @@
-"""The measures of answers, by name: of one record, or of all records together.
+"""The measures of answers and rankings, by name: of one record, or of all records together.
 
-A measure that a record cannot have is `None` and does not count: EM without gold answers, R@5
-without qrels, support of no answer. A failed run has the worst value of all that is asked of every
-question, also where there is no answer: it is neither right nor an abstention.
+A measure that a record cannot have is `None` and does not count: EM without gold answers or of a
+ranking, R@5 without qrels, R@100 of evidence, which is not that deep, support of no answer. A
+failed run has the worst value of all that is asked of every question, also where there is no
+answer: it is neither right nor an abstention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import Self
 
 from fathom.evaluation.answers import all_and_only, exact_match, f1, holds, is_right
 from fathom.evaluation.honesty import aurc, auroc, calibration_error
+from fathom.evaluation.ranking import DEPTH, MEASURES, Measure
 from fathom.evaluation.records import Record
 
 Score = Callable[[Record], float | None]
 Whole = Callable[[Sequence["Judged"]], float | None]
 
 LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
+SUPPORTED = 0.5
+"""From so much support on a citation counts as one that supports what it is cited for."""
 
 
 def _graded(record: Record) -> bool:
     """Whether it can be said that an answer is right: by gold answers, or as there is none."""
-    return bool(record.gold) or not record.answerable
+    return _has_gold(record) or _without_answer(record)
 
 
 def right(record: Record) -> bool:
@@ -55,12 +58,20 @@ def _status(wanted: str) -> Score:
     return lambda record: float(record.status == wanted)
 
 
+def _answers(record: Record) -> bool:
+    return not record.ranks
+
+
 def _said(record: Record) -> str:
     return record.said
 
 
 def _has_gold(record: Record) -> bool:
-    return bool(record.gold)
+    return bool(record.gold) and not record.ranks
+
+
+def _without_answer(record: Record) -> bool:
+    return not (record.answerable or record.ranks)
 
 
 def _wrong(record: Record) -> float:
@@ -74,7 +85,7 @@ def _truthfulness(record: Record) -> float | None:
 
 
 def _conflicts(record: Record) -> float | None:
-    if record.wrong is None:
+    if record.wrong is None or record.ranks:
         return None
     readings = (record.said, *record.conflicts) if record.answered else ()
     return all_and_only(readings, record.gold, record.wrong)
@@ -94,17 +105,33 @@ def _quoted(record: Record) -> float | None:
     return float(any(holds(each.quote, gold) for each in record.citations for gold in record.gold))
 
 
+def _overlap(record: Record) -> float:
+    return fmean(each.support >= SUPPORTED for each in record.citations)
+
+
 def _precision(record: Record) -> float | None:
     if not record.relevant:
         return None
     return fmean(each.document in record.relevant for each in record.citations)
 
 
-def recall(k: int, record: Record) -> float | None:
-    """The share of the relevant documents among the first `k` of the evidence."""
+def _recall(record: Record) -> float | None:
     if not record.relevant:
         return None
-    return len({*record.evidence[:k]} & {*record.relevant}) / len(record.relevant)
+    return fmean(
+        any(document == each.document for each in record.citations) for document in record.relevant
+    )
+
+
+def _on_ranking(measure: Measure) -> Score:
+    def score(record: Record) -> float | None:
+        return measure(record.evidence, record.relevant) if record.relevant else None
+
+    return score
+
+
+def _is_deep(record: Record) -> bool:
+    return record.depth is not None and record.depth >= DEPTH
 
 
 _em, _f1 = _against_gold(_said, exact_match), _against_gold(_said, f1)
@@ -116,19 +143,21 @@ SCORES: Mapping[str, Score] = {
     "text-F1": _against_gold(lambda record: record.long, f1),
     "has-answer-EM": _if(_has_gold, _em),
     "has-answer-F1": _if(_has_gold, _f1),
-    "no-answer-F1": _if(lambda record: not record.answerable, _f1),
+    "no-answer-F1": _if(_without_answer, _f1),
     "right": _if(_has_gold, lambda record: float(right(record))),
     "RAMDocs-EM": _conflicts,
     "CRAG-truthfulness": _truthfulness,
     "wrong-on-answerable": _if(_has_gold, _wrong),
-    "answered": _status("answered"),
-    "abstained": _status("abstained"),
-    "failed": _status("failed"),
-    "R@5": partial(recall, 5),
-    "R@10": partial(recall, 10),
+    "answered": _if(_answers, _status("answered")),
+    "abstained": _if(_answers, _status("abstained")),
     "support": _if(_cited, _support),
+    "support-overlap": _if(_cited, _overlap),
     "answer-in-citation": _if(_cited, _quoted),
     "citation-precision": _if(_cited, _precision),
+    "citation-recall": _if(_cited, _recall),
+    **{name: _on_ranking(measure) for name, measure in MEASURES.items()},
+    f"R@{DEPTH}": _if(_is_deep, _on_ranking(MEASURES[f"R@{DEPTH}"])),  # in place of that above
+    "failed": _status("failed"),
 }
 """Values of one record; the measure is their mean."""
 

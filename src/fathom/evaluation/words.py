@@ -10,7 +10,7 @@ from fathom.evaluation.report import values
 
 
 def leaders(answered: Sequence[Group]) -> list[Comparison]:
-    """On each data set the strategy with the best mean, tested against each of the others.
+    """On each data set the system with the best mean, tested against each of the others.
 
     The p values are corrected for all of them together.
     """
@@ -35,18 +35,21 @@ def _led(groups: Sequence[Group]) -> list[Comparison]:
 
 
 def failures(answered: Sequence[Group]) -> list[Record]:
-    """The questions whose run failed; they count against their strategy."""
+    """The questions whose run failed; they count against their system."""
     return [record for group in answered for record in group if record.status == "failed"]
 
 
 def scope(answered: Sequence[Group]) -> str:
-    """What was asked, in one sentence."""
+    """What was asked of these strategies, or of these retrievers, in one sentence."""
     counts = [_count(name, groups) for name, groups in by_dataset(answered).items()]
     names = dict.fromkeys(group[0].system for group in answered)
     failed = len(failures(answered))
     runs = sum(map(len, answered))
+    if not answered:
+        return ""
     broken = f"; {failed} of {runs} runs failed and count as wrong" if failed else ""
-    return f"{', '.join(names)} answered {', '.join(counts)}{broken}." if answered else ""
+    did = "ranked the documents for" if answered[0][0].ranks else "answered"
+    return f"{', '.join(names)} {did} {', '.join(counts)}{broken}."
 
 
 def _count(name: str, groups: Sequence[Group]) -> str:

@@ -3,6 +3,7 @@
 import json
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from fathom.errors import ModelError
 from fathom.models.cross_reader import CrossReader, load_cross_reader
@@ -10,6 +11,7 @@ from fathom.models.reading import Calibration
 
 SHIPPED = "shipped"
 _NAME = "cross-reader"
+_CARD = f"{_NAME}.json"
 
 
 def load_shipped_reader(
@@ -24,22 +26,17 @@ def load_shipped_reader(
         ModelError: If a file is missing or is not the one that belongs to the card.
         SettingsError: If there is no such runtime.
     """
-    here = Path(str(resources.files("fathom.models") / "resources"))
-    folder = here if name == SHIPPED else Path(name)
-    card = folder / f"{_NAME}.json"
+    folder = _folder(name)
+    about = card_of(name)
     try:
-        about = json.loads(card.read_text(encoding="utf-8"))
         law = Calibration(
             relevance=tuple(about["calibration"]["relevance"]),
             answerable=tuple(about["calibration"]["answerable"]),
             support=float(about["calibration"]["support"]),
         )
         sha256 = str(about["sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{str(card)!r} is missing or broken: reinstall fathom, or name a folder that holds "
-            "a cross-reader in models.cross_reader"
-        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _broken(folder) from error
     return load_cross_reader(
         folder / f"{_NAME}.onnx",
         folder / "vocab.txt",
@@ -47,4 +44,32 @@ def load_shipped_reader(
         sha256=sha256,
         runtime=runtime,
         threads=threads,
+    )
+
+
+def card_of(name: str = SHIPPED) -> dict[str, Any]:
+    """What is written down of a cross-reader, its `sha256` and `calibration` among it.
+
+    Raises:
+        ModelError: If it is missing or no JSON object.
+    """
+    folder = _folder(name)
+    try:
+        about = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _broken(folder) from error
+    if not isinstance(about, dict):
+        raise _broken(folder)
+    return about
+
+
+def _folder(name: str) -> Path:
+    here = Path(str(resources.files("fathom.models") / "resources"))
+    return here if name == SHIPPED else Path(name)
+
+
+def _broken(folder: Path) -> ModelError:
+    return ModelError(
+        f"{str(folder / _CARD)!r} is missing or broken: reinstall fathom, or name a folder that "
+        "holds a cross-reader in models.cross_reader"
     )

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fathom import __version__
-from fathom.errors import IndexMissing
+from fathom.errors import IndexMissing, UsageError
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
     from fathom.evaluation.datasets import Dataset
     from fathom.evaluation.records import Record
-    from fathom.evaluation.strategies import Ask
+    from fathom.evaluation.runner import Ask
 
 Build = Callable[[Path | None], Any]
 """Gives the engine over an index directory, as a context."""
@@ -74,11 +74,10 @@ def answers(
         varied: What was varied in the engine's settings; belongs to the file's name.
     """
     from fathom.evaluation.records import Records
-    from fathom.evaluation.strategies import record_strategy
+    from fathom.evaluation.runner import record_strategy
 
     asked = dataset.sample(queries)
-    name = f"{file_name(strategy, varied)}.jsonl"
-    file = None if folder is None else folder / dataset.name / name
+    file = _file(folder, dataset, file_name(strategy, varied))
     kept = Records(file, setup=setup_of(engine), varied=varied)
     told = counted(f"{dataset.name} {strategy}", len(asked))
     found = record_strategy(
@@ -88,8 +87,50 @@ def answers(
     return found
 
 
+def rankings(
+    dataset: "Dataset",
+    engine: "Engine",
+    retriever: str,
+    *,
+    queries: int | None = None,
+    folder: Path | None = None,
+    varied: Mapping[str, str] = MappingProxyType({}),
+) -> "list[Record]":
+    """How a retriever ranks the documents for the judged questions of a data set.
+
+    Args:
+        dataset: The engine's index must hold its corpus.
+        engine: Gives the retriever.
+        retriever: Its name.
+        queries: A seeded sample of so many judged questions.
+        folder: Where records are kept, in `<data set>/<retriever>.ranked.jsonl`: a strategy may
+            have the same name.
+        varied: As in `answers`.
+
+    Raises:
+        UsageError: If no question is judged, or there is no such retriever.
+    """
+    from fathom.evaluation.records import Records
+    from fathom.evaluation.runner import record_retriever
+
+    asked = dataset.sample(queries, judged=True)
+    if not asked:
+        raise UsageError(f"{dataset.name}: no judged question, so no ranking can be measured")
+    ranker = engine.retriever(retriever)
+    file = _file(folder, dataset, f"{file_name(retriever, varied)}.ranked")
+    kept = Records(file, setup=setup_of(engine), varied=varied)
+    told = counted(f"{dataset.name} {retriever}", len(asked))
+    found = record_retriever(dataset, asked, ranker, kept, on_question=told)
+    _tell_failures(found)
+    return found
+
+
+def _file(folder: Path | None, dataset: "Dataset", name: str) -> Path | None:
+    return None if folder is None else folder / dataset.name / f"{name}.jsonl"
+
+
 def file_name(strategy: str, varied: Mapping[str, str]) -> str:
-    """Names the files of a strategy, without their ending; each choice of settings its own."""
+    """Names the files of a system, without their ending; each choice of settings its own."""
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
     return quote(f"{strategy}{choice}", safe="@=")
 
@@ -108,7 +149,7 @@ def asker(engine: "Engine", strategy: str) -> "Ask":
     """Asks one question with a strategy."""
     import asyncio
 
-    from fathom.evaluation.strategies import filters_of
+    from fathom.evaluation.runner import filters_of
 
     return lambda question: asyncio.run(
         engine.aoutcome(question.text, strategy=strategy, filters=filters_of(question))
@@ -116,11 +157,22 @@ def asker(engine: "Engine", strategy: str) -> "Ask":
 
 
 def setup_of(engine: "Engine") -> str:
-    """A short hash of what can change an answer: version, index, settings, budget."""
+    """A short hash of what can change an answer: version, index, settings, budget, models.
+
+    Raises:
+        ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
+    """
+    from fathom.models.shipped import card_of
     from fathom.plain import canonical, digest
 
-    budget = engine.settings.budget.model_dump(mode="json")
-    made = [__version__, engine.reader().revision(), engine.parts.recorded, budget]
+    made = {
+        "version": __version__,
+        "index": engine.reader().revision(),
+        "identity": engine.parts.identity,
+        "cross_reader": card_of(engine.settings.models.cross_reader),
+        "settings": engine.parts.recorded,
+        "budget": engine.settings.budget.model_dump(mode="json"),
+    }
     return digest(canonical(made))[:16]
 
 

@@ -1,7 +1,6 @@
 """`fathom eval`: how good retrievers and strategies are on data sets with judgements."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.asked import answers, engine_for
+from fathom.serving.asked import engine_for
 from fathom.serving.options import (
     CallsOption,
     CostOption,
@@ -25,16 +24,12 @@ from fathom.serving.options import (
     run_flags,
 )
 from fathom.serving.panel import Panel
+from fathom.serving.plan import Plan, Systems
 from fathom.serving.reports import Reports, as_object, exit_code
 from fathom.serving.reports import markdown as as_markdown
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
-    from fathom.engine import Engine
     from fathom.evaluation.datasets import Dataset
-    from fathom.evaluation.findings import Findings
-    from fathom.evaluation.grading import Judgement
-    from fathom.evaluation.records import Record
-    from fathom.evaluation.runner import Row
 
 
 def evaluate(
@@ -46,7 +41,8 @@ def evaluate(
         str | None, typer.Option(help="Strategies that answer the questions, by commas.")
     ] = None,
     compare: Annotated[
-        tuple[str, str] | None, typer.Option(help="Two strategies, tested against each other.")
+        tuple[str, str] | None,
+        typer.Option(help="Two strategies, or two of --retriever, tested against each other."),
     ] = None,
     queries: Annotated[
         int | None,
@@ -93,16 +89,13 @@ def evaluate(
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
     from fathom.serving.output import show, show_json
 
-    strategies = list(dict.fromkeys([*_names(strategy), *(compare or ())]))
-    _check(strategies)
+    systems = Systems.of(_names(retriever), _names(strategy), compare)
+    systems.check()
     panel = Panel(names=_names(judge), model=judge_model, labels=labels, folder=records)
-    panel.check(strategies)
+    panel.check(systems.strategies)
     reports = Reports(html=html, markdown=markdown, gate=gate, save_baseline=save_baseline)
-    baseline = reports.check(strategies)
-    retrievers = _names(retriever) or ([] if strategies else ["hybrid"])
-    plan = Plan(
-        retrievers=retrievers, strategies=strategies, queries=queries, folder=records, panel=panel
-    )
+    baseline = reports.check()
+    plan = Plan(systems=systems, queries=queries, folder=records, panel=panel)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         panel.seated(engine)  # a judge without a model is known before hours are spent
@@ -112,83 +105,13 @@ def evaluate(
         build = partial(build_engine, assignments=given, offline=offline, flags=flags)
         with engine_for(dataset, index, build) as engine:
             parts.append(plan.carried_out(dataset, engine, varied))
-    findings = reports.judged(together(parts, compare, panel), baseline)
+    findings = reports.judged(plan.together(parts), baseline)
     reports.write(findings)
     if as_json:
         show_json(as_object(findings))
     else:
         show(as_markdown(findings))
     return exit_code(findings)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What came of one data set with one choice of settings.
-
-    Attributes:
-        answered: Records by strategy.
-    """
-
-    rows: "Sequence[Row]"
-    answered: "Mapping[str, Sequence[Record]]"
-    judgements: "Sequence[Judgement]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is done with each data set.
-
-    Attributes:
-        folder: Where records are kept.
-    """
-
-    retrievers: Sequence[str]
-    strategies: Sequence[str]
-    queries: int | None
-    folder: Path | None
-    panel: Panel
-
-    def carried_out(self, dataset: "Dataset", engine: "Engine", varied: Mapping[str, str]) -> Part:
-        """Measure all systems on a data set.
-
-        Raises:
-            UsageError: If what was asked for cannot be had.
-        """
-        judges = self.panel.seated(engine)
-        rows = _retrieval(dataset, engine, self.retrievers, self.queries, varied)
-        answered = {
-            name: answers(
-                dataset, engine, name, queries=self.queries, folder=self.folder, varied=varied
-            )
-            for name in self.strategies
-        }
-        judgements = [
-            judgement
-            for group in answered.values()
-            for judgement in self.panel.graded(judges, engine, group)
-        ]
-        return Part(rows=rows, answered=answered, judgements=judgements)
-
-
-def together(parts: Sequence[Part], compare: tuple[str, str] | None, panel: Panel) -> "Findings":
-    """All parts as one, with two strategies compared where that is wanted."""
-    from fathom.evaluation.comparison import compare as tested
-    from fathom.evaluation.findings import Findings
-    from fathom.evaluation.grading import with_grades
-    from fathom.evaluation.report import row_of
-
-    groups = [group for part in parts for group in part.answered.values()]
-    judgements = [each for part in parts for each in part.judgements]
-    first, second = compare or ("", "")
-    pairs = [(part.answered[first], part.answered[second]) for part in parts if compare]
-    return Findings(
-        retrieval=[row for part in parts for row in part.rows],
-        rows=[with_grades(row_of(group), judgements) for group in groups],
-        answered=groups,
-        comparisons=tested(pairs),
-        judgements=judgements,
-        agreements=panel.believed(judgements, groups),
-    )
 
 
 def loaded(folders: Sequence[Path]) -> "list[Dataset]":
@@ -229,26 +152,3 @@ def variants(vary: Sequence[str]) -> list[dict[str, str]]:
 
 def _names(listed: str | None) -> list[str]:
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
-
-
-def _check(strategies: Sequence[str]) -> None:
-    if strategies:
-        from fathom.asking import check_strategy
-
-        for name in strategies:
-            check_strategy(name)
-
-
-def _retrieval(
-    dataset: "Dataset",
-    engine: "Engine",
-    retrievers: Sequence[str],
-    queries: int | None,
-    varied: Mapping[str, str],
-) -> "list[Row]":
-    from fathom.evaluation.runner import evaluate_retriever
-
-    rankers = [engine.retriever(name) for name in retrievers]
-    rows = [evaluate_retriever(dataset, ranker, queries=queries) for ranker in rankers]
-    told = ", ".join(f"{key}={value}" for key, value in varied.items())
-    return [replace(row, system=f"{row.system} ({told})") for row in rows] if told else rows

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.comparison import Comparison
     from fathom.evaluation.findings import Findings
     from fathom.evaluation.gate import Baseline
-    from fathom.evaluation.runner import Row
+    from fathom.evaluation.report import Row
 
 FELL = 7
 """The exit code where quality fell below the baseline."""
@@ -33,23 +33,21 @@ class Reports:
     gate: Path | None = None
     save_baseline: Path | None = None
 
-    def check(self, strategies: Sequence[str]) -> "Baseline | None":
+    def check(self) -> "Baseline | None":
         """See to it that what is wanted can be had, before hours are spent on it.
 
         Returns:
             The baseline of the gate, where there is one.
 
         Raises:
-            UsageError: If no strategy is asked, a folder is missing, nothing can be drawn, or
-                the gate's file is no baseline.
+            UsageError: If a folder is missing, nothing can be drawn, or the gate's file is no
+                baseline.
         """
-        if (self.gate or self.save_baseline) and not strategies:
-            raise UsageError("a baseline is of strategies: add --strategy NAME")
         for file in (self.html, self.markdown, self.save_baseline):
             if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
                 raise UsageError(f"{file}: expected a file in a folder that exists")
         if self.html is not None:
-            from fathom.evaluation.plots import check_drawing
+            from fathom.evaluation.canvas import check_drawing
 
             check_drawing()
         if self.gate is None:
@@ -64,7 +62,7 @@ class Reports:
             return findings
         from fathom.evaluation.gate import gated
 
-        return replace(findings, verdict=gated(baseline, findings.answered))
+        return replace(findings, verdict=gated(baseline, findings.recorded))
 
     def write(self, findings: "Findings") -> None:
         """Write all files."""
@@ -79,7 +77,7 @@ class Reports:
         if self.save_baseline is not None:
             from fathom.evaluation.gate import Baseline
 
-            Baseline.of(findings.answered).save(self.save_baseline)
+            Baseline.of(findings.recorded).save(self.save_baseline)
 
 
 def exit_code(findings: "Findings") -> int:
@@ -102,11 +100,11 @@ def markdown(findings: "Findings") -> str:
 def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> str:
     """Tables of retrieval and of answers, and a sentence for each comparison."""
     from fathom.evaluation.grading import JUDGED
-    from fathom.evaluation.report import HEADLINES, table
+    from fathom.evaluation.report import HEADLINES, HEADLINES_OF_RANKINGS, table
 
     of_answers = [row for row in rows if "answered" in row.measures]
     of_retrieval = [row for row in rows if "answered" not in row.measures]
-    parts = [table(of_retrieval)] if of_retrieval else []
+    parts = [table(of_retrieval, HEADLINES_OF_RANKINGS)] if of_retrieval else []
     parts += [table(of_answers, (*HEADLINES, *JUDGED))] if of_answers else []
     parts += ["\n".join(each.sentence for each in comparisons)] if comparisons else []
     return "\n\n".join(parts)

@@ -1,0 +1,86 @@
+"""How good a ranking of documents is: values from 0 to 1, as ir-measures computes them.
+
+Each takes a ranking (document ids, best first, each once) and the grades of the relevant documents
+(above 0; at least one), and looks at the first `k`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import log2
+from types import MappingProxyType
+
+Ranking = Sequence[str]
+Grades = Mapping[str, int]
+Measure = Callable[[Ranking, Grades], float]
+
+
+def found(k: int, ranking: Ranking, grades: Grades) -> int:
+    """How many relevant documents there are."""
+    return sum(document in grades for document in ranking[:k])
+
+
+def recall(k: int, ranking: Ranking, grades: Grades) -> float:
+    """The share of the relevant documents that are there."""
+    return found(k, ranking, grades) / len(grades)
+
+
+def precision(k: int, ranking: Ranking, grades: Grades) -> float:
+    """The share of `k` places that hold a relevant document; an empty place holds none."""
+    return found(k, ranking, grades) / k
+
+
+def f1(k: int, ranking: Ranking, grades: Grades) -> float:
+    """The harmonic mean of precision and recall; "F1" of the paper on agentic hybrid retrieval."""
+    return 2 * found(k, ranking, grades) / (k + len(grades))
+
+
+def hit(k: int, ranking: Ranking, grades: Grades) -> float:
+    """Whether a relevant document is there; "Top-10 accuracy" of that paper for 10."""
+    return float(found(k, ranking, grades) > 0)
+
+
+def reciprocal_rank(k: int, ranking: Ranking, grades: Grades) -> float:
+    """1 / the rank of the first relevant document."""
+    ranks = (rank for rank, each in enumerate(ranking[:k], start=1) if each in grades)
+    return 1 / first if (first := next(ranks, 0)) else 0.0
+
+
+def average_precision(k: int, ranking: Ranking, grades: Grades) -> float:
+    """The mean over all relevant documents of the precision at the rank of each, 0 if missing."""
+    ranks = [rank for rank, each in enumerate(ranking[:k], start=1) if each in grades]
+    return sum(place / rank for place, rank in enumerate(ranks, start=1)) / len(grades)
+
+
+def ndcg(k: int, ranking: Ranking, grades: Grades) -> float:
+    """Discounted cumulative gain over that of the best ranking; the gain is the grade itself.
+
+    Järvelin and Kekäläinen 2002, with the discount log2(rank + 1), as trec_eval has it.
+    """
+    gains = [grades.get(document, 0) for document in ranking[:k]]
+    return _discounted(gains) / _discounted(sorted(grades.values(), reverse=True)[:k])
+
+
+def _discounted(gains: Sequence[int]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+DEPTH = 100
+"""How many documents a ranking must hold for all measures."""
+
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "nDCG@10": partial(ndcg, 10),
+        "R@2": partial(recall, 2),
+        "R@5": partial(recall, 5),
+        "R@10": partial(recall, 10),
+        "R@100": partial(recall, DEPTH),
+        "P@10": partial(precision, 10),
+        "F1@10": partial(f1, 10),
+        "RR@10": partial(reciprocal_rank, 10),
+        "MAP@10": partial(average_precision, 10),
+        "Hit@1": partial(hit, 1),
+        "Hit@5": partial(hit, 5),
+        "Hit@10": partial(hit, 10),
+    }
+)
+"""Names as in the literature; MAP@10 is the mean of what ir-measures calls AP@10."""
