@@ -1,0 +1,82 @@
+"""Cuts lie in each other and ask the same questions."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from experiments.lab import cut as module
+from experiments.lab.cut import cut
+
+from fathom.errors import UsageError
+from fathom.evaluation.datasets import Dataset, Question
+
+DOCUMENTS = frozenset(f"d{number}" for number in range(60))
+ASKED = tuple(Question(id=f"q{number}", text="?") for number in range(12))
+WHOLE = Dataset(
+    name="toy",
+    corpus=Path("corpus.jsonl"),
+    questions=(*ASKED, Question(id="none", text="?", answers=("a",))),
+    qrels={f"q{n}": {f"d{n}": 2, f"d{n + 1}": 1} for n in range(12)},
+    documents=DOCUMENTS,
+)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUESTIONS", 8)
+    monkeypatch.setattr(module, "SMALLEST", 40)
+
+
+def test_smaller_cuts_are_part_of_larger_ones() -> None:
+    cuts = [cut(WHOLE, count) for count in (6, 10, 20, 40, 50, 60, 99)]
+    assert [len(each.documents) for each in cuts] == [6, 10, 20, 40, 50, 60, 60]
+    for smaller, larger in pairwise(cuts):
+        assert smaller.documents <= larger.documents
+        assert set(smaller.questions) <= set(larger.questions)
+    assert cuts[-1].documents == DOCUMENTS
+
+
+def test_questions_are_those_whose_documents_are_all_there() -> None:
+    for count in (6, 10, 20, 40):
+        made = cut(WHOLE, count)
+        kept = {
+            each.id for each in WHOLE.sample(8, judged=True)
+            if made.documents.issuperset(WHOLE.qrels[each.id])
+        }  # fmt: skip
+        assert {question.id for question in made.questions} == kept
+        assert made.qrels == {each: WHOLE.qrels[each] for each in kept}
+    assert 0 < len(cut(WHOLE, 6).questions) < 8
+
+
+def test_from_the_smallest_on_all_cuts_ask_the_same_questions() -> None:
+    asked = WHOLE.sample(8, judged=True)
+    assert cut(WHOLE, 40).questions == cut(WHOLE, 50).questions == asked
+    assert cut(WHOLE, 50).sample(3, judged=True) == asked[:3]
+
+
+def test_half_of_a_cut_is_drawn_from_what_no_question_needs() -> None:
+    needed = {
+        document for each in WHOLE.sample(8, judged=True) for document in WHOLE.qrels[each.id]
+    }
+    assert len(cut(WHOLE, 10).documents & needed) == 5
+
+
+def test_the_documents_of_a_question_are_needed_too() -> None:
+    own = Question(id="q0", text="?", documents=("d50", "d51"))
+    made = cut(
+        Dataset(
+            name="toy",
+            corpus=Path("corpus.jsonl"),
+            questions=(own,),
+            qrels={"q0": {"d0": 1}},
+            documents=DOCUMENTS,
+        ),
+        6,
+    )
+    assert made.documents >= {"d0", "d50", "d51"}
+    assert made.questions == (own,)
+
+
+def test_too_small_a_cut_is_refused() -> None:
+    with pytest.raises(UsageError, match="toy: 1 documents are not enough for any judged question"):
+        cut(WHOLE, 1)
