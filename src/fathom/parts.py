@@ -22,6 +22,7 @@ from fathom.models.base import Embedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import PairReader
+from fathom.models.remembered import RememberingEmbedder
 from fathom.models.shipped import load_shipped_reader
 from fathom.plain import Json
 from fathom.retrieval.base import Retriever
@@ -30,7 +31,9 @@ from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
 from fathom.retrieval.hybrid import HybridRetriever
 from fathom.retrieval.keyword import KeywordRetriever
+from fathom.retrieval.lead import LeadRetriever
 from fathom.retrieval.search import Search
+from fathom.retrieval.sentence import SentenceRetriever
 from fathom.retrieval.vector import VectorRetriever
 from fathom.settings import Settings
 from fathom.types import Chunk, Span
@@ -92,6 +95,10 @@ class Parts:
             offline=self.settings.offline,
         )
         return CheckedEmbedder(embedder)
+
+    @cached_property
+    def _remembering(self) -> Embedder:
+        return RememberingEmbedder(self.embedder)
 
     @cached_property
     def cross_reader(self) -> PairReader:
@@ -173,6 +180,10 @@ class Parts:
             "vector": lambda index: VectorRetriever(index, self.embedder),
             "keyword": KeywordRetriever,
             "hybrid": self._hybrid,
+            "lead": lambda index: LeadRetriever(index, self.embedder),
+            "sentence": lambda index: SentenceRetriever(
+                first=VectorRetriever(index, self.embedder), embedder=self._remembering
+            ),
             "vector_feedback": lambda index: VectorFeedback(index=index, embedder=self.embedder),
             "keyword_feedback": lambda index: KeywordFeedback(
                 index=index, feedback=Feedback(words=ContentTerms().words, hits=5, count=5)

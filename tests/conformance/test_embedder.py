@@ -8,6 +8,7 @@ import pytest
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.hashing import HashingEmbedder
+from fathom.models.remembered import RememberingEmbedder
 
 TEXTS = (
     "The pump must be stopped before the cover is opened.",
@@ -26,11 +27,13 @@ ODD = ("", " \n\t", "!?...", "\x00\x07", "\ud800", "🙂" * 300, "w" * 200_000, 
 
 @pytest.fixture(
     scope="module",
-    params=["hashing", "onnxruntime", "openvino"],
+    params=["hashing", "remembering", "onnxruntime", "openvino"],
 )
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "hashing":
         return HashingEmbedder(64)
+    if request.param == "remembering":
+        return RememberingEmbedder(HashingEmbedder(64))
     if request.param == "openvino":
         pytest.importorskip("openvino", reason="the extra openvino is not installed")
     return load_embedder(runtime=request.param, offline=True)

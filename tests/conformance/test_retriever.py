@@ -30,7 +30,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield made
 
 
-@pytest.fixture(params=["vector", "keyword", "hybrid", "vector_feedback", "keyword_feedback"])
+NAMES = ("vector", "keyword", "hybrid", "lead", "sentence", "vector_feedback", "keyword_feedback")
+
+
+@pytest.fixture(params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

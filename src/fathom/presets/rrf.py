@@ -6,7 +6,9 @@ from pydantic import Field, model_validator
 
 from fathom.presets.section import Section
 
-Name = Literal["vector", "keyword", "hybrid", "vector_feedback", "keyword_feedback"]
+Name = Literal[
+    "vector", "keyword", "hybrid", "lead", "sentence", "vector_feedback", "keyword_feedback"
+]
 
 
 class RrfSettings(Section):
