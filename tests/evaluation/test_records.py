@@ -19,7 +19,7 @@ def written(file: Path, *made: Record) -> Records:
 def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     file = tmp_path / "toy" / "naive.jsonl"
     made = (
-        record("q1", conflicts=("50 crowns",), wrong=("1 crown",)),
+        record("q1", conflicts=("50 crowns",), wrong=("1 crown",), actions=("QDS", "R,AG")),
         abstained("q2", text="line\u2028separator\n", gold=(), answerable=False),
     )
     written(file, *made)

@@ -35,6 +35,8 @@ def outcome() -> Asked:
     recorder = Recorder(Origin(question="What?", strategy="s"))
     with recorder.step("search", agent="retriever") as step:
         step.done(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
+    with recorder.step("plan", agent="planner") as step:
+        step.done(outputs={"workflow": ["R", "AG"]})
     answer = Answer(
         question="What?",
         status="answered",
@@ -72,6 +74,7 @@ def test_a_record_holds_what_a_report_needs() -> None:
     assert (first.evidence, first.conflicts) == (("d1", "d2"), ("41",))
     assert (first.citations[0].document, first.citations[0].support) == ("d1", 0.7)
     assert (first.usage["retrievals"], first.seconds, first.trace_id) == (1, 0.25, "abc")
+    assert first.actions == ("R,AG",)
 
 
 @pytest.mark.parametrize("error", [ModelError("gone"), TimeoutError(), ZeroDivisionError("x\ny")])

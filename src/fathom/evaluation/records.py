@@ -44,6 +44,7 @@ class Record:
         depth: How many documents a retriever was to rank; `None` where an answer was wanted.
         setup: What made the answer, beside the question: another setup is another system.
         stop_reason: What broke, where the status is `failed`.
+        actions: What the planner chose, one workflow a turn, where there is a planner.
         conflicts: The other readings that were shown.
         evidence: Documents that the run had before it, or the ranking; best first, each once.
         usage: As in `Usage`.
@@ -70,6 +71,7 @@ class Record:
     confidence: float | None = None
     phase: str = ""
     stop_reason: str = ""
+    actions: tuple[str, ...] = ()
     citations: tuple[Cited, ...] = ()
     conflicts: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from fathom.errors import UsageError
+from fathom.evaluation.actions import actions
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import evidence_documents
 from fathom.evaluation.ranking import DEPTH
@@ -168,6 +169,7 @@ def _answered(asked: Asked) -> Fields:
         "confidence": answer.confidence,
         "phase": answer.phase,
         "stop_reason": answer.stop_reason,
+        "actions": list(actions(asked.trace)),
         "citations": [
             {name: getattr(each, name) for name in ("document", "quote", "support", "verified")}
             for each in answer.citations
