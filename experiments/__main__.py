@@ -30,15 +30,18 @@ def main(arguments: list[str] | None = None) -> int:
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
-        bench = Bench(data=options.data, work=options.work, indexes=options.indexes)
-        whole = True if options.pages else _run(bench, chosen, options.out)
+        here = Provenance.here(ROOT)
+        bench = Bench(
+            data=options.data, work=options.work, indexes=options.indexes, commit=here.commits[0]
+        )
+        whole = True if options.pages else _run(bench, chosen, here, options.out)
         _write(chosen if options.fast else found(ROOT / "experiments"), options.out)
     except UsageError as error:
         return _told(error)
     return 0 if whole else UsageError.exit_code
 
 
-def _run(bench: Bench, chosen: list[Experiment], out: Path) -> bool:
+def _run(bench: Bench, chosen: list[Experiment], here: Provenance, out: Path) -> bool:
     """Each experiment whose data sets are there; says whether all of them were."""
     whole = True
     for experiment in chosen:
@@ -49,7 +52,7 @@ def _run(bench: Bench, chosen: list[Experiment], out: Path) -> bool:
             whole = False
             _told(error)
             continue
-        Summary.of(bench.see(experiment), Provenance.here(ROOT)).save(out)
+        Summary.of(bench.see(experiment), here).save(out)
     return whole
 
 

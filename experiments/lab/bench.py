@@ -2,22 +2,24 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from experiments.cached_embedder import CachedEmbedder
+from experiments.extractive import ExtractiveModel
 from experiments.lab.corpora import derived
+from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.seen import Cell, Seen
+from experiments.lab.standin import NAME, StandIn
 
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.lines import add_line
 from fathom.evaluation.records import Record
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
@@ -35,11 +37,13 @@ class Bench:
     Attributes:
         data: The folder of the data sets.
         work: Indexes, records and derived corpora are kept below it.
+        commit: Of the code.
         indexes: Where the indexes are; by default below `work`.
     """
 
     data: Path
     work: Path
+    commit: str = "unknown"
     indexes: Path | None = None
 
     def see(self, experiment: Experiment) -> Seen:
@@ -54,18 +58,18 @@ class Bench:
             for arm in experiment.arms:
                 if not arm.on or data.set in arm.on:
                     places.setdefault((data, arm.corpus), []).append(arm)
-        known = {
-            (data.set, arm.corpus, arm.name): records
+        cells = {
+            (cell.set, cell.arm.corpus, cell.arm.name): cell
             for (data, corpus), arms in places.items()
-            for arm, records in self._asked(data, corpus, arms)
+            for cell in self._asked(data, corpus, arms)
         }
-        cells = (
-            Cell(set=data.set, arm=arm, records=known[data.set, arm.corpus, arm.name])
+        ordered = [
+            cells[data.set, arm.corpus, arm.name]
             for data in experiment.data
             for arm in experiment.arms
-            if (data.set, arm.corpus, arm.name) in known
-        )
-        return Seen(experiment=experiment, cells=tuple(cells))
+            if (data.set, arm.corpus, arm.name) in cells
+        ]
+        return Seen(experiment=experiment, cells=tuple(ordered))
 
     def check(self, experiment: Experiment) -> None:
         """See to it that the data sets are there.
@@ -90,55 +94,94 @@ class Bench:
             )
         return folder
 
-    def _asked(
-        self, data: Data, corpus: str, arms: list[Arm]
-    ) -> Iterator[tuple[Arm, tuple[Record, ...]]]:
+    def _asked(self, data: Data, corpus: str, arms: Sequence[Arm]) -> Iterator[Cell]:
         folder = derived(self.folder(data.set), corpus, self.work / "corpora")
         dataset = load(folder)
         self._indexed(dataset)
         for arm in arms:
-            started = time.perf_counter()
-            with self._engine(dataset, arm.assignments) as engine:
-                ask = asked.rankings if arm.retriever else asked.answers
-                records = ask(
-                    dataset,
-                    engine,
-                    arm.system,
-                    queries=data.queries,
-                    folder=self.work / "records",
-                    varied=arm.assignments,
-                )
-            self._told(f"{dataset.name}: {arm.name}", started)
-            yield arm, tuple(replace(each, strategy=arm.name, varied={}) for each in records)
+            records = self._records(dataset, arm, data.queries)
+            commits = self._diary.commits(dataset.name, arm.system, arm.assignments)
+            named = (replace(each, strategy=arm.name, varied={}) for each in records)
+            yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits)
+
+    def _records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
+        folder = self.work / "records"
+        before, started = _lines(folder / dataset.name), time.perf_counter()
+        ask = asked.rankings if arm.retriever else asked.answers
+        with self._engine(dataset, arm.assignments) as engine:
+            records = ask(
+                dataset,
+                engine,
+                arm.system,
+                queries=queries,
+                folder=folder,
+                varied=arm.assignments,
+            )
+        if new := _lines(folder / dataset.name) - before:
+            self._note(started, dataset, arm, new)
+        return records
 
     def _indexed(self, dataset: Dataset) -> None:
         started = time.perf_counter()
-        with self._engine(dataset, {}) as engine:
+        with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._vectors)) as engine:
             if not asked.holds(engine, dataset):
                 engine.ingest([dataset.corpus])
-                self._told(f"{dataset.name}: index", started)
+                self._note(started, dataset)
 
     @contextmanager
-    def _engine(self, dataset: Dataset, assignments: Mapping[str, str]) -> Iterator[Engine]:
+    def _engine(
+        self, dataset: Dataset, assignments: Mapping[str, str], embedder: Embedder | None = None
+    ) -> Iterator[Engine]:
         place = (self.indexes or self.work / "indexes") / dataset.name
         # The traces are read at once; an index that others use is not written to.
         given = [f'index.directory="{place}"', "trace.enabled=false"]
         given += [f"{key}={value}" for key, value in assignments.items()]
         settings = Layers.load(cwd=self.work, environment={}, assignments=given).settings()
-        with Engine(settings, embedder=self._embedder, cross_reader=self._reader) as engine:
+        connect = (lambda _: self._standin) if settings.llm.model == NAME else None
+        engine = Engine(
+            settings,
+            embedder=embedder or self._embedder,
+            cross_reader=self._reader,
+            connect=connect,
+        )
+        with engine:
             yield engine
 
     @cached_property
     def _embedder(self) -> Embedder:
+        return load_embedder()
+
+    @property
+    def _vectors(self) -> Path:
+        """Of texts that several data sets and cuts share."""
         self.work.mkdir(parents=True, exist_ok=True)
-        return CachedEmbedder(load_embedder(), self.work / "vectors.db")
+        return self.work / "vectors.db"
 
     @cached_property
     def _reader(self) -> PairReader:
         return load_shipped_reader()
 
-    def _told(self, what: str, started: float) -> None:
-        """Keeps how long something took, over all runs that it needed."""
+    @cached_property
+    def _standin(self) -> StandIn:
+        return StandIn(ExtractiveModel(self._reader))
+
+    @cached_property
+    def _diary(self) -> Diary:
+        return Diary(self.work / "diary.jsonl")
+
+    def _note(self, started: float, dataset: Dataset, arm: Arm | None = None, new: int = 0) -> None:
         seconds = round(time.perf_counter() - started, 1)
-        add_line(self.work / "times.jsonl", {"what": what, "seconds": seconds})
-        sys.stderr.write(f"{what}: {seconds:.0f} s\n")
+        entry = Entry(
+            set=dataset.name,
+            system=arm.system if arm else "",
+            settings=arm.assignments if arm else {},
+            asked=new,
+            seconds=seconds,
+            commit=self.commit,
+        )
+        self._diary.add(entry)
+        sys.stderr.write(f"{dataset.name}: {arm.name if arm else 'index'}: {seconds:.0f} s\n")
+
+
+def _lines(folder: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in folder.glob("*.jsonl"))

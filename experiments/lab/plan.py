@@ -66,7 +66,7 @@ class Arm(Part):
     @property
     def assignments(self) -> dict[str, str]:
         """Its settings as `--set` takes them."""
-        return {key: _written(value) for key, value in self.settings.items()}
+        return {key: _written(value) for key, value in sorted(self.settings.items())}
 
     def each(self) -> Iterator["Arm"]:
         """One arm for each corpus and each choice of the varied values."""

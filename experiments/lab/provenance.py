@@ -3,9 +3,10 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from fathom import __version__
 
@@ -18,12 +19,12 @@ class Provenance:
     """Where figures come from.
 
     Attributes:
-        commit: Of the code; with a `+` where it was changed since.
+        commits: Of the code that asked; with a `+` where it was changed since.
         cpu: The processor's name and the cores that may be used.
     """
 
     version: str
-    commit: str
+    commits: tuple[str, ...]
     cpu: str
     python: str
     system: str
@@ -38,17 +39,22 @@ class Provenance:
         """
         return cls(
             version=__version__,
-            commit=_commit(root),
+            commits=(_commit(root),),
             cpu=f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
             python=platform.python_version(),
             system=platform.system(),
         )
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """What `asdict` gave."""
+        return cls(**{**told, "commits": tuple(told["commits"])})
+
     @property
     def sentence(self) -> str:
         """All of it in one line."""
         return (
-            f"Fathom {self.version} at {self.commit}, {self.cpu}, Python {self.python}, "
+            f"Fathom {self.version} at {', '.join(self.commits)}, {self.cpu}, Python {self.python}, "
             f"{self.system}, seed {self.seed}"
         )
 

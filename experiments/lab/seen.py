@@ -17,11 +17,13 @@ class Cell:
     Attributes:
         set: The data set, whatever variant of its corpus the arm searched.
         records: In the order of the questions, the same for all arms; they bear the arm's name.
+        commits: Of the code that asked.
     """
 
     set: str
     arm: Arm
     records: tuple[Record, ...]
+    commits: tuple[str, ...] = ()
 
     @property
     def row(self) -> Row:
@@ -40,6 +42,11 @@ class Seen:
     def sets(self) -> list[str]:
         """The data sets, in order."""
         return list(dict.fromkeys(cell.set for cell in self.cells))
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Of the code that asked, in order."""
+        return tuple(dict.fromkeys(commit for cell in self.cells for commit in cell.commits))
 
     def on(self, name: str) -> list[Cell]:
         """The cells of a data set, in the order of the arms."""

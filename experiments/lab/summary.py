@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ class Summary:
         spent = sum(record.seconds for cell in seen.cells for record in cell.records)
         return cls(
             id=seen.experiment.id,
-            provenance=provenance,
+            provenance=replace(provenance, commits=seen.commits or provenance.commits),
             rows=[
                 {"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)}
                 for cell in seen.cells
@@ -79,7 +79,7 @@ class Summary:
         told = json.loads(file.read_text(encoding="utf-8"))
         return cls(
             id=told["id"],
-            provenance=Provenance(**told["provenance"]),
+            provenance=Provenance.from_json(told["provenance"]),
             rows=told["rows"],
             seconds=told["seconds"],
             blocks=tuple(_block(each) for each in told["blocks"]),

@@ -1,8 +1,10 @@
 """What an experiment asks is kept, shared, and not asked again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from experiments.lab.diary import Diary
 from tests.experiments.toy import TOML, bench, experiment
 
 from fathom.errors import UsageError
@@ -31,15 +33,12 @@ def test_every_arm_is_asked_and_kept(tmp_path: Path) -> None:
 def test_experiments_share_records(tmp_path: Path) -> None:
     at = bench(tmp_path)
     at.see(experiment(tmp_path))
-    before = (tmp_path / "work" / "times.jsonl").read_text()
     other = TOML.replace('name = "k = {}"', 'name = "{} candidates"').replace(
         "k = 1", "1 candidates"
     )
     seen = at.see(experiment(tmp_path, other))
     assert seen.cells[1].arm.name == "1 candidates"
     assert len(list((tmp_path / "work" / "records" / "toy").iterdir())) == 3
-    assert "index" in before
-    assert "index" not in (tmp_path / "work" / "times.jsonl").read_text().removeprefix(before)
 
 
 def test_an_arm_may_be_for_some_data_sets_only(tmp_path: Path) -> None:
@@ -53,3 +52,22 @@ def test_data_that_are_not_there_are_told(tmp_path: Path) -> None:
     away = experiment(tmp_path, TOML.replace('set = "toy"', 'set = "away"'))
     with pytest.raises(UsageError, match="no data set 'away'; set SHARED_DATA to the folder"):
         bench(tmp_path).check(away)
+
+
+def test_the_diary_tells_what_was_asked_by_which_code(tmp_path: Path) -> None:
+    first = replace(bench(tmp_path), commit="aaa")
+    few = TOML.replace("queries = 2", "queries = 1")
+    assert first.see(experiment(tmp_path, few)).commits == ("aaa",)
+    second = replace(bench(tmp_path), commit="bbb")
+    assert second.see(experiment(tmp_path)).commits == ("aaa", "bbb")
+    assert second.see(experiment(tmp_path, few)).commits == ("aaa", "bbb")
+    entries = Diary(tmp_path / "work" / "diary.jsonl").entries
+    assert [(e.system, e.asked, e.commit) for e in entries] == [
+        ("", 0, "aaa"),
+        ("naive", 1, "aaa"),
+        ("rrf", 1, "aaa"),
+        ("rrf", 1, "aaa"),
+        ("naive", 1, "bbb"),
+        ("rrf", 1, "bbb"),
+        ("rrf", 1, "bbb"),
+    ]

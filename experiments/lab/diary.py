@@ -1,0 +1,57 @@
+"""What was asked when by which code, and how long it took: over all runs that it needed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from fathom.evaluation.lines import add_line, whole_lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One piece of work.
+
+    Attributes:
+        set: The data set, with the variant of its corpus.
+        system: A strategy or retriever; empty is the making of the index.
+        settings: That differ from the defaults.
+        asked: How many questions were asked; those that had a record are not among them.
+        seconds: Wall time.
+        commit: Of the code that asked.
+    """
+
+    set: str
+    system: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    asked: int = 0
+    seconds: float
+    commit: str
+
+
+class Diary:
+    """The entries of a folder, in a file of one JSON object a line."""
+
+    def __init__(self, file: Path) -> None:
+        """Read what is there."""
+        self._file = file
+        self.entries = [Entry(**json.loads(line)) for line in whole_lines(file)]
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry."""
+        self.entries.append(entry)
+        add_line(self._file, asdict(entry))
+
+    def commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+        """Of the code that made these records, the first one first."""
+        made = [
+            entry.commit
+            for entry in self.entries
+            if entry.asked and (entry.set, entry.system, entry.settings) == (name, system, settings)
+        ]
+        return tuple(dict.fromkeys(made))
+
+    @property
+    def seconds(self) -> float:
+        """Of all work."""
+        return sum(entry.seconds for entry in self.entries)
