@@ -26,6 +26,7 @@ HEADLINES = (
     "CRAG-truthfulness",
     "support",
     "citation-precision",
+    "citation-recall",
     "R@5",
     "R@10",
     "AUROC",
