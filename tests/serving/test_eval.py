@@ -61,6 +61,28 @@ def test_each_question_is_held_to_its_own_documents(run: Run, toy: str, tmp_path
     assert found == {"q1": ["d1"], "q2": ["d2"]}
 
 
+def test_a_folder_of_files_is_evaluated_in_its_own_index_or_one_that_holds_it(
+    run: Run, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "fees" / "corpus"
+    corpus.mkdir(parents=True)
+    (corpus / "moorings.md").write_text("# Fees\n\nA mooring permit costs 40 crowns a year.")
+    (corpus / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
+    asked = {"answers": ["40 crowns"], "metadata": {"relevant": ["moorings.md"]}}
+    (tmp_path / "fees" / "questions.jsonl").write_text(
+        json.dumps({"_id": "q1", "text": QUESTION} | asked)
+    )
+    ask = ("eval", str(tmp_path / "fees"), "--strategy", "naive", *SURE, "--json")
+    (own,) = run(*ask).json["rows"]
+    assert own["measures"]["R@5"] == own["measures"]["answered"] == 1.0
+    assert (tmp_path / ".fathom" / "eval" / "fees").is_dir()
+
+    assert run("ingest", str(corpus), "--index", "held").code == 6
+    (held,) = run(*ask, "--index", "held").json["rows"]
+    assert held["measures"] == own["measures"]
+    assert not (tmp_path / "held" / "eval").exists()
+
+
 def test_records_are_gone_on_with_and_others_refused(run: Run, toy: str, tmp_path: Path) -> None:
     ask = ("eval", toy, "--strategy", "naive", "--records", "kept", *SURE)
     run(*ask, "--queries", "1")
