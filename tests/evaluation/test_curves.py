@@ -46,6 +46,9 @@ def test_a_front_holds_what_nothing_beats() -> None:
     assert {point.name for point in found.points if point.best} == {"cheap", "good", "mid"}
     assert [point.x for point in found.points] == [10, 90, 95, 50]
     assert front([[record(gold=(), relevant={})]]) is None
+    other = front(groups, "support")
+    assert other is not None
+    assert [(point.name, point.y) for point in other.points if point.best] == [("cheap", 0.8)]
 
 
 def test_money_counts_before_tokens_and_time_where_nothing_else_is_spent() -> None:

@@ -13,7 +13,13 @@ Drawn = Callable[[Sequence[Group]], str]
 
 
 def drawn(
-    seen: Seen, *, of: str, caption: str, arms: Sequence[str] = (), sets: Sequence[str] = ()
+    seen: Seen,
+    *,
+    of: str,
+    caption: str,
+    measure: str = "",
+    arms: Sequence[str] = (),
+    sets: Sequence[str] = (),
 ) -> Iterator[Block]:
     """A plot for each data set.
 
@@ -21,6 +27,7 @@ def drawn(
         seen: What is shown.
         of: `front`, `risk`, `recall`, `seconds`, `phases` or `kinds`.
         caption: What it shows, and which direction is better.
+        measure: What quality is in a `front`; by default what says most about the data set.
         arms: Only these.
         sets: Only these data sets, where they are there.
     """
@@ -28,14 +35,16 @@ def drawn(
     for name in chosen.sets:
         if sets and name not in sets:
             continue
-        svg = FIGURES[of]([cell.records for cell in chosen.on(name)])
+        groups = [cell.records for cell in chosen.on(name)]
+        svg = _front(groups, measure) if measure else FIGURES[of](groups)
         if svg:
             told = f"{caption} ({name})" if len(chosen.sets) > 1 else caption
-            yield Figure(name=f"{of}-{name}", caption=told, svg=standalone(svg))
+            stem = f"{of}-{measure}" if measure else of
+            yield Figure(name=f"{stem}-{name}", caption=told, svg=standalone(svg))
 
 
-def _front(groups: Sequence[Group]) -> str:
-    found = front(groups)
+def _front(groups: Sequence[Group], measure: str = "") -> str:
+    found = front(groups, measure)
     return plots.draw_front(found) if found else ""
 
 

@@ -85,9 +85,14 @@ def headline(groups: Sequence[Group]) -> str:
     return "F1" if graded else "R@10"
 
 
-def front(groups: Sequence[Group]) -> Front | None:
-    """Quality against cost of the systems on one data set; `None` where none has quality."""
-    measure = headline(groups)
+def front(groups: Sequence[Group], measure: str = "") -> Front | None:
+    """Quality against cost of the systems on one data set; `None` where none has quality.
+
+    Args:
+        groups: The systems.
+        measure: What quality is, more of it being better; by default the `headline`.
+    """
+    measure = measure or headline(groups)
     kept = [(group, list(found)) for group in groups if (found := values(measure, group).values())]
     if not kept:
         return None

@@ -1,0 +1,49 @@
+"""Why answers have nothing of the gold ones: not found, not dared, or misread."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from experiments.lab.blocks import Block, Table
+from experiments.lab.seen import Seen
+
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import values
+
+CAUSES = (
+    "not found, unanswered",
+    "not found, answered",
+    "found, unanswered",
+    "found, answered",
+    "failed",
+)
+"""Found: all relevant documents are among the first ten of the evidence."""
+
+
+def caused(seen: Seen, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
+    """Counts of the questions whose answer shares no word with a gold one, for each arm.
+
+    Only questions with gold answers and relevant documents count.
+
+    Args:
+        seen: What is shown.
+        arms: Only these.
+        title: Of the table.
+    """
+    chosen = seen.named(arms)
+    rows = []
+    for name in chosen.sets:
+        for cell in chosen.on(name):
+            quality, found = values("has-answer-F1", cell.records), values("R@10", cell.records)
+            known = [each for each in cell.records if {each.question} <= quality.keys() & found]
+            lost = [each for each in known if quality[each.question] == 0]
+            counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
+            counted = (str(counts[cause]) for cause in CAUSES)
+            rows.append((name, cell.arm.name, str(len(known)), str(len(lost)), *counted))
+    head = ("data set", "system", "with an answer", "F1 = 0", *CAUSES)
+    yield Table(title=title, head=head, rows=tuple(rows))
+
+
+def _cause(record: Record, found: bool) -> str:
+    if record.status == "failed":
+        return "failed"
+    return f"{'found' if found else 'not found'}, {'' if record.answered else 'un'}answered"

@@ -1,0 +1,103 @@
+"""Questions that one arm left unanswered and another answered, and the other way round."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from experiments.lab.blocks import Block, Sentences, Table
+from experiments.lab.seen import Cell, Seen
+
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import values
+from fathom.evaluation.scores import right
+
+HEAD = (
+    "data set", "from", "to", "unanswered before", "answered now", "of these supported",
+    "supported and right", "wrong", "answered before", "unanswered now", "of these right", "wrong",
+)  # fmt: skip
+MOST = 10
+"""So many questions are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """From one arm to another on the same questions.
+
+    Attributes:
+        before: By question.
+        now: Likewise.
+    """
+
+    before: dict[str, Record]
+    now: dict[str, Record]
+
+    @property
+    def gained(self) -> list[Record]:
+        """Answers to what had none before."""
+        return [each for each in self.now.values() if self._only(each, self.before)]
+
+    @property
+    def lost(self) -> list[Record]:
+        """Earlier answers to what has none now."""
+        return [each for each in self.before.values() if self._only(each, self.now)]
+
+    @property
+    def supported(self) -> list[Record]:
+        """Of what was gained: every citation supports what it is cited for."""
+        gained = self.gained
+        whole = values("support-overlap", gained)
+        return [each for each in gained if whole.get(each.question) == 1.0]
+
+    @staticmethod
+    def _only(record: Record, others: dict[str, Record]) -> bool:
+        return record.answered and not others[record.question].answered
+
+
+def transformed(seen: Seen, *, pairs: Sequence[Sequence[str]], title: str = "") -> Iterator[Block]:
+    """One line for each pair and data set, and the questions that are answered rightly now.
+
+    An answer to a question that has none is wrong. A failed run is no answer.
+
+    Args:
+        seen: What is shown.
+        pairs: Names of two arms each: from the first to the second.
+        title: Of the table.
+    """
+    rows, lines = [], []
+    for first, second in pairs:
+        for before, now in seen.pairs(first, second):
+            change = Change(before=_by_question(before), now=_by_question(now))
+            rows.append((now.set, first, second, *map(str, _counts(change))))
+            found = [each.question for each in change.supported if right(each)]
+            if found:
+                lines.append(f"{now.set}, {first} to {second}: {_named(found)}")
+    yield Table(title=title, head=HEAD, rows=tuple(rows))
+    if lines:
+        yield Sentences(title="Unanswered before, supported and right now", lines=tuple(lines))
+
+
+def _by_question(cell: Cell) -> dict[str, Record]:
+    return {record.question: record for record in cell.records}
+
+
+def _counts(change: Change) -> list[int]:
+    silent = sum(not each.answered for each in change.before.values())
+    return [
+        silent,
+        len(change.gained),
+        len(change.supported),
+        _right(change.supported),
+        len(change.gained) - _right(change.gained),
+        len(change.before) - silent,
+        len(change.lost),
+        _right(change.lost),
+        len(change.lost) - _right(change.lost),
+    ]
+
+
+def _right(records: Collection[Record]) -> int:
+    return sum(right(each) for each in records)
+
+
+def _named(questions: Sequence[str]) -> str:
+    more = len(questions) - MOST
+    return ", ".join(questions[:MOST]) + (f" and {more} more" if more > 0 else "")

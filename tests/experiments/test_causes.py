@@ -1,0 +1,38 @@
+"""Answers without a word of the gold ones, by what went wrong."""
+
+from pathlib import Path
+
+from experiments.lab.blocks import Table
+from experiments.lab.plan import Arm
+from experiments.lab.seen import Cell, Seen
+from experiments.lab.shows.causes import CAUSES, caused
+from tests.evaluation.making import abstained, failed, record
+from tests.experiments.toy import experiment
+
+
+def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
+    elsewhere = ("d7", "d8")
+    records = (
+        record("q0"),
+        abstained("q1", evidence=elsewhere),
+        record("q2", short_answer="5", evidence=elsewhere),
+        abstained("q3"),
+        record("q4", short_answer="5"),
+        record("q5", short_answer="5", relevant={"d1": 1, "d9": 1}),
+        failed("q6"),
+        record("q7", gold=(), answerable=False),  # has no answer: not counted
+        record("q8", relevant={}, short_answer="5"),  # nobody knows what is to be found
+    )
+    cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=records)
+    seen = Seen(experiment=experiment(tmp_path), cells=(cell,))
+    (table,) = caused(seen)
+    assert isinstance(table, Table)
+    (row,) = table.rows
+    assert row[:4] == ("toy", "A", "7", "6")
+    assert dict(zip(CAUSES, row[4:], strict=True)) == {
+        "not found, unanswered": "1",
+        "not found, answered": "2",
+        "found, unanswered": "1",
+        "found, answered": "1",
+        "failed": "1",
+    }
