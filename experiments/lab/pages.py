@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.blocks import Block, Figure, Sentences, Table
-from experiments.lab.plan import Experiment
+from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.summary import Summary
 
 Published = Sequence[tuple[Experiment, Summary]]
@@ -25,9 +25,11 @@ def page(paper: str, published: Published) -> str:
         paper: Its short name.
         published: Those of this paper that have a summary.
     """
-    lines = [f"# {PAPERS.get(paper, paper)}", ""]
-    lines += ["Made by `make reproduce` from records; do not edit. [What the measures mean]"]
-    lines[-1] += "(../measures.md), [all results](README.md)."
+    lines = [f"# {PAPERS.get(paper, paper)}", "", *_few(published)]
+    lines += [
+        "Made by `make reproduce` from records; do not edit. [What the measures "
+        "mean](../measures.md), [all results](README.md)."
+    ]
     for experiment, summary in published:
         lines += ["", *_section(experiment, summary)]
     return "\n".join(lines) + "\n"
@@ -41,6 +43,7 @@ def contents(published: Published) -> str:
         "Every table and figure of the five papers, remade on the data that we have. Made by "
         "`make reproduce`; do not edit. Numbers in brackets are 95 % intervals.",
         "",
+        *_few(published),
         "| experiment | of the paper | questions asked | seconds |",
         "|---|---|---|---|",
     ]
@@ -50,6 +53,18 @@ def contents(published: Published) -> str:
         lines.append(f"| {link} | {experiment.where} | {asked} | {summary.seconds:.0f} |")
     made = dict.fromkeys(summary.provenance.sentence for _, summary in published)
     return "\n".join([*lines, "", *(f"Made by {sentence}." for sentence in made)]) + "\n"
+
+
+def _few(published: Published) -> Sequence[str]:
+    """A warning where nothing but samples was asked."""
+    if any(data.set != SAMPLES for experiment, _ in published for data in experiment.data):
+        return ()
+    return (
+        "**On the project's own samples only**, a handful of questions over 26 documents: this "
+        "shows that everything runs. The intervals are as wide as so few questions make them; only where "
+        "a sentence says that one system is better than another do the figures tell them apart.",
+        "",
+    )
 
 
 def _anchor(experiment: Experiment) -> str:

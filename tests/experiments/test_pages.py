@@ -1,0 +1,85 @@
+"""Pages are made of summaries; those that are published are what would be made today."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from experiments.__main__ import PUBLISHED
+from experiments.lab.bench import ROOT
+from experiments.lab.blocks import Figure, Sentences, Table
+from experiments.lab.pages import contents, page
+from experiments.lab.plan import found
+from experiments.lab.provenance import Provenance
+from experiments.lab.summary import Summary
+from tests.experiments.toy import experiment
+
+MADE = Provenance(
+    version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"
+)
+PLOT = Figure(name="front-toy", caption="Up is better", svg="<svg/>")
+SUMMARY = Summary(
+    id="toy/table",
+    provenance=MADE,
+    rows=[{"set": "toy", "queries": 2}, {"set": "toy", "queries": 3}],
+    seconds=12.4,
+    blocks=(
+        Table(title="Ours", head=("system", "F1"), rows=(("a|b", "0.5"),)),
+        Sentences(title="Tested", lines=("a is better than b",)),
+        PLOT,
+    ),
+)
+
+
+def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
+    made = page("toy", [(experiment(tmp_path), SUMMARY)])
+    assert "**Ours**\n\n| system | F1 |\n|---|---|\n| a\\|b | 0.5 |\n" in made
+    assert "**Tested**\n\n- a is better than b\n" in made
+    assert "![Up is better](toy/table-front-toy.svg)\n\n*Up is better*\n" in made
+    assert "Fathom 1 at abc, def, a processor, 2 cores, Python 3.11, Linux, seed 0." in made
+    assert "samples" not in made
+
+
+def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
+    told = contents([(experiment(tmp_path), SUMMARY)])
+    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | 12 |" in told
+    assert told.count("Made by Fathom 1 at abc, def") == 1
+
+
+def test_few_questions_are_called_few(tmp_path: Path) -> None:
+    short = experiment(tmp_path).shortened()
+    for made in (page("toy", [(short, SUMMARY)]), contents([(short, SUMMARY)])):
+        assert "On the project's own samples only" in made
+
+
+def test_a_summary_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    SUMMARY.save(tmp_path / "out")
+    assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == "<svg/>"
+    read = Summary.load(tmp_path / "out", made)
+    assert read is not None
+    assert read == replace(SUMMARY, blocks=(*SUMMARY.blocks[:2], replace(PLOT, svg="")))
+    replace(SUMMARY, blocks=()).save(tmp_path / "out")
+    assert not (tmp_path / "out" / "toy" / "table-front-toy.svg").exists()
+
+
+def published() -> list[str]:
+    return [file.name for file in sorted(PUBLISHED.glob("*.md"))]
+
+
+@pytest.mark.parametrize("name", published() or ["none"])
+def test_what_is_published_is_up_to_date(name: str) -> None:
+    if name == "none":
+        pytest.skip("nothing is published")
+    known = [(each, Summary.load(PUBLISHED, each)) for each in found(ROOT / "experiments")]
+    whole = [(each, summary) for each, summary in known if summary is not None]
+    paper = name.removesuffix(".md")
+    own = [(each, summary) for each, summary in whole if each.paper == paper]
+    made = contents(whole) if paper == "README" else page(paper, own)
+    assert (PUBLISHED / name).read_text(encoding="utf-8") == made, "python -m experiments --pages"
+
+
+def test_every_plot_of_a_page_is_there() -> None:
+    for file in PUBLISHED.glob("*.md"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith("!["):
+                assert (PUBLISHED / line.rpartition("(")[2].rstrip(")")).is_file(), line
