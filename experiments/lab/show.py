@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from experiments.lab.blocks import Block
 from experiments.lab.seen import Seen
+from experiments.lab.shows.acceptance import accepted
+from experiments.lab.shows.causes import caused
 from experiments.lab.shows.compare import compared
 from experiments.lab.shows.figure import drawn
 from experiments.lab.shows.groups import by_group
 from experiments.lab.shows.table import measured
+from experiments.lab.shows.transformed import transformed
 
 from fathom.errors import UsageError
 
@@ -19,6 +22,9 @@ SHOWS: Mapping[str, Show] = {
     "compare": compared,
     "by": by_group,
     "figure": drawn,
+    "acceptance": accepted,
+    "transformed": transformed,
+    "causes": caused,
 }
 
 
