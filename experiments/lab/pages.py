@@ -61,8 +61,8 @@ def _few(published: Published) -> Sequence[str]:
         return ()
     return (
         "**On the project's own samples only**, a handful of questions over 26 documents: this "
-        "shows that everything runs. The intervals are as wide as so few questions make them; only where "
-        "a sentence says that one system is better than another do the figures tell them apart.",
+        "shows that everything runs. The intervals are as wide as so few questions make them; "
+        "only where a sentence says that one system is better do the figures tell two apart.",
         "",
     )
 
