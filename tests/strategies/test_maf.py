@@ -95,8 +95,8 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
         ((0.74, 0.6), Debates(), "evr", "0.6"),
         ((0.5, 0.4), Debates(sure=0.65), "debate", "0.65"),
         # Nothing is accepted: the surest draft goes to the finalizer, wherever it is from.
-        ((0.7, 0.55), Debates(sure=0.6), "vor", "0.7"),
-        ((0.5, 0.55), Debates(), "evr", "0.55"),
+        ((0.7, 0.55), Debates(sure=0.6), "vor, not accepted", "0.7"),
+        ((0.5, 0.55), Debates(), "evr, not accepted", "0.55"),
     ],
 )
 def test_each_phase_is_accepted_at_its_threshold(
@@ -180,7 +180,7 @@ def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:
         return maf(0.7, 0.3, debate=Debates(late=True))
 
     outcome = ran(made(), Budget(seconds=1.0))
-    assert (outcome.answer.status, outcome.answer.phase) == ("answered", "vor")
+    assert (outcome.answer.status, outcome.answer.phase) == ("answered", "vor, not accepted")
     assert replays(outcome, made())
     outcome = ran(maf(0.7, search=Sleeps()), Budget(seconds=1.0))
     assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "budget")
@@ -188,7 +188,7 @@ def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:
 
 def test_one_retrieval_is_enough_for_an_answer() -> None:
     answer = ran(maf(0.7), Budget(retrievals=1)).answer
-    assert (answer.status, answer.phase) == ("answered", "vor")
+    assert (answer.status, answer.phase) == ("answered", "vor, not accepted")
 
 
 def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:

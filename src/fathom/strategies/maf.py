@@ -21,6 +21,9 @@ from fathom.run import Run
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
+NOT_ACCEPTED = ", not accepted"
+"""Behind the phase of the surest draft, where no rung of the ladder accepted any."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class State:
@@ -144,6 +147,8 @@ class Maf:
         if verdict and verdict.action == "accept":
             finalizer = replace(finalizer, min_confidence=0.0)
             phase += ", low confidence" if verdict.low_confidence else ""
+        else:
+            phase += NOT_ACCEPTED
         return await finalizer(state.query.text, state.draft, phase=phase, run=run)
 
     async def _search(self, query: Query, k: int, run: Run) -> tuple[Hit, ...]:
