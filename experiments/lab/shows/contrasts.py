@@ -1,0 +1,63 @@
+"""Tests of two arms beside each other: ours, and the paired t-test that papers report."""
+
+from collections.abc import Iterator, Sequence
+
+from experiments.lab.blocks import Block, Table
+from experiments.lab.quality import quality
+from experiments.lab.seen import Cell, Seen
+
+from fathom.evaluation.comparison import Comparison, contrast, corrected
+
+HEAD = (
+    "data set", "first", "second", "measure", "questions", "difference", "p", "p by Holm",
+    "p of the t-test", "effect size", "would have been seen",
+)  # fmt: skip
+
+
+def contrasted(
+    seen: Seen,
+    *,
+    pairs: Sequence[Sequence[str]],
+    measures: Sequence[str],
+    against: str = "",
+    title: str = "",
+) -> Iterator[Block]:
+    """One line for each measure, pair and data set; Holm's correction is over all of them.
+
+    Args:
+        seen: What is shown.
+        pairs: Names of two arms each; the first is compared with the second.
+        measures: See `quality`.
+        against: The arm that retrieves alone.
+        title: Of the table.
+    """
+    made = [
+        contrast(ours.set, of, (ours.arm.name, theirs.arm.name), both)
+        for first, second in pairs
+        for ours, theirs in seen.pairs(first, second)
+        for of in measures
+        if (both := _both(seen, (ours, theirs), of, against))
+    ]
+    yield Table(title=title, head=HEAD, rows=tuple(map(_row, corrected(made))))
+
+
+def _both(seen: Seen, cells: tuple[Cell, Cell], of: str, against: str) -> list[tuple[float, float]]:
+    ours, theirs = (quality(seen, cell, of, against) for cell in cells)
+    return [(value, theirs[question]) for question, value in ours.items() if question in theirs]
+
+
+def _row(made: Comparison) -> tuple[str, ...]:
+    low, high = made.interval
+    return (
+        made.dataset,
+        made.first,
+        made.second,
+        made.measure,
+        str(made.queries),
+        f"{made.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
+        f"{made.p:.3g} ({made.test})",
+        f"{made.p_holm:.3g}",
+        f"{made.p_t:.3g}",
+        "" if made.effect is None else f"{made.effect:+.2f}",
+        f"{made.detectable:.3f}",
+    )

@@ -1,0 +1,56 @@
+"""Quality against time, one mark a question."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from experiments.lab.blocks import Block, Figure
+from experiments.lab.quality import quality
+from experiments.lab.seen import Seen
+
+from fathom.evaluation.canvas import colour, drawing, mark
+from fathom.evaluation.svg import standalone
+
+Points = Sequence[tuple[float, float]]
+"""Seconds and quality of each question."""
+
+
+def scattered(
+    seen: Seen, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
+) -> Iterator[Block]:
+    """A plot for each data set that can have the measure (MAF-RAG, its Figure 13).
+
+    Args:
+        seen: What is shown.
+        of: See `quality`.
+        caption: What it shows.
+        against: The arm that retrieves alone.
+        arms: Only these.
+    """
+    chosen = seen.named(arms)
+    for name in chosen.sets:
+        found = {}
+        for cell in chosen.on(name):
+            values = quality(seen, cell, of, against)
+            found[cell.arm.name] = [
+                (each.seconds, values[each.question])
+                for each in cell.records
+                if each.question in values
+            ]
+        if any(found.values()):
+            svg = standalone(_drawn(found, of))
+            yield Figure(name=f"scatter-{of}-{name}", caption=f"{caption} ({name})", svg=svg)
+
+
+def _drawn(found: Mapping[str, Points], of: str) -> str:
+    with drawing() as made:
+        axes = made.axes
+        for place, (name, points) in enumerate(found.items()):
+            axes.scatter(
+                [x for x, _ in points], [y for _, y in points],
+                s=20, alpha=0.6, color=colour(place), marker=mark(place), label=name, linewidths=0,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_ylim(-0.05, 1.05)
+        axes.set_xlabel("seconds a question")
+        axes.set_ylabel(of)
+        made.legend()
+    return made.svg

@@ -1,0 +1,33 @@
+"""Our test and the t-test stand beside each other, and Holm's correction is over all lines."""
+
+from pathlib import Path
+
+from experiments.lab.blocks import Table
+from experiments.lab.shows.contrasts import contrasted
+from tests.evaluation.making import abstained, ranked, record
+from tests.experiments.climbs import ALONE, saw
+
+
+def test_both_tests_and_the_correction(tmp_path: Path) -> None:
+    names = [f"q{n}" for n in range(8)]
+    seen = saw(
+        tmp_path,
+        good=[record(each) for each in names],
+        bad=[record("q0"), *(abstained(each, phase="vor, not accepted") for each in names[1:])],
+        alone=[ranked(each) for each in names],
+    )
+    (table,) = contrasted(
+        seen,
+        pairs=[["good", "bad"]],
+        measures=["EM", "self_retrieval_f1", "RAMDocs-EM"],
+        against=ALONE,
+        title="T",
+    )
+    assert isinstance(table, Table)
+    first, second = table.rows
+    assert first[:5] == ("toy", "good", "bad", "EM", "8")
+    assert first[5].startswith("+0.875 [")
+    # Seven of eight differ, all one way: 2 / 2^7 by McNemar; d_z = 0.875 / 0.35355, t = 7.
+    assert first[6:10] == ("0.0156 (McNemar)", "0.0312", "0.000212", "+2.47")
+    assert second[3] == "self_retrieval_f1"
+    assert second[7] == "0.0312"

@@ -1,0 +1,18 @@
+"""A mark for each question: seconds and quality."""
+
+from pathlib import Path
+
+import pytest
+from experiments.lab.blocks import Figure
+from experiments.lab.shows.scatter import scattered
+from tests.experiments.climbs import climbed, saw
+
+
+def test_a_plot_for_each_data_set_that_has_the_measure(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    seen = saw(tmp_path, maf=climbed(), other=climbed()[:2])
+    (figure,) = scattered(seen, of="F1", caption="Up and left is better")
+    assert isinstance(figure, Figure)
+    assert (figure.name, figure.caption) == ("scatter-F1-toy", "Up and left is better (toy)")
+    assert all(text in figure.svg for text in ("seconds a question", "F1", "other"))
+    assert list(scattered(seen, of="RAMDocs-EM", caption="C")) == []

@@ -1,0 +1,49 @@
+"""Successes are values above 0, failures are 0; nothing is left out."""
+
+from pathlib import Path
+
+import pytest
+from experiments.lab.blocks import Figure, Table
+from experiments.lab.shows.successes import counted, success_bars, successes
+from tests.experiments.climbs import ALONE, alone, climbed, rows_of, saw
+
+
+def test_a_line_for_each_arm(tmp_path: Path) -> None:
+    seen = saw(tmp_path, maf=climbed(), alone=alone())
+    (table,) = successes(
+        seen,
+        of="self_retrieval_f1",
+        against=ALONE,
+        arms=["maf"],
+        also=["self_retrieval_recall"],
+        title="T",
+    )
+    assert isinstance(table, Table)
+    assert table.head[3:8] == (
+        "self_retrieval_f1", "= 1.0", "success (> 0)", "failed (= 0)", "self_retrieval_recall",
+    )  # fmt: skip
+    (row,) = rows_of(table).values()
+    assert row[1].startswith("0.300 [")
+    assert row[2:] == ("1 (20.0%)", "2 (40.0%)", "3 (60.0%)", "0.300", "0.46")
+
+
+def test_a_measure_that_nothing_has_shows_nothing(tmp_path: Path) -> None:
+    seen = saw(tmp_path, maf=climbed())
+    assert list(successes(seen, of="RAMDocs-EM")) == []
+    assert list(success_bars(seen, of="RAMDocs-EM", caption="C")) == []
+
+
+def test_bars_tell_success_and_failure(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    seen = saw(tmp_path, maf=climbed(), other=climbed()[:1])
+    (figure,) = success_bars(seen, of="EM", caption="Higher is better")
+    assert isinstance(figure, Figure)
+    assert (figure.name, figure.caption) == ("success-EM-toy", "Higher is better (toy)")
+    assert "failed" in figure.svg
+    assert "other" in figure.svg
+
+
+def test_counts() -> None:
+    assert counted([1.0, 1.0]) == (
+        "1.000 [1.000, 1.000]", "2 (100.0%)", "2 (100.0%)", "0 (0.0%)",
+    )  # fmt: skip
