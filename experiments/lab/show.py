@@ -6,9 +6,14 @@ from experiments.lab.blocks import Block
 from experiments.lab.seen import Seen
 from experiments.lab.shows.acceptance import accepted
 from experiments.lab.shows.causes import caused
+from experiments.lab.shows.classes import by_class, failures
 from experiments.lab.shows.compare import compared
+from experiments.lab.shows.contrasts import contrasted
 from experiments.lab.shows.figure import drawn
 from experiments.lab.shows.groups import by_group
+from experiments.lab.shows.ladder import by_end, utilised
+from experiments.lab.shows.scatter import scattered
+from experiments.lab.shows.successes import success_bars, successes
 from experiments.lab.shows.table import measured
 from experiments.lab.shows.transformed import transformed
 
@@ -22,6 +27,14 @@ SHOWS: Mapping[str, Show] = {
     "compare": compared,
     "by": by_group,
     "figure": drawn,
+    "successes": successes,
+    "success-bars": success_bars,
+    "classes": by_class,
+    "failures": failures,
+    "phases": utilised,
+    "by-phase": by_end,
+    "scatter": scattered,
+    "tests": contrasted,
     "acceptance": accepted,
     "transformed": transformed,
     "causes": caused,
