@@ -1,10 +1,10 @@
 """A claim that one strategy beats another comes with its test, in plain words."""
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import compare
+from fathom.evaluation.comparison import COMPARED_RANKINGS, compare
 from fathom.evaluation.records import Record
 from fathom.evaluation.statistics import mcnemar_p
 
@@ -28,6 +28,25 @@ def test_a_clear_difference_is_said_so() -> None:
     assert found.effect == pytest.approx(0.5 / (40 / 39 * 0.25) ** 0.5)
     assert 0 < found.p_t < 1e-5
     assert found.sentence.startswith("maf is better than naive in EM on toy: +0.500 [+0.")
+
+
+def test_rankings_are_compared_in_measures_of_rankings() -> None:
+    good = [ranked(q) for q in QUESTIONS]
+    poor = [ranked(q, strategy="vector", evidence=("d2", "d1")) for q in QUESTIONS]
+    found = compare([(good, poor)])
+    assert [each.measure for each in found] == list(COMPARED_RANKINGS)
+    assert found[0].sentence.startswith("keyword is better than vector in nDCG@10 on toy: +0.369")
+    assert "cannot be told apart in Hit@10" in found[3].sentence
+    against = compare([(good, answers("maf"))])
+    assert [each.measure for each in against] == list(COMPARED_RANKINGS)
+    assert {*COMPARED_RANKINGS}.isdisjoint(each.measure for each in compare([(answers("a"),) * 2]))
+
+
+def test_a_ranking_that_broke_counts() -> None:
+    broken = [failed(q, strategy="vector", depth=100) for q in QUESTIONS[:20]]
+    rest = [ranked(q, strategy="vector") for q in QUESTIONS[20:]]
+    (found,) = compare([([ranked(q) for q in QUESTIONS], [*broken, *rest])], ("RR@10",))
+    assert (found.queries, found.difference) == (40, 0.5)
 
 
 def test_lower_is_better_where_it_is() -> None:

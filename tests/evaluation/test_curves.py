@@ -1,7 +1,7 @@
 """The plots' data by hand, from records."""
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.evaluation.curves import (
     by_dataset,
@@ -36,6 +36,15 @@ def test_the_headline_is_what_the_data_set_asks_for() -> None:
     assert headline([[record(wrong=("50 crowns",))]]) == "RAMDocs-EM"
     assert headline([[record(gold=())]]) == "R@10"
     assert headline([[abstained(gold=(), answerable=False)]]) == "F1"
+    assert headline([[ranked(wrong=("50 crowns",))]]) == "nDCG@10"
+
+
+def test_retrievers_have_a_front_over_time() -> None:
+    quick = [ranked(seconds=0.01, usage={"retrievals": 1}, evidence=("d2", "d1"))]
+    found = front([quick, [ranked(strategy="hybrid", usage={"retrievals": 1})]])
+    assert found is not None
+    assert (found.cost, found.measure) == ("seconds a question", "nDCG@10")
+    assert [point.best for point in found.points] == [True, True]
 
 
 def test_a_front_holds_what_nothing_beats() -> None:
@@ -69,13 +78,13 @@ def test_equal_points_are_both_on_the_front() -> None:
     assert [point.best for point in found.points] == [True, True]
 
 
-def test_risk_starts_with_the_surest() -> None:
+def test_risk_starts_with_the_surest_and_ends_where_nothing_is_answered() -> None:
     group = [record("q1", confidence=0.9), record("q2", confidence=0.5, short_answer="5"),
              failed("q3")]  # fmt: skip
     (line,) = risk_lines([group])
     flat = [value for point in line.points for value in point]
-    assert flat == pytest.approx([1 / 3, 0.0, 2 / 3, 0.5, 1.0, 2 / 3])
-    assert risk_lines([[record(gold=())]]) == []
+    assert flat == pytest.approx([1 / 3, 0.0, 2 / 3, 0.5])
+    assert risk_lines([[record(gold=())], [abstained()], [ranked()]]) == []
 
 
 def test_recall_grows_with_k() -> None:

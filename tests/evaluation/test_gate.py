@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
 from fathom.evaluation.gate import Baseline, gated
@@ -38,6 +38,20 @@ def test_a_rise_passes_and_so_does_what_may_be_chance() -> None:
     assert gated(Baseline.of([asked(range(12))]), [asked()]).fallen == ()
     assert gated(Baseline.of([asked()]), [asked([1, 2, 3])]).fallen == ()
     assert gated(Baseline.of([asked(range(15))]), [asked(range(3, 18))]).fallen == ()
+
+
+def test_a_retriever_is_held_to_its_rankings() -> None:
+    good = [ranked(f"q{n}") for n in range(40)]
+    poor = [ranked(f"q{n}", evidence=("d2", "d1")) for n in range(40)]
+    verdict = gated(Baseline.of([good, asked()]), [poor, asked()])
+    assert len(verdict.checks) == 5
+    (fallen,) = verdict.fallen
+    assert fallen.sentence.startswith("retriever keyword is worse than its baseline in nDCG@10")
+
+
+def test_a_retriever_may_have_the_name_of_a_strategy() -> None:
+    same = [[ranked(strategy="hybrid")], [record(strategy="hybrid")]]
+    assert set(Baseline.of(same).systems) == {("toy", "retriever hybrid"), ("toy", "hybrid")}
 
 
 def test_failed_questions_count_as_a_fall() -> None:

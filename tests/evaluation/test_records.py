@@ -1,9 +1,10 @@
 """A record is there when its line is; a torn or foreign line is neither lost nor taken silently."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import abstained, record
+from tests.evaluation.making import abstained, ranked, record
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record, Records
@@ -21,6 +22,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     made = (
         record("q1", conflicts=("50 crowns",), wrong=("1 crown",), actions=("QDS", "R,AG")),
         abstained("q2", text="line\u2028separator\n", gold=(), answerable=False),
+        ranked("q3", relevant={"d1": 2, "d2": 1}),
     )
     written(file, *made)
     assert tuple(Records(file).known.values()) == made
@@ -43,6 +45,11 @@ def test_what_is_no_record_is_refused_with_its_line(tmp_path: Path, line: str) -
     file.write_text(file.read_text() + line + "\n")
     with pytest.raises(UsageError, match=r"naive\.jsonl:2: not a record"):
         Records(file)
+
+
+def test_relevant_documents_have_grades() -> None:
+    with pytest.raises(TypeError, match="without grades"):
+        Record.from_json({**asdict(record()), "relevant": ["d1"]})
 
 
 def test_records_of_another_setup_are_refused(tmp_path: Path) -> None:

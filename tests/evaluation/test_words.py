@@ -1,6 +1,6 @@
 """Who leads is tested before it is said."""
 
-from tests.evaluation.making import failed, record
+from tests.evaluation.making import failed, ranked, record
 
 from fathom.evaluation.words import failures, leaders, scope
 
@@ -25,4 +25,5 @@ def test_the_scope_is_one_sentence() -> None:
         "1 of 3 runs failed and count as wrong."
     )
     assert scope([]) == ""
+    assert scope([[ranked()]]) == "keyword ranked the documents for 1 question of toy."
     assert [each.question for each in failures(groups)] == ["q2"]
