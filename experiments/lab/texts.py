@@ -26,7 +26,8 @@ class Text:
 def texts_of(corpus: Path) -> Iterator[Text]:
     """The documents of a corpus file or of a folder of files, equal files once.
 
-    A file that cannot be read gives a document without text.
+    A file that cannot be read gives a document without text. What a file's format told of headings
+    and tables is lost: so a variant of a corpus of files differs from it in this too.
     """
     if corpus.is_file():
         yield from _records(corpus)
