@@ -1,0 +1,102 @@
+"""Quality and time over the size of the corpus."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from experiments.lab.blocks import Block, Figure, Table
+from experiments.lab.seen import Cell, Seen
+from experiments.lab.shows.table import TIMES
+
+from fathom.evaluation import plots
+from fathom.evaluation.curves import Line
+from fathom.evaluation.records import Record
+from fathom.evaluation.report import percentiles, values
+from fathom.evaluation.statistics import bca_interval
+from fathom.evaluation.svg import standalone
+
+Sizes = Mapping[int, Sequence[Record]]
+"""What one arm made of each size of the corpus, smallest first."""
+Place = tuple[float, tuple[float, float] | None]
+"""A value with its 95 % interval, where it has one."""
+
+
+def sized(
+    seen: Seen, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
+) -> Iterator[Block]:
+    """A table and a plot for each measure, one line an arm (agentic hybrid, Figures 5 and 6).
+
+    Only questions count that were asked at every size by every arm.
+
+    Args:
+        seen: What is shown; arms that differ in their corpus only are one line.
+        measures: Names of measures, `p50 ms`, `p95 ms`.
+        caption: What the plots show beside the measure.
+        arms: Only these.
+    """
+    chosen = seen.named(arms)
+    for name in chosen.sets:
+        lines = _by_size(chosen.on(name))
+        told = f" ({name})" if len(chosen.sets) > 1 else ""
+        yield _table(lines, measures, f"By size of the corpus{told}")
+        for measure in measures:
+            drawn = [line for arm, sizes in lines.items() if (line := _line(arm, sizes, measure))]
+            if drawn:
+                svg = plots.draw_lines(drawn, x="documents", y=measure, log=True, marked=True)
+                slug = measure.replace(" ", "-")
+                yield Figure(
+                    name=f"sizes-{slug}-{name}",
+                    caption=f"{measure}: {caption}{told}",
+                    svg=standalone(svg),
+                )
+
+
+def _by_size(cells: Sequence[Cell]) -> dict[str, Sizes]:
+    asked = [{record.question for record in cell.records} for cell in cells]
+    shared = set.intersection(*asked)
+    found: dict[str, dict[int, Sequence[Record]]] = {}
+    for cell in cells:
+        kept = [record for record in cell.records if record.question in shared]
+        if kept:
+            found.setdefault(cell.arm.name, {})[kept[0].documents] = kept
+    return {arm: dict(sorted(sizes.items())) for arm, sizes in found.items()}
+
+
+def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> Table:
+    rows = (
+        (f"{documents:,}", arm, str(len(records)), *(_told(each, records) for each in measures))
+        for arm, sizes in lines.items()
+        for documents, records in sizes.items()
+    )
+    return Table(
+        title=title, head=("documents", "system", "questions", *measures), rows=tuple(rows)
+    )
+
+
+def _told(measure: str, records: Sequence[Record]) -> str:
+    place = _place(measure, records)
+    if place is None:
+        return ""
+    value, interval = place
+    if interval is None:
+        return f"{value:.0f}"
+    return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def _line(arm: str, sizes: Sizes, measure: str) -> Line | None:
+    """`None` where not every size has the measure."""
+    found = [_place(measure, records) for records in sizes.values()]
+    places = [place for place in found if place is not None]
+    if len(places) < len(found):
+        return None
+    return Line(
+        name=arm,
+        points=tuple((float(n), value) for n, (value, _) in zip(sizes, places, strict=True)),
+        intervals=tuple(interval for _, interval in places if interval is not None),
+    )
+
+
+def _place(measure: str, records: Sequence[Record]) -> Place | None:
+    if measure in TIMES:
+        return 1000 * percentiles([each.seconds for each in records])[TIMES[measure]], None
+    found = list(values(measure, records).values())
+    return (fmean(found), bca_interval(found)) if found else None
