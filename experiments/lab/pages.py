@@ -8,6 +8,9 @@ from experiments.lab.summary import Summary
 
 Published = Sequence[tuple[Experiment, Summary]]
 
+LONG = 60
+"""Tables with more lines are folded."""
+
 PAPERS: Mapping[str, str] = {
     "maf": "MAF-RAG: confidence ladder and debate",
     "rrf": "Multi-retrieval with reciprocal rank fusion",
@@ -109,8 +112,15 @@ def figure_file(experiment: Experiment, figure: Figure) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield from (f"**{table.title}**", "") if table.title else ()
+    folded = len(table.rows) > LONG
+    if folded:
+        title = table.title or f"{len(table.rows)} lines"
+        yield from (f"<details><summary>{title}</summary>", "")
+    elif table.title:
+        yield from (f"**{table.title}**", "")
     yield "| " + " | ".join(table.head) + " |"
     yield "|" + "---|" * len(table.head)
     for row in table.rows:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+    if folded:
+        yield from ("", "</details>")

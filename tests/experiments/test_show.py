@@ -15,13 +15,13 @@ from fathom.errors import UsageError
 ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
 
 
-def seen(folder: Path, shows: str) -> Seen:
+def seen(folder: Path, shows: str, count: int = 8) -> Seen:
     head, _, rest = TOML.partition("[[show]]")
     made = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
-    questions = [f"q{n}" for n in range(8)]
+    questions = [f"q{n}" for n in range(count)]
     good = [record(q, strategy="good", phase="read", kind="how") for q in questions]
-    bad = [abstained(q, strategy="bad", phase="gate", kind="how") for q in questions[:7]]
-    bad.append(failed("q7", strategy="bad", kind="why"))
+    bad = [abstained(q, strategy="bad", phase="gate", kind="how") for q in questions[:-1]]
+    bad.append(failed(questions[-1], strategy="bad", kind="why"))
     cells = (
         Cell(set="toy", arm=ARMS["good"], records=tuple(good)),
         Cell(set="toy", arm=ARMS["bad"], records=tuple(bad)),
@@ -55,7 +55,7 @@ def test_groups_tell_their_share(tmp_path: Path) -> None:
     wanted = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
     (table,) = shown(seen(tmp_path, wanted))
     assert isinstance(table, Table)
-    assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("read", "1", "0.125")]
+    assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("failed", "1", "0.125")]
 
 
 def test_a_comparison_says_what_differs(tmp_path: Path) -> None:

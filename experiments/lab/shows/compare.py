@@ -4,8 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Sentences
 from experiments.lab.seen import Seen
+from experiments.lab.shows.contrasts import contrasts, table_of
 
-from fathom.evaluation.comparison import compare
+from fathom.evaluation.comparison import SIGNIFICANT, Comparison
+
+FEW = 6
+"""So many tests are all told in sentences."""
 
 
 def compared(
@@ -15,17 +19,25 @@ def compared(
     measures: Sequence[str],
     title: str = "Tested",
 ) -> Iterator[Block]:
-    """A sentence for each measure, pair and data set; p is corrected over all of them.
+    """Sentences for what can be told apart, and a table of all tests where there are many.
 
     Args:
         seen: What is shown.
         pairs: Names of two arms each; the first is compared with the second.
-        measures: What is tested.
+        measures: What is tested; p is corrected over all of them, pairs and data sets.
         title: Of the sentences.
     """
-    chosen = [
-        (ours.records, theirs.records)
-        for first, second in pairs
-        for ours, theirs in seen.pairs(first, second)
-    ]
-    yield Sentences(title=title, lines=tuple(each.sentence for each in compare(chosen, measures)))
+    made = contrasts(seen, pairs, measures)
+    if len(made) <= FEW:
+        yield Sentences(title=title, lines=tuple(each.sentence for each in made))
+        return
+    apart = [each for each in made if each.p_holm < SIGNIFICANT]
+    lines = [*(each.sentence for each in apart), _rest(made, len(apart))]
+    yield Sentences(title=title, lines=tuple(lines))
+    yield table_of(made, f"All {len(made)} tests")
+
+
+def _rest(made: Sequence[Comparison], apart: int) -> str:
+    if not apart:
+        return f"None of {len(made)} tests tells two systems apart."
+    return f"{len(made) - apart} of {len(made)} tests tell nothing apart."

@@ -31,6 +31,13 @@ def contrasted(
         against: The arm that retrieves alone.
         title: Of the table.
     """
+    yield table_of(contrasts(seen, pairs, measures, against), title)
+
+
+def contrasts(
+    seen: Seen, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
+) -> list[Comparison]:
+    """The tests themselves; the arguments are those of `contrasted`."""
     made = [
         contrast(ours.set, of, (ours.arm.name, theirs.arm.name), both)
         for first, second in pairs
@@ -38,7 +45,12 @@ def contrasted(
         for of in measures
         if (both := _both(seen, (ours, theirs), of, against))
     ]
-    yield Table(title=title, head=HEAD, rows=tuple(map(_row, corrected(made))))
+    return corrected(made)
+
+
+def table_of(made: Sequence[Comparison], title: str) -> Table:
+    """One line for each test."""
+    return Table(title=title, head=HEAD, rows=tuple(map(_row, made)))
 
 
 def _both(seen: Seen, cells: tuple[Cell, Cell], of: str, against: str) -> list[tuple[float, float]]:
