@@ -4,12 +4,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.gate import Baseline, gated
-from fathom.evaluation.page import page
+from fathom.evaluation.page import UNLIKE, page
+from fathom.evaluation.records import Record
 from fathom.evaluation.report import row_of
 
 pytest.importorskip("matplotlib")
@@ -17,16 +18,29 @@ pytest.importorskip("matplotlib")
 EVIL = '<script>alert("x")</script>'
 NAIVE = [record("q1", kind="list"), abstained("q2", kind="date"), record("q3", kind=EVIL)]
 MAF = [
-    record("q1", strategy="maf", kind="list", setup="abc"),
+    record("q1", strategy="maf", kind="list", setup="abc", phase="debate"),
     failed("q2", strategy="maf", kind="date", stop_reason=EVIL),
     record("q3", strategy="maf", kind=EVIL),
 ]
-FINDINGS = Findings(
-    rows=[row_of(NAIVE), row_of(MAF)],
-    answered=[NAIVE, MAF],
-    comparisons=compare([(MAF, NAIVE)]),
-    verdict=gated(Baseline.of([NAIVE, MAF]), [NAIVE, MAF]),
+HYBRID = [ranked("q1", strategy="hybrid"), ranked("q2", strategy="hybrid", evidence=("d2",))]
+SMALL, LARGE = (
+    [record(f"q{n}", dataset=name, documents=size, varied={"rrf.k": "2"}) for n in range(4)]
+    for name, size in (("small", 100), ("large", 9000))
 )
+
+
+def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Findings:
+    return Findings(
+        retrieval=[row_of(group) for group in rankings],
+        rows=[row_of(group) for group in answered],
+        ranked=rankings,
+        answered=answered,
+        comparisons=compare([(MAF, NAIVE)]),
+        verdict=gated(Baseline.of(answered), answered),
+    )
+
+
+FINDINGS = made([NAIVE, MAF, SMALL, LARGE], [HYBRID])
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +57,7 @@ class Seen(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -56,6 +71,13 @@ class Seen(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
+    def handle_data(self, data: str) -> None:
+        if self.open and re.fullmatch("h[1-6]", self.open[-1]):
+            self.headings.append(f"{self.open[-1]} {data}")
+
+    def all(self, wanted: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.tags if tag == wanted]
+
 
 def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
     seen = Seen(whole)
@@ -65,10 +87,40 @@ def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
     assert refused in {attributes.get("content") for _, attributes in seen.tags}
     for _, attributes in seen.tags:
         assert "src" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
         for name in ("href", "xlink:href"):
             assert (attributes.get(name) or "#").startswith("#")
+    assert not re.search(r"@import|url\((?!#)", whole)
+
+
+def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
+    seen = Seen(whole)
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
+    named = {link["href"] for link in seen.all("a")} | {
+        f"#{each['aria-labelledby']}" for each in seen.all("section")
+    }
+    assert len(named) == len(seen.all("section"))
+    assert named <= {f"#{each}" for each in ids}
+
+
+def test_headings_are_in_order_and_stand_over_something(whole: str) -> None:
+    assert Seen(whole).headings == [
+        "h1 Evaluation",
+        "h2 Gate",
+        "h2 In plain words",
+        "h2 Who leads",
+        "h2 Data set toy",
+        "h2 Data set small",
+        "h2 Data set large",
+        "h2 The size of the corpus",
+        "h2 Failed questions",
+    ]
+    assert not re.search(r"</h2>\s*</section>", whole)
+
+
+def test_a_short_report_needs_no_contents() -> None:
+    assert "<nav" not in page(Findings(rows=[row_of(NAIVE)], answered=[NAIVE]))
 
 
 def test_what_others_wrote_is_text(whole: str) -> None:
@@ -78,26 +130,62 @@ def test_what_others_wrote_is_text(whole: str) -> None:
 
 def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
     seen = Seen(whole)
-    pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
-    assert len(pictures) == 6
+    pictures = seen.all("svg")
     assert all(each["role"] == "img" and each["aria-label"] for each in pictures)
-    tables = whole.count("<table>")
-    assert tables == whole.count("<caption>") == 4
-    assert all(each.get("scope") for tag, each in seen.tags if tag == "th")
-    assert ("html", {"lang": "en"}) in seen.tags
+    assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
+    assert whole.count("<table>") == whole.count("<caption>")
+    assert all(each.get("scope") for each in seen.all("th"))
+    assert seen.all("html") == [{"lang": "en"}]
+
+
+def test_each_plot_says_what_it_shows(whole: str) -> None:
+    titles = re.findall(r"<figcaption><strong>(.*?)\.</strong>", whole)
+    assert titles == [
+        "nDCG@10 and cost", "Recall", "Time",
+        "F1 and cost", "Recall", "Risk and coverage", "Time", "Phases",
+        "F1 for each kind of question",
+        *["F1 and cost", "Recall", "Risk and coverage", "Time"] * 2,
+        "F1 and the size of the corpus",
+    ]  # fmt: skip
+
+
+def test_parts_are_shown_where_there_are_several(whole: str) -> None:
+    rows = re.findall(r'<th scope="row">(\w+: [^<]*)</th>', whole)
+    assert rows == [
+        "maf: debate", "maf: failed", "maf: read",
+        "naive: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;", "naive: date", "naive: list",
+        "maf: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;", "maf: date", "maf: list",
+    ]  # fmt: skip
+
+
+def test_measures_say_what_is_better(whole: str) -> None:
+    assert "F1 ↑</th>" in whole
+    assert "wrong-on-answerable ↓</th>" in whole
 
 
 def test_it_says_what_was_asked_what_failed_and_what_follows(whole: str) -> None:
-    assert "naive, maf answered 3 questions of toy; 1 of 6 runs failed and count as wrong." in whole
-    assert "The first 1 of 1 failed questions, and why" in whole
+    assert "answered 3 questions of toy, 4 questions of small" in whole
+    assert "hybrid ranked the documents for 2 questions of toy." in whole
+    assert "The first 1 of 1, and why:" in whole
     assert "Gate passed" in whole
     assert "cannot be told apart in F1 on toy" in whole
-    assert "answers made by setup abc" in whole
-    assert re.search(r"0\.667 <small>\[0\.\d+, 1\.000\]</small>", whole)
+    assert "made by setup abc" in whole
 
 
-def test_light_and_dark_are_both_served(whole: str) -> None:
+def test_an_interval_is_shown_where_there_is_one(whole: str) -> None:
+    assert re.search(r"0\.667<small>\[0\.\d+, 1\.000\]</small>", whole)
+    assert "[1.000, 1.000]" not in whole
+
+
+def test_means_of_other_questions_are_not_compared(whole: str) -> None:
+    assert UNLIKE not in whole
+    rows = [row_of(NAIVE), row_of(MAF[:2])]
+    assert UNLIKE in page(Findings(rows=rows, answered=[NAIVE, MAF[:2]]))
+
+
+def test_light_dark_and_paper_are_served(whole: str) -> None:
     assert "prefers-color-scheme:dark" in whole
+    assert "@media print" in whole
     assert "currentColor" in whole
 
 
@@ -105,9 +193,5 @@ def test_the_same_records_give_the_same_page(whole: str) -> None:
     assert page(FINDINGS) == whole
 
 
-def test_a_page_of_retrieval_alone_draws_nothing() -> None:
-    row = row_of(NAIVE)
-    alone = page(Findings(retrieval=[row]))
-    assert "toy: naive" in alone
-    assert "<svg" not in alone
-    assert page(Findings())
+def test_of_nothing_there_is_a_page_too() -> None:
+    assert Seen(page(Findings())).headings == ["h1 Evaluation"]

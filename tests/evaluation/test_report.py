@@ -51,10 +51,11 @@ def test_the_same_records_give_the_same_row() -> None:
 
 def test_phases_and_kinds_have_rows_of_their_own() -> None:
     records = [*RECORDS, record("q4", phase="debate"), record("q5", phase="debate", kind="list")]
-    read, debate = rows_by(records, "phase")
-    assert [(row.system, row.queries) for row in (read, debate)] == [
-        ("naive: read", 3),
+    debate, read, broken = rows_by(records, "phase")
+    assert [(row.system, row.queries) for row in (debate, read, broken)] == [
         ("naive: debate", 2),
+        ("naive: read", 2),
+        ("naive: failed", 1),
     ]
     assert debate.measures["EM"] == 1.0
     assert [row.system for row in rows_by(records, "kind")] == ["naive: -", "naive: list"]

@@ -39,7 +39,7 @@ def test_a_file_of_its_own_has_size_ink_font_and_paper() -> None:
     written = standalone(INLINE)
     root = ET.fromstring(written)
     assert root.attrib == {
-        "viewBox": "0 0 518.4 244.8", "width": "829", "height": "392",
+        "viewBox": "0 0 518.4 244.8", "width": "881", "height": "416",
         "color": ON_PAPER, "font-family": FONT,
     }  # fmt: skip
     assert (root[0].attrib["width"], root[0].attrib["height"]) == ("518.4", "244.8")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LineStyle = str | tuple[int, tuple[float, ...]]
-WIDTH = 5.6
+WIDTH = 5.2
 """Inches: with letters of 10 points it reads well on a phone, and well in the text of a page."""
 COLOURS = (
     "#0a84c6", "#d9662b", "#169c76", "#c2609b", "#a98400", "#7d6fd0", "#cc3d3d", "#6f7f8c",
@@ -29,7 +29,7 @@ MARKS = "osD^vPX*"
 DASHES: tuple[LineStyle, ...] = (
     "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2.5)),
 )  # fmt: skip
-ACROSS = 66
+ACROSS = 60
 """Letters that stand side by side."""
 LONGEST = 30
 """Letters of a name before it goes on in the next line."""

@@ -8,7 +8,7 @@ from statistics import fmean
 from fathom.evaluation.honesty import risk_coverage
 from fathom.evaluation.ranking import recall
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.report import part_of, values
 from fathom.evaluation.scores import Judged, ranked
 from fathom.evaluation.statistics import bca_interval
 
@@ -133,9 +133,17 @@ def _beats(other: tuple[float, float], one: tuple[float, float]) -> bool:
 
 
 def risk_lines(groups: Sequence[Group]) -> list[Line]:
-    """The share of wrong answers among the most confident ones, for each coverage."""
-    found = [(g[0].system, risk_coverage(*ranked([Judged.of(r) for r in g]))) for g in groups]
-    return [Line(name=name, points=tuple(points)) for name, points in found if points]
+    """The share of wrong answers among the most confident ones, for each coverage.
+
+    A line ends at the share of the questions that its strategy answered at all.
+    """
+    lines = []
+    for group in groups:
+        judged = [Judged.of(record) for record in group]
+        given = sum(each.answered for each in judged if each.graded)
+        points = tuple(risk_coverage(*ranked(judged))[:given])
+        lines += [Line(name=group[0].system, points=points)] if points else []
+    return lines
 
 
 def recall_lines(groups: Sequence[Group]) -> list[Line]:
@@ -159,17 +167,13 @@ def seconds(groups: Sequence[Group]) -> dict[str, list[float]]:
 
 def phases(groups: Sequence[Group]) -> Heat:
     """The share of questions that ended in each phase; failed runs are a phase of their own."""
-    ends = [[_end(record) for record in group] for group in groups]
+    ends = [[part_of(record, "phase") for record in group] for group in groups]
     found = tuple(dict.fromkeys(end for group in ends for end in group))
     return Heat(
         rows=tuple(group[0].system for group in groups),
         columns=found,
         cells=tuple(tuple(group.count(end) / len(group) for end in found) for group in ends),
     )
-
-
-def _end(record: Record) -> str:
-    return "failed" if record.status == "failed" else record.phase or "-"
 
 
 def kinds(groups: Sequence[Group]) -> Heat | None:

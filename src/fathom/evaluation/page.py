@@ -4,49 +4,51 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from fathom import __version__
-from fathom.evaluation.curves import (
-    Group,
-    Heat,
-    by_dataset,
-    front,
-    headline,
-    kinds,
-    phases,
-    recall_lines,
-    risk_lines,
-    seconds,
-    size_lines,
-    sweep_lines,
-)
+from fathom.evaluation.curves import Group, by_dataset, size_lines
+from fathom.evaluation.figures import of_sizes, of_systems
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import JUDGED
-from fathom.evaluation.plots import (
-    draw_front,
-    draw_heat,
-    draw_lines,
-    draw_shares,
-    draw_violins,
-)
-from fathom.evaluation.report import HEADLINES, Row
-from fathom.evaluation.svg import told_apart
+from fathom.evaluation.markup import Pictures, contents, items, paragraph, section, table, value
+from fathom.evaluation.parts import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
+from fathom.evaluation.report import HEADLINES, HEADLINES_OF_RANKINGS, Row
+from fathom.evaluation.scores import LOWER_IS_BETTER
 from fathom.evaluation.words import failures, leaders, scope
 
-SHOWN = (*HEADLINES, *JUDGED)
 MOST_FAILURES = 50
 """So many failed questions are listed; all are counted."""
+APART: dict[Field, str] = {
+    "phase": "by the phase in which questions ended",
+    "kind": "by kind of question",
+}
+UNLIKE = (
+    "Not all of them were asked the same questions, so these means cannot be compared; "
+    "what is said above of two systems rests on the questions that both were asked."
+)
+FEWEST_SECTIONS = 4
+"""With so many sections there is a table of contents."""
 STYLE = """\
-:root{color-scheme:light dark;--paper:#fff;--ink:#1c1e21;--line:#8886}
-@media (prefers-color-scheme:dark){:root{--paper:#16181b;--ink:#e6e7e9}}
+:root{color-scheme:light dark;--paper:#fff;--ink:#1c1e21;--line:#8886;--link:#0b5cad}
+@media (prefers-color-scheme:dark){:root{--paper:#16181b;--ink:#e6e7e9;--link:#7db8f0}}
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;\
-max-width:62rem;margin:2rem auto;padding:0 1rem}
-figure{margin:1.5rem 0}svg{width:100%;height:auto;max-width:52rem}
-figcaption,caption{text-align:left;padding:.3rem 0;font-style:italic}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:1rem 0}
-th,td{border-bottom:1px solid var(--line);padding:.25rem .6rem;text-align:right;\
-white-space:nowrap}
-th[scope=row],td.text{text-align:left;white-space:normal}small{opacity:.75}
-.fell{border-left:.4rem solid #cc3d3d;padding-left:.8rem}
-.held{border-left:.4rem solid #169c76;padding-left:.8rem}"""
+max-width:64rem;margin:2rem auto;padding:0 1rem;overflow-wrap:break-word}
+a{color:var(--link)}li{margin:.2rem 0}h2{margin-top:2.5rem}
+nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.5rem;padding:0;list-style:none}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));\
+gap:1.5rem 2rem;align-items:start}
+figure{margin:0}svg{display:block;width:100%;height:auto;max-width:40rem}
+figcaption{font-size:.9rem;padding-bottom:.5rem}
+.wide{overflow-x:auto;margin:1rem 0}
+table{border-collapse:separate;border-spacing:0;font-size:.85rem;font-variant-numeric:tabular-nums}
+caption{text-align:left;padding:.3rem 0;font-weight:bold}
+caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2.5rem)}
+th,td{border-bottom:1px solid var(--line);padding:.25rem .6rem;text-align:right;vertical-align:top}
+th:first-child{text-align:left;min-width:7rem;position:sticky;left:0;background:var(--paper)}
+small{opacity:.8;font-size:.8em}td small{display:block;white-space:nowrap}
+.fell,.held{border-left:.4rem solid #cc3d3d;padding-left:.8rem;font-weight:bold}
+.held{border-color:#169c76}
+@media print{body{max-width:none;margin:0;font-size:10pt}.wide{overflow:visible}\
+figure,tr,li{break-inside:avoid}h2,caption{break-after:avoid}\
+.plots{grid-template-columns:1fr 1fr}}"""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -67,152 +69,124 @@ def page(findings: Findings) -> str:
 
 
 def _parts(findings: Findings) -> Iterator[str]:
-    answered = findings.answered
     yield "<h1>Evaluation</h1>"
-    yield _paragraph(scope(answered))
-    yield _paragraph(
-        "Numbers in brackets are 95 % intervals over the questions. A question whose run failed "
-        "counts against its strategy. Every p is corrected for all that is tested together."
+    yield paragraph(scope(findings.ranked))
+    yield paragraph(scope(findings.answered))
+    yield paragraph(
+        "Numbers in brackets are 95 % intervals over the questions; there is none where all "
+        "questions gave the same value. A question whose run failed counts against its system. "
+        "Every p is corrected for all that is tested together."
     )
-    yield from _gate(findings)
-    yield _sentences("In plain words", [each.sentence for each in findings.comparisons])
-    yield _sentences("Who leads", [each.sentence for each in leaders(answered)])
-    yield _sentences(
-        "How far the judges can be believed", [a.sentence for a in findings.agreements]
+    filled = {title: body for title, body in _sections(findings).items() if any(body)}
+    if len(filled) >= FEWEST_SECTIONS:
+        yield contents(list(filled))
+    for place, (title, body) in enumerate(filled.items()):
+        yield section(place, title, body)
+    yield (
+        f"<footer><p><small>Fathom {escape(__version__)}; made by setup "
+        f"{_setups(findings.recorded)}. What each measure means: docs/measures.md and "
+        "docs/evaluation.md.</small></p></footer>"
     )
-    yield _table("Retrieval", findings.retrieval, ())
-    pictures = _Pictures()
-    for name, groups in by_dataset(answered).items():
-        yield f"<h2>{escape(name)}</h2>"
-        yield _table("Answers", [r for r in findings.rows if r.dataset == name], SHOWN)
-        yield from _drawn(groups, pictures)
-    for measure, lines in size_lines(answered).items():
-        drawn = draw_lines(lines, x="documents in the corpus", y=measure, log=True, marked=True)
-        yield pictures.figure(drawn, f"{measure} of the same questions over the size of the corpus")
-    yield _failed(findings)
-    yield f"<p><small>Fathom {escape(__version__)}; answers made by setup {_setups(answered)}."
-    yield "What each measure means: docs/measures.md and docs/evaluation.md.</small></p>"
 
 
-def _drawn(groups: Sequence[Group], pictures: "_Pictures") -> Iterator[str]:
-    quality = headline(groups)
-    found = front(groups)
-    if found:
-        told = f"{quality} against cost; filled marks: nothing better costs as little"
-        yield pictures.figure(draw_front(found), told)
-    if risks := risk_lines(groups):
-        drawn = draw_lines(risks, x="share of the questions, the surest first", y="share wrong")
-        yield pictures.figure(drawn, "Risk and coverage: lower is better, on the left above all")
-    if recalls := recall_lines(groups):
-        drawn = draw_lines(recalls, x="first k documents of the evidence", y="recall")
-        yield pictures.figure(drawn, "Relevant documents among the first k of the evidence")
-    for key, lines in sweep_lines(groups).items():
-        drawn = draw_lines(lines, x=key, y=quality, marked=True)
-        yield pictures.figure(drawn, f"{quality} for each value of {key}")
-    yield pictures.figure(draw_violins(seconds(groups)), "How long questions took, and the median")
-    ends = phases(groups)
-    yield pictures.figure(draw_shares(ends), "The phase in which questions ended")
-    yield _heat("The phase in which questions ended", ends)
-    if by_kind := kinds(groups):
-        yield pictures.figure(draw_heat(by_kind), f"{quality} for each kind of question")
-        yield _heat(f"{quality} for each kind of question", by_kind)
+def _sections(findings: Findings) -> dict[str, list[str]]:
+    """What stands under each heading; some may be empty."""
+    pictures = Pictures()
+    ranked, answered = findings.ranked, findings.answered
+    leading = [*leaders(ranked), *leaders(answered)]
+    found = {
+        "Gate": _gate(findings),
+        "In plain words": [items([each.sentence for each in findings.comparisons])],
+        "Who leads": [items([each.sentence for each in leading])],
+        "How far the judges can be believed": [items([a.sentence for a in findings.agreements])],
+    }
+    for name in by_dataset(findings.recorded):
+        retrieval = [row for row in findings.retrieval if row.dataset == name]
+        rows = [row for row in findings.rows if row.dataset == name]
+        found[f"Data set {name}"] = [
+            *_systems("Retrievers", retrieval, by_dataset(ranked).get(name, ()), pictures),
+            *_systems("Strategies", rows, by_dataset(answered).get(name, ()), pictures),
+        ]
+    sizes = [*size_lines(ranked).items(), *size_lines(answered).items()]
+    found["The size of the corpus"] = [_plots(of_sizes(sizes, pictures))]
+    found["Failed questions"] = _failed(findings.recorded)
+    return found
 
 
-class _Pictures:
-    """Numbers the figures, so that their ids do not meet."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def figure(self, svg: str, caption: str) -> str:
-        self._count += 1
-        told = escape(caption)
-        named = told_apart(svg, f"p{self._count}")
-        labelled = named.replace("<svg", f'<svg role="img" aria-label="{told}"', 1)
-        return f"<figure>\n{labelled}\n<figcaption>{told}</figcaption>\n</figure>"
-
-
-def _gate(findings: Findings) -> Iterator[str]:
+def _gate(findings: Findings) -> list[str]:
     verdict = findings.verdict
-    if verdict is not None:
-        kind = "fell" if verdict.fallen else "held"
-        yield f'<h2>Gate</h2>\n<p class="{kind}"><strong>{escape(verdict.sentence)}</strong></p>'
-        yield _list([each.sentence for each in verdict.checks])
+    if verdict is None:
+        return []
+    told = paragraph(verdict.sentence, "fell" if verdict.fallen else "held")
+    return [told, items([each.sentence for each in verdict.checks])]
 
 
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>" if text else ""
+def _systems(
+    title: str, rows: Sequence[Row], groups: Sequence[Group], pictures: Pictures
+) -> Iterator[str]:
+    """A table of systems on one data set, plots, and tables of their parts."""
+    if not rows:
+        return
+    ranks = groups[0][0].ranks
+    names = HEADLINES_OF_RANKINGS if ranks else (*HEADLINES, *JUDGED)
+    yield _measured(f"{title}: the mean of each measure", rows, names)
+    if len({frozenset(record.question for record in group) for group in groups}) > 1:
+        yield paragraph(UNLIKE)
+    yield _plots(of_systems(groups, pictures))
+    for field in FIELDS:
+        told = f"{title}: {APART[field]}"
+        yield _parted(told, rows_of_parts(groups, field), SHOWN_OF_RANKINGS if ranks else SHOWN)
 
 
-def _list(sentences: Sequence[str]) -> str:
-    return "<ul>\n" + "\n".join(f"<li>{escape(each)}</li>" for each in sentences) + "\n</ul>"
+def _plots(figures: Sequence[str]) -> str:
+    drawn = "\n".join(figures)
+    return f'<div class="plots">\n{drawn}\n</div>' if figures else ""
 
 
-def _sentences(title: str, sentences: Sequence[str]) -> str:
-    return f"<h2>{escape(title)}</h2>\n{_list(sentences)}" if sentences else ""
+def _measured(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> str:
+    """A line for each measure, a column for each system."""
+    shown = [name for name in wanted if any(name in row.measures for row in rows)]
+    cells = [[_value(row, name) for row in rows] for name in shown]
+    names = [f"{name} {'↓' if name in LOWER_IS_BETTER else '↑'}" for name in shown]
+    return table(
+        f"{caption}; ↑ higher is better, ↓ lower is better",
+        ["", *(row.system for row in rows)],
+        ["questions", *names, "tokens a question", "seconds, median", "seconds, 95th percentile"],
+        [
+            [str(row.queries) for row in rows],
+            *cells,
+            [f"{row.usage['tokens']:,.0f}" if "tokens" in row.usage else "" for row in rows],
+            *([f"{row.latency_s[name]:.3f}" for row in rows] for name in ("p50", "p95")),
+        ],
+    )
 
 
-def _table(title: str, rows: Sequence[Row], names: Sequence[str]) -> str:
+def _parted(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> str:
+    """A line for each part of a system, a column for each measure."""
     if not rows:
         return ""
-    wanted = names or list(dict.fromkeys(name for row in rows for name in row.measures))
     shown = [name for name in wanted if any(name in row.measures for row in rows)]
-    head = ["system", "questions", *shown, "tokens", "p50 s", "p95 s"]
-    lines = []
-    for row in rows:
-        cells = [str(row.queries), *(_value(row, name) for name in shown)]
-        cells += [f"{row.usage['tokens']:.1f}" if "tokens" in row.usage else ""]
-        cells += [f"{row.latency_s[name]:.3f}" for name in ("p50", "p95")]
-        lines.append(_line(row.system if names else f"{row.dataset}: {row.system}", cells))
-    return _whole(title, head, lines)
+    cells = [[str(row.queries), *(_value(row, name) for name in shown)] for row in rows]
+    return table(caption, ["", "questions", *shown], [row.system for row in rows], cells)
 
 
 def _value(row: Row, name: str) -> str:
     if name not in row.measures:
         return ""
-    value = f"{row.measures[name]:.3f}"
-    if name not in row.intervals:
-        return value
-    low, high = row.intervals[name]
-    return f"{value} <small>[{low:.3f}, {high:.3f}]</small>"
+    low, high = row.intervals.get(name, (0.0, 0.0))
+    # Where all values are the same, drawing them again says nothing about other questions.
+    return value(f"{row.measures[name]:.3f}", f"[{low:.3f}, {high:.3f}]" if low < high else "")
 
 
-def _heat(title: str, heat: Heat) -> str:
-    lines = [
-        _line(name, ["" if cell is None else f"{cell:.3f}" for cell in cells])
-        for name, cells in zip(heat.rows, heat.cells, strict=True)
-    ]
-    return f"<details><summary>Table</summary>{_whole(title, ['', *heat.columns], lines)}</details>"
-
-
-def _line(name: str, cells: Sequence[str]) -> str:
-    told = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr><th scope="row">{escape(name)}</th>{told}</tr>'
-
-
-def _whole(title: str, head: Sequence[str], lines: Sequence[str]) -> str:
-    columns = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body, told = "\n".join(lines), escape(title)
-    return (
-        f'<div class="wide" role="region" aria-label="{told}" tabindex="0">'
-        f"<table><caption>{told}</caption>\n"
-        f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
-def _failed(findings: Findings) -> str:
-    found = failures(findings.answered)
+def _failed(recorded: Sequence[Group]) -> list[str]:
+    found = failures(recorded)
+    shown = found[:MOST_FAILURES]
     if not found:
-        return ""
-    lines = [
-        f'<tr><th scope="row">{escape(f"{each.dataset} {each.strategy} {each.question}")}</th>'
-        f'<td class="text">{escape(each.stop_reason)}</td></tr>'
-        for each in found[:MOST_FAILURES]
-    ]
-    title = f"The first {len(lines)} of {len(found)} failed questions, and why"
-    return f"<h2>Failed</h2>\n{_whole(title, ['question', 'reason'], lines)}"
+        return []
+    told = [f"{each.dataset} {each.system} {each.question}: {each.stop_reason}" for each in shown]
+    return [paragraph(f"The first {len(shown)} of {len(found)}, and why:"), items(told)]
 
 
-def _setups(answered: Sequence[Group]) -> str:
-    found = dict.fromkeys(record.setup for group in answered for record in group if record.setup)
+def _setups(recorded: Sequence[Group]) -> str:
+    found = dict.fromkeys(record.setup for group in recorded for record in group if record.setup)
     return escape(", ".join(found) or "unknown")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from fathom.evaluation.canvas import (
     COLOURS,
     DARK,
-    check_drawing,  # noqa: F401
     colour,
     dashes,
     drawing,

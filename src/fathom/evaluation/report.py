@@ -88,10 +88,17 @@ def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[
     """One row for each phase that answered, or for each kind of question, most frequent first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        groups.setdefault(getattr(record, field) or "-", []).append(record)
+        groups.setdefault(part_of(record, field), []).append(record)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows = [(name, row_of(members)) for name, members in ordered]
     return [replace(row, system=f"{row.system}: {name}") for name, row in rows]
+
+
+def part_of(record: Record, field: Literal["phase", "kind"]) -> str:
+    """The phase or the kind of a question; failed runs are a phase of their own."""
+    if field == "phase" and record.status == "failed":
+        return "failed"
+    return getattr(record, field) or "-"
 
 
 def values(name: str, records: Sequence[Record]) -> dict[str, float]:

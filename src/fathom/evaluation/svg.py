@@ -7,7 +7,7 @@ INK = "#010203"
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 PAPER, ON_PAPER = "#ffffff", "#1c1e21"
 """Of a file of its own, which cannot know what it is shown on."""
-SCALE = 1.6
+SCALE = 1.7
 """Pixels of a file of its own for a unit of the drawing, so that its words are of a page's size."""
 
 

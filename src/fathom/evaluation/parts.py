@@ -1,0 +1,38 @@
+"""How each system did in each of its phases, or on each kind of question."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from fathom.evaluation.curves import Group
+from fathom.evaluation.report import Row, rows_by
+
+Field = Literal["phase", "kind"]
+FIELDS: tuple[Field, ...] = ("phase", "kind")
+FEWEST = 5
+"""Of fewer questions no interval is given: resampling so few says nothing about others."""
+SHOWN = (
+    "F1", "RAMDocs-EM", "right", "abstained", "wrong-on-answerable", "no-answer-F1", "support",
+    "citation-precision", "R@5", "R@10", "failed",
+)  # fmt: skip
+"""The measures that tables of parts show: such as have a value for each question."""
+SHOWN_OF_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
+"""Likewise of retrievers."""
+
+
+def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
+    """A row for each part of each system, named `system: part`.
+
+    Args:
+        groups: The records of each system on each data set.
+        field: What the questions are told apart by: the phase that ended them, or their kind.
+
+    Returns:
+        Those of a system with one part only are left out, as they say nothing new.
+    """
+    parted = [rows_by(group, field) for group in groups]
+    return [_sober(row) for rows in parted if len(rows) > 1 for row in rows]
+
+
+def _sober(row: Row) -> Row:
+    return row if row.queries >= FEWEST else replace(row, intervals={})

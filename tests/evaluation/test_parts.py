@@ -1,0 +1,44 @@
+"""Systems are shown by phase and by kind of question, soberly."""
+
+from tests.evaluation.making import abstained, failed, ranked, record
+
+from fathom.evaluation.curves import Group
+from fathom.evaluation.parts import (
+    FEWEST,
+    SHOWN,
+    SHOWN_OF_RANKINGS,
+    Field,
+    rows_of_parts,
+)
+from fathom.evaluation.scores import SCORES
+
+MANY = [record(f"q{n}", short_answer="5" if n % 2 else "40 crowns") for n in range(FEWEST)]
+MAF = [record(strategy="maf"), abstained("q2", strategy="maf", phase="debate")]
+
+
+def told(field: Field, *groups: Group) -> list[tuple[str, int]]:
+    return [(row.system, row.queries) for row in rows_of_parts(groups, field)]
+
+
+def test_what_has_one_part_only_says_nothing_new() -> None:
+    assert told("phase", MANY, MAF) == [("maf: debate", 1), ("maf: read", 1)]
+    assert told("kind", MANY, MAF) == []
+
+
+def test_failed_runs_are_a_phase_but_no_kind() -> None:
+    broken = [*MANY, failed("q9", kind="date")]
+    assert told("phase", broken) == [("naive: read", FEWEST), ("naive: failed", 1)]
+    assert told("kind", broken) == [("naive: -", FEWEST), ("naive: date", 1)]
+
+
+def test_of_few_questions_no_interval_is_given() -> None:
+    many, few = rows_of_parts([[*MANY, record("q9", phase="debate")]], "phase")
+    assert many.intervals["F1"][0] < many.intervals["F1"][1]
+    assert few.measures["F1"] == 1.0
+    assert few.intervals == {}
+
+
+def test_measures_that_are_shown_exist() -> None:
+    assert {*SHOWN, *SHOWN_OF_RANKINGS} <= {*SCORES}
+    (first, _) = rows_of_parts([[ranked("q1", kind="a"), ranked("q2", kind="b")]], "kind")
+    assert {*SHOWN_OF_RANKINGS} <= {*first.measures}
