@@ -11,9 +11,11 @@ from experiments.lab.shows.compare import compared
 from experiments.lab.shows.contrasts import contrasted
 from experiments.lab.shows.figure import drawn
 from experiments.lab.shows.groups import by_group
+from experiments.lab.shows.judged import judged
 from experiments.lab.shows.ladder import by_end, utilised
 from experiments.lab.shows.scatter import scattered
 from experiments.lab.shows.successes import success_bars, successes
+from experiments.lab.shows.sweep import swept
 from experiments.lab.shows.table import measured
 from experiments.lab.shows.transformed import transformed
 
@@ -27,6 +29,8 @@ SHOWS: Mapping[str, Show] = {
     "compare": compared,
     "by": by_group,
     "figure": drawn,
+    "judged": judged,
+    "sweep": swept,
     "successes": successes,
     "success-bars": success_bars,
     "classes": by_class,

@@ -1,0 +1,45 @@
+"""What openevals asks a language model of an answer, as far as it can be had without one.
+
+The RRF paper (section IV) has a model grade correctness, conciseness, hallucination and similarity.
+Here correctness is `right` or `F1` against the gold answers, hallucination `support`, similarity
+the cosine that the local judge computes; for conciseness there is only the number of `words`.
+"""
+
+from dataclasses import replace
+from functools import cache
+from statistics import fmean
+
+from experiments.lab.seen import Cell
+
+from fathom.evaluation.grading import PREFIX, Judgements, grade_all, with_grades
+from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
+from fathom.evaluation.report import Row
+from fathom.evaluation.statistics import bca_interval
+from fathom.models.embedder import load_embedder
+from fathom.models.remembered import RememberingEmbedder
+
+WORDS = "words"
+
+
+def graded(cell: Cell) -> Row:
+    """The measures of a cell, with `similarity` and the mean number of `words` of an answer.
+
+    Similarity is 0 where an answer was wanted and none given, 1 where none was wanted nor given.
+    """
+    if cell.records[0].ranks:
+        return cell.row
+    row = with_grades(cell.row, grade_all(cell.records, _judge(), Judgements()))
+    graded = PREFIX + SIMILARITY
+    measures, intervals = dict(row.measures), dict(row.intervals)
+    if graded in measures:
+        measures[SIMILARITY], intervals[SIMILARITY] = measures[graded], intervals[graded]
+    lengths = [float(len(each.long.split())) for each in cell.records if each.answered]
+    if lengths:
+        measures[WORDS], intervals[WORDS] = fmean(lengths), bca_interval(lengths)
+    return replace(row, measures=measures, intervals=intervals)
+
+
+@cache
+def _judge() -> SimilarityJudge:
+    """With a memory: many systems give the same answers, and all have the same gold."""
+    return SimilarityJudge(embedder=RememberingEmbedder(load_embedder()))

@@ -1,0 +1,44 @@
+from pathlib import Path
+
+from experiments.lab.blocks import Table
+from experiments.lab.plan import Arm
+from experiments.lab.seen import Cell, Seen
+from experiments.lab.shows.judged import judged
+from tests.evaluation.making import abstained, record
+from tests.experiments.toy import experiment
+
+
+def seen(folder: Path) -> Seen:
+    cells = (
+        Cell(
+            set="toy",
+            arm=Arm(name="good", strategy="rrf"),
+            records=(record("q1", strategy="good"), record("q2", strategy="good")),
+        ),
+        Cell(
+            set="toy",
+            arm=Arm(name="half", strategy="rrf"),
+            records=(record("q1", strategy="half"), abstained("q2", strategy="half")),
+        ),
+    )
+    return Seen(experiment=experiment(folder), cells=cells)
+
+
+def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
+    measures = ["right", "similarity", "words", "conciseness"]
+    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="Table I")
+
+    assert isinstance(table, Table)
+    assert table.title == "Table I"
+    assert table.head == ("data set", "system", "questions", *measures)
+    assert table.rows == (
+        ("toy", "good", "2", "1.000", "1.000", "4.000", ""),
+        ("toy", "half", "2", "0.500", "0.500", "4.000", ""),
+    )
+
+
+def test_grades_have_intervals_too_and_only_some_arms_are_shown(tmp_path: Path) -> None:
+    wanted = judged(seen(tmp_path), measures=["similarity"], arms=["good"])
+    (table,) = wanted
+    assert isinstance(table, Table)
+    assert table.rows == (("toy", "good", "2", "1.000 [1.000, 1.000]"),)
