@@ -22,8 +22,8 @@ def test_who_gives_no_answer_is_like_none_and_has_no_words() -> None:
     row = graded(cell(record("q1"), abstained("q2")))
 
     assert row.measures["similarity"] == 0.5
-    assert row.measures["words"] == 4  # "It costs 40 crowns."
-    assert row.intervals["words"] == (4, 4)
+    assert row.measures["words"] == 4.0  # "It costs 40 crowns."
+    assert row.intervals["words"] == (4.0, 4.0)
     assert "words" not in graded(cell(abstained("q1"))).measures
 
 
