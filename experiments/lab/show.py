@@ -9,10 +9,13 @@ from experiments.lab.shows.causes import caused
 from experiments.lab.shows.classes import by_class, failures
 from experiments.lab.shows.compare import compared
 from experiments.lab.shows.contrasts import contrasted
+from experiments.lab.shows.entropy import varied
 from experiments.lab.shows.figure import drawn
 from experiments.lab.shows.groups import by_group
 from experiments.lab.shows.judged import judged
 from experiments.lab.shows.ladder import by_end, utilised
+from experiments.lab.shows.oracle import chosen
+from experiments.lab.shows.reward import weighed
 from experiments.lab.shows.scatter import scattered
 from experiments.lab.shows.successes import success_bars, successes
 from experiments.lab.shows.sweep import swept
@@ -39,6 +42,9 @@ SHOWS: Mapping[str, Show] = {
     "by-phase": by_end,
     "scatter": scattered,
     "tests": contrasted,
+    "oracle": chosen,
+    "entropy": varied,
+    "reward": weighed,
     "acceptance": accepted,
     "transformed": transformed,
     "causes": caused,

@@ -1,0 +1,81 @@
+"""How much a planner's choice varies inside a data set; that of MAO-ARAG hardly does."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from math import log2
+
+import numpy as np
+import numpy.typing as npt
+from experiments.lab.blocks import Block, Sentences, Table
+from experiments.lab.choosing import FIXED, ROUTER, TOGETHER, Choice, choices, measure_named
+from experiments.lab.seen import Seen
+
+from fathom.evaluation.statistics import resampled_interval
+
+CONSTANT = (FIXED, ROUTER)
+"""Who chooses alike for all questions of a half."""
+
+
+def varied(
+    seen: Seen, *, planners: Sequence[str], by: str = "F1", title: str = "Entropy of the choices"
+) -> Iterator[Block]:
+    """The entropy of what was chosen in the first turn, for each planner and for the oracle.
+
+    Args:
+        seen: Records of planners, and of fixed workflows where an oracle is wanted.
+        planners: Arms; all others are fixed workflows.
+        by: The measure that the oracle makes large.
+        title: Of the table.
+    """
+    found = choices(seen, planners, measure_named(by))
+    shown = {
+        name: [each for each in made if each.who not in CONSTANT] for name, made in found.items()
+    }
+    told = ("questions", "different", "bits", "as many as", "most frequent")
+    rows = tuple((name, *_line(each)) for name, made in shown.items() for each in made)
+    yield Table(title=title, head=("data set", "who chooses", *told), rows=rows)
+    if TOGETHER in shown:
+        *parts, whole = shown.values()
+        lines = (_told(total, same) for total, *same in zip(whole, *parts, strict=True))
+        yield Sentences(title="", lines=tuple(lines))
+
+
+def entropy(chosen: Sequence[Hashable]) -> float:
+    """How much is not known of a choice before it is made, in bits (Shannon 1948).
+
+    Returns:
+        0 where the choice is always the same, log2 n where n are chosen equally often.
+    """
+    shares = [count / len(chosen) for count in Counter(chosen).values()]
+    return -sum(share * log2(share) for share in shares) + 0.0
+
+
+def _line(choice: Choice) -> tuple[str, ...]:
+    told = choice.workflows
+
+    def drawn(places: npt.NDArray[np.int64]) -> float:
+        return entropy([told[place] for place in places])
+
+    bits = entropy(told)
+    low, high = resampled_interval(len(told), drawn) or (bits, bits)
+    name, count = Counter(told).most_common(1)[0]
+    return (
+        choice.who,
+        str(len(told)),
+        str(len(set(told))),
+        f"{bits:.2f} [{low:.2f}, {high:.2f}]",
+        f"{2**bits:.1f}",
+        f"{name} ({count / len(told):.0%})",
+    )
+
+
+def _told(total: Choice, parts: Sequence[Choice]) -> str:
+    """What is left of the entropy when the data set is known."""
+    whole, count = entropy(total.workflows), len(total.workflows)
+    if not whole:
+        return f"{total.who}: always the same workflow"
+    inside = sum(len(part.workflows) / count * entropy(part.workflows) for part in parts)
+    return (
+        f"{total.who}: {whole:.2f} bits over all questions, {inside:.2f} where the data set is "
+        f"known; it explains {1 - inside / whole:.0%} of the choice"
+    )

@@ -1,0 +1,109 @@
+"""What is chosen when cost weighs more and more: MAO-ARAG, Figure 4."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from experiments.lab.blocks import Block, Figure, Table
+from experiments.lab.choosing import ORACLE, ROUTER, Choice, Value, choices, measure_named
+from experiments.lab.reward import cost, reward
+from experiments.lab.seen import Seen
+from experiments.lab.shows.oracle import frequent
+
+from fathom.evaluation import plots
+from fathom.evaluation.curves import Front, Line, Point
+from fathom.evaluation.statistics import bca_interval
+from fathom.evaluation.svg import standalone
+
+F1 = measure_named("F1")
+
+
+def weighed(
+    seen: Seen,
+    *,
+    planner: str,
+    alphas: Sequence[float],
+    front: Sequence[str],
+    title: str = "Reward for each weight of cost",
+) -> Iterator[Block]:
+    """The reward of a planner beside those who choose anew for each weight of cost.
+
+    A figure shows F1 over the weight, another one F1 over cost; both of all data sets together.
+
+    Args:
+        seen: Records of the planner and of fixed workflows.
+        planner: An arm; all others are fixed workflows. What it chooses does not depend on the
+            weight.
+        alphas: Weights of cost.
+        front: The arms that are drawn over their cost.
+        title: Of the table.
+    """
+    found = {alpha: choices(seen, [planner], reward(alpha)) for alpha in alphas}
+    own = [f"router: {each}" for each in ("F1", "cost", "chosen")]
+    head = ("data set", "alpha", planner, "router", "oracle", f"{planner} - router")
+    sets = list(found[alphas[0]])
+    rows = tuple(
+        (name, f"{alpha:g}", *_line(found[alpha][name], planner, reward(alpha)))
+        for name in sets
+        for alpha in alphas
+    )
+    yield Table(title=title, head=(*head, *own), rows=rows)
+    whole = {alpha: made[sets[-1]] for alpha, made in found.items()}
+    lines = [_curve(whole, who) for who in (planner, ROUTER, ORACLE)]
+    svg = plots.draw_lines(lines, x="weight of cost", y="F1", marked=True)
+    told = "F1 of what is chosen over the weight of cost; higher is better"
+    yield Figure(name="alpha", caption=told, svg=standalone(svg))
+    svg = plots.draw_front(_front(seen.named(front), front))
+    told = "F1 over cost; filled marks: nothing better costs as little. Up and left is better"
+    yield Figure(name="front", caption=told, svg=standalone(svg))
+
+
+def _line(made: Sequence[Choice], planner: str, value: Value) -> tuple[str, ...]:
+    known = {each.who: each for each in made}
+    earned = {who: list(map(value, choice.records)) for who, choice in known.items()}
+    gaps = [ours - theirs for ours, theirs in zip(earned[planner], earned[ROUTER], strict=True)]
+    low, high = bca_interval(gaps)
+    router = known[ROUTER]
+    return (
+        *(f"{fmean(earned[who]):.3f}" for who in (planner, ROUTER, ORACLE)),
+        f"{fmean(gaps):+.3f} [{low:+.3f}, {high:+.3f}]",
+        f"{_mean(router, F1):.3f}",
+        f"{_mean(router, cost):.2f}",
+        frequent(router),
+    )
+
+
+def _curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Line:
+    points = [
+        (alpha, _mean(choice, F1))
+        for alpha, made in whole.items()
+        for choice in made
+        if choice.who == who
+    ]
+    return Line(name=who, points=tuple(points))
+
+
+def _front(seen: Seen, arms: Sequence[str]) -> Front:
+    """All questions of an arm together, whatever their data set."""
+    points = []
+    for arm in arms:
+        records = [each for cell in seen.named([arm]).cells for each in cell.records]
+        gained = list(map(F1, records))
+        x, y = fmean(map(cost, records)), fmean(gained)
+        points.append(Point(name=arm, x=x, y=y, interval=bca_interval(gained)))
+    return Front(
+        cost="cost a question",
+        measure="F1",
+        points=tuple(replace(each, best=not _beaten(each, points)) for each in points),
+    )
+
+
+def _beaten(point: Point, points: Sequence[Point]) -> bool:
+    return any(
+        (each.x, each.y) != (point.x, point.y) and each.x <= point.x and each.y >= point.y
+        for each in points
+    )
+
+
+def _mean(choice: Choice, value: Value) -> float:
+    return fmean(map(value, choice.records))

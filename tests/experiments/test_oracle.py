@@ -1,0 +1,39 @@
+"""A planner stands beside the best that its workflows could have done."""
+
+from pathlib import Path
+
+from experiments.lab.blocks import Sentences, Table
+from experiments.lab.choosing import FIXED, ORACLE, ROUTER, TOGETHER
+from experiments.lab.shows.oracle import chosen
+from tests.experiments.workflows import PLANNER, seen, without
+
+
+def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
+    table, told = chosen(seen(tmp_path), planners=[PLANNER], measures=["F1", "retrievals"])
+    assert isinstance(table, Table)
+    lines = {row[:2]: row[2:] for row in table.rows}
+    assert len(lines) == len(table.rows) == 12
+    assert [at for at, _ in lines] == ["easy"] * 4 + ["hard"] * 4 + [TOGETHER] * 4
+    assert lines["easy", PLANNER] == (
+        "8",
+        "1.000 [1.000, 1.000]",
+        "2.5",
+        "2.5",
+        "QDS (6); R,AG (2)",
+    )
+    assert lines["easy", ROUTER][2:] == ("1.0", "1.0", "R,AG (8)")
+    assert lines["hard", FIXED][3:] == ("3.0", "QDS (8)")
+    assert lines[TOGETHER, ORACLE][0] == "16"
+    assert isinstance(told, Sentences)
+    assert len(told.lines) == 9
+    against = f"{PLANNER} and {FIXED} cannot be told apart in F1 on easy: +0.250"
+    assert told.lines[0].startswith(against)
+    assert f"{ORACLE} and {ROUTER}" in told.lines[2]
+
+
+def test_planners_alone_are_only_shown(tmp_path: Path) -> None:
+    alone = without(seen(tmp_path, "hard"), "R,AG", "QDS")
+    table, told = chosen(alone, planners=[PLANNER], measures=["F1"])
+    assert isinstance(table, Table)
+    assert isinstance(told, Sentences)
+    assert ([row[1] for row in table.rows], told.lines) == ([PLANNER], ())
