@@ -125,7 +125,7 @@ class Bench:
         started = time.perf_counter()
         with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._vectors)) as engine:
             if not asked.holds(engine, dataset):
-                engine.ingest([dataset.corpus])
+                engine.ingest([dataset.corpus], prune=True)
                 self._note(started, dataset)
 
     @contextmanager

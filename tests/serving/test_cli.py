@@ -137,6 +137,23 @@ def test_prune_removes_what_is_gone(run: Run, corpus: Path) -> None:
     assert run("status", "--json").json["documents"] == 1
 
 
+def test_prune_removes_records_that_are_gone_from_their_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    file = tmp_path / "set" / "corpus.jsonl"
+    lines = [f'{{"_id": "d{n}", "text": "Ferry {n} sails at noon."}}\n' for n in range(3)]
+    file.write_text("".join(lines))
+    run("ingest", str(file.parent))
+    file.write_text(lines[0] + lines[2])
+    assert run("ingest", str(file.parent), "--json").json["removed"] == 0
+    pruned = run("ingest", str(file.parent), "--prune", "--json").json
+    assert (pruned["removed"], pruned["unchanged"]) == (1, 2)
+    assert [each["id"] for each in run("docs", "list", "--json").json["documents"]] == ["d0", "d2"]
+    file.write_text(lines[0] + "no JSON\n")  # what line it was nobody knows; the rest is known
+    assert run("ingest", str(file.parent), "--prune", "--json").json["removed"] == 1
+    file.write_bytes(b"\xff\xfe\x00")  # a file that cannot be read says nothing of its records
+    assert run("ingest", str(file.parent), "--prune", "--json").json["removed"] == 0
+
+
 def test_a_bad_file_does_not_stop_the_others(run: Run, corpus: Path, tmp_path: Path) -> None:
     (corpus / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of use")
     (corpus / "blank.txt").write_text("   \n")

@@ -99,17 +99,20 @@ class Ingester:
         self._pending_ids: dict[str, str] = {}
         self._pending_chars = 0
         self._since = time.monotonic()
+        self._records: dict[str, set[str]] | None = None
 
     def run(self, paths: Iterable[Path], *, prune: bool = False) -> Report:
         """Ingest files and folders.
 
         Args:
             paths: Files and folders; a BEIR folder or corpus file gives a document a line.
-            prune: Also remove documents below `paths` whose file is gone.
+            prune: Also remove documents below `paths` whose file, or whose record in a corpus
+                file, is gone.
         """
         started = time.monotonic()
         roots = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps symlinks
         seen: set[str] = set()
+        self._records = {} if prune else None
         files = list(discover(roots))
         self._files = len(files)
         for file in files:
@@ -142,6 +145,8 @@ class Ingester:
         """Report a place whose content has not changed; False if it must be read all the same."""
         if known.outcome == "failed":
             return False  # a limit or a crash may have been bad luck
+        if known.outcome == "ok" and known.document_id is None and self._records is not None:
+            return False  # which records of a corpus file are gone is seen by reading it
         if known.outcome != "ok":
             self._report.failed += 1
             self._done(known.path, known.outcome, known.reason)
@@ -156,24 +161,26 @@ class Ingester:
         return True
 
     def _read(self, file: Path, place: str, digest: str, known: Source | None) -> None:
-        records = 0
+        held: set[str] = set()
         for part in read(file, self._cage):
             if isinstance(part, Failure):
-                self._refuse(
-                    f"{place}#{part.record or part.line}", digest, part.outcome, part.reason
-                )
+                at = f"{place}#{part.record or part.line}"
+                self._refuse(at, digest, part.outcome, part.reason)
             elif part.record is None:
                 document = _document(part, document_id(digest), place)
                 source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
                 self._add(_Pending(document, source, known, is_record=False))
                 return
             else:
-                self._record(part, f"{place}#{part.record}")
-            records += 1
+                at = f"{place}#{part.record}"
+                self._record(part, at)
+            held.add(at)
         # Written last: an interrupted corpus file is read again, and finds its records there.
         self._flush()
         self._writer.put([], [Source(path=place, digest=digest, outcome="ok")])
-        self._done(place, "ok", f"{records} records")
+        if self._records is not None:
+            self._records[place] = held
+        self._done(place, "ok", f"{len(held)} records")
 
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
@@ -266,9 +273,14 @@ class Ingester:
             source.path
             for root in roots
             for source in self._writer.sources(display(root))
-            if source.path.split("#")[0] not in seen and source.path not in seen
+            if source.path not in seen and self._gone(source.path, seen)
         ]
         self._report.removed += self._writer.forget(gone)
+
+    def _gone(self, place: str, seen: set[str]) -> bool:
+        file = place.split("#")[0]
+        held = (self._records or {}).get(file)  # None: not a corpus file, or not read to its end
+        return file not in seen or (held is not None and place not in held)
 
 
 def display(path: Path) -> str:
