@@ -24,7 +24,9 @@ def test_two_that_are_compared_are_strategies_unless_both_are_among_the_retrieve
     assert (both.retrievers, both.strategies) == (["hybrid"], ["hybrid", "maf"])
 
 
-def test_an_unknown_strategy_is_told_at_once() -> None:
+def test_an_unknown_system_is_told_at_once() -> None:
     Systems.of(["hybrid"], ["naive"]).check()
+    with pytest.raises(UsageError, match="retriever 'magic': choose vector"):
+        Systems.of(["magic"], []).check()
     with pytest.raises(UsageError, match="magic"):
         Systems.of([], [], ("naive", "magic")).check()

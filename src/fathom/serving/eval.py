@@ -35,7 +35,8 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
 def evaluate(
     datasets: Annotated[list[Path], typer.Argument(help="Folders in the BEIR layout.")],
     retriever: Annotated[
-        str | None, typer.Option(help="Retrievers: vector, keyword, hybrid (default), by commas.")
+        str | None,
+        typer.Option(help="Retrievers: keyword, vector, hybrid (default) ...; by commas."),
     ] = None,
     strategy: Annotated[
         str | None, typer.Option(help="Strategies that answer the questions, by commas.")

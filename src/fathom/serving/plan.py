@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
+from fathom.errors import UsageError
 from fathom.serving.asked import answers, rankings
 from fathom.serving.panel import Panel
 
@@ -54,13 +55,18 @@ class Systems:
         )
 
     def check(self) -> None:
-        """See to it that the strategies are known, before hours are spent.
+        """See to it that all are known, before hours are spent.
 
         Raises:
             UsageError: If one is not.
         """
+        from fathom.presets.rrf import Name
+
+        for name in self.retrievers:
+            if name not in get_args(Name):
+                raise UsageError(f"retriever {name!r}: choose {', '.join(get_args(Name))}")
         if self.strategies:
-            from fathom.asking import check_strategy
+            from fathom.asking import check_strategy  # takes a second
 
             for name in self.strategies:
                 check_strategy(name)
