@@ -40,8 +40,13 @@ class Promise:
     holds: Callable[[float], bool]
 
     def verdict(self, found: Found) -> str:
-        """`kept` or `missed`; not surely so where the interval holds the other, too."""
+        """`kept` or `missed`; not surely so where the interval holds the other, too.
+
+        Where no question differs, a promise of less is neither: there may be nothing left to lose.
+        """
         kept = self.holds(found.value)
+        if not kept and found.value == found.interval[0] == found.interval[1] == 0:
+            return "unchanged"
         word = "kept" if kept else "missed"
         sure = all(self.holds(end) is kept for end in found.interval)
         return word if sure else f"{word}, not surely"
