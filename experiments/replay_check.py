@@ -22,13 +22,12 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.extractive import ExtractiveModel
-from experiments.mixes import MIXES
-from experiments.model_table import engines_over
+from experiments.mixes import MIXES, sections
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.evaluation.strategies import filters_of
+from fathom.evaluation.runner import filters_of
 from fathom.plain import canonical
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
@@ -46,6 +45,19 @@ class Asked:
     dataset: str
     mix: str
     outcome: Outcome
+
+
+def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
+    """An engine for each mix, with the local models of `base`."""
+    tree = {"index": {"directory": index}, "trace": {"enabled": False}}
+    return {
+        mix: Engine(
+            Settings.model_validate({**tree, **sections(mix, url)}),
+            embedder=base.embedder,
+            cross_reader=base.parts.cross_reader,
+        )
+        for mix in MIXES
+    }
 
 
 def asked(options: argparse.Namespace) -> Iterator[Asked]:

@@ -12,6 +12,7 @@ from fathom.errors import UsageError
 from fathom.plain import canonical
 
 Value = str | int | float | bool | list[str] | list[float]
+Settings = Mapping[str, Value]
 SAMPLES = "samples"
 """The data set that the project itself brings."""
 
@@ -33,7 +34,10 @@ class Arm(Part):
     """A system that is measured.
 
     Attributes:
-        name: What tables call it; `{}` stands for each value of `vary`, in turn.
+        name: What tables call it; `{}` stands for each value of `vary`, in turn, and `{strategy}`
+            for the strategy.
+        strategies: One arm for each of them.
+        use: Groups of settings that the experiment names.
         settings: What differs from the defaults, `a.b` -> value.
         corpus: Which variant of the data set's corpus it searches; empty is the corpus itself.
         corpora: Several of them, one after the other.
@@ -43,7 +47,9 @@ class Arm(Part):
 
     name: str
     strategy: str = ""
+    strategies: tuple[str, ...] = ()
     retriever: str = ""
+    use: tuple[str, ...] = ()
     settings: Mapping[str, Value] = Field(default_factory=dict)
     corpus: str = ""
     corpora: tuple[str, ...] = ()
@@ -52,8 +58,8 @@ class Arm(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if bool(self.strategy) == bool(self.retriever):
-            raise ValueError(f"arm {self.name!r} needs a strategy or a retriever, and not both")
+        if [bool(self.strategy), bool(self.strategies), bool(self.retriever)].count(True) != 1:
+            raise ValueError(f"arm {self.name!r} needs a strategy, strategies or a retriever")
         if self.name.count("{}") != len(self.vary):
             raise ValueError(f"arm {self.name!r} needs one {{}} for each of its varied settings")
         return self
@@ -68,18 +74,24 @@ class Arm(Part):
         """Its settings as `--set` takes them."""
         return {key: _written(value) for key, value in sorted(self.settings.items())}
 
-    def each(self) -> Iterator["Arm"]:
-        """One arm for each corpus and each choice of the varied values."""
-        for corpus, chosen in product(self.corpora or (self.corpus,), product(*self.vary.values())):
-            varied = dict(zip(self.vary, chosen, strict=True))
-            yield self.model_copy(
-                update={
-                    "name": self.name.format(*map(_written, chosen)) if chosen else self.name,
-                    "settings": {**self.settings, **varied},
-                    "corpus": corpus,
-                    "corpora": (),
-                    "vary": {},
-                }
+    def each(self, groups: Mapping[str, Settings]) -> Iterator["Arm"]:
+        """One arm for each strategy, each corpus and each choice of the varied values.
+
+        Args:
+            groups: The settings of `use`.
+        """
+        used = {key: value for name in self.use for key, value in groups[name].items()}
+        strategies, corpora = self.strategies or (self.strategy,), self.corpora or (self.corpus,)
+        choices = list(product(*self.vary.values()))
+        for strategy, corpus, chosen in product(strategies, corpora, choices):
+            told = map(_written, chosen)
+            yield Arm(
+                name=self.name.format(*told, strategy=strategy),
+                strategy=strategy,
+                retriever=self.retriever,
+                settings={**used, **self.settings, **dict(zip(self.vary, chosen, strict=True))},
+                corpus=corpus,
+                on=self.on,
             )
 
 
@@ -92,11 +104,16 @@ class Printed(Part):
 
 
 class Showing(Part):
-    """What is shown of the records; further keys are options of this kind of showing."""
+    """What is shown of the records; further keys are options of this kind of showing.
+
+    Attributes:
+        pooled: Whether all data sets are taken as one.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     kind: str
+    pooled: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
@@ -123,6 +140,7 @@ class Experiment(Part):
         where: Which table or figure of the paper.
         reading: What differs from the paper, and why.
         printed: The paper's own figures.
+        settings: Groups of settings that several arms `use`.
     """
 
     id: str
@@ -132,9 +150,19 @@ class Experiment(Part):
     data: tuple[Data, ...] = Field(min_length=1)
     arm: tuple[Arm, ...] = Field(min_length=1)
     show: tuple[Showing, ...] = Field(min_length=1)
+    settings: Mapping[str, Settings] = Field(default_factory=dict)
     printed: Printed | None = None
     fast: Fast = Fast()
     order: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for arm in self.arm:
+            if unknown := set(arm.use).difference(self.settings):
+                raise ValueError(
+                    f"arm {arm.name!r} uses {min(unknown)!r}, which is not in settings"
+                )
+        return self
 
     @property
     def paper(self) -> str:
@@ -144,7 +172,7 @@ class Experiment(Part):
     @property
     def arms(self) -> tuple[Arm, ...]:
         """All arms, one for each corpus and choice of values."""
-        return tuple(each for arm in self.arm for each in arm.each())
+        return tuple(each for arm in self.arm for each in arm.each(self.settings))
 
     def shortened(self) -> "Experiment":
         """The same on the project's own samples."""

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.extractive import ExtractiveModel
-from experiments.model_table import lines
 from pydantic import BaseModel
-from tests.evaluation.making import record
 from tests.making import FEES, QUESTION
 from tests.scripted_pairs import OVERLAP
 
@@ -19,7 +17,6 @@ from fathom.agents.planner import FIRST, SUB, PlannerReply
 from fathom.agents.reader_llm import ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
-from fathom.evaluation.records import Records
 
 MODEL = ExtractiveModel(OVERLAP)
 OSLO = "Fees > Oslo\nThe opera of Oslo has a roof to walk on."
@@ -80,16 +77,3 @@ def test_a_plan_is_legal_in_its_turn() -> None:
     asked = "Question: Who is older, Ada Lovelace or Alan Turing?"
     assert said(PlannerReply, asked, FIRST).workflow == ["QDP"]
     assert said(PlannerReply, asked, SUB).workflow == ["R", "AG"]
-
-
-def test_the_table_names_what_a_strategy_spends_beside_the_baseline() -> None:
-    kept = {}
-    for name, tokens in (("naive", 100), ("anchor", 120)):
-        for mix, share in (("local", 0), ("mixed", 1)):
-            usage = {"llm_calls": share, "prompt_tokens": share * tokens, "completion_tokens": 0}
-            kept[name, mix] = Records()
-            kept[name, mix].add(record("q1", strategy=name, usage=usage))
-    naive, anchor = lines("toy", kept)
-    assert naive.endswith("| 0.0 / 1.0 | 0 / 100 | - / 1.00 |")
-    assert anchor.startswith("| toy | anchor | 1.00 / 1.00 | 0.00 / 0.00 |")
-    assert anchor.endswith("| 0.0 / 1.0 | 0 / 120 | - / 1.20 |")

@@ -9,6 +9,9 @@ from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError
 
+ARMS = 'name = "{strategy}, sure"\nstrategies = ["naive", "maf"]\nuse = ["sure"]'
+SETTINGS = '[settings.sure]\n"llm.certain" = 2\n"ask.min_confidence" = 0.9\n'
+
 
 def test_a_file_becomes_an_experiment(tmp_path: Path) -> None:
     made = experiment(tmp_path)
@@ -31,6 +34,16 @@ def test_an_arm_for_each_corpus(tmp_path: Path) -> None:
     assert [(arm.name, arm.corpus) for arm in arms[:2]] == [("naive", ""), ("naive", "legacy")]
 
 
+def test_an_arm_for_each_strategy_with_shared_settings(tmp_path: Path) -> None:
+    more = TOML.replace('name = "naive"\nstrategy = "naive"', ARMS) + SETTINGS
+    arms = experiment(tmp_path, more).arms
+    assert [(arm.name, arm.strategy) for arm in arms[:2]] == [
+        ("naive, sure", "naive"),
+        ("maf, sure", "maf"),
+    ]
+    assert arms[1].assignments == {"ask.min_confidence": "0.0", "llm.certain": "2"}
+
+
 def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
     more = TOML.replace('name = "naive"', 'name = "naive"\ncorpus = "cut-1000"\non = ["toy"]')
     more += '[fast]\nqueries = 3\ncorpora = { "cut-1000" = "cut-10" }\n'
@@ -47,7 +60,8 @@ def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("title =", "titel =", "title: Field required"),
-        ('strategy = "naive"', "", "arm 'naive' needs a strategy or a retriever"),
+        ('strategy = "naive"', "", "arm 'naive' needs a strategy"),
+        ('strategy = "naive"', 'strategy = "naive"\nuse = ["sure"]', "uses 'sure', which is not"),
         ('name = "k = {}"', 'name = "k"', "needs one {} for each"),
         ("queries = 2", "queries = 0", "data.0.queries"),
         ('title = "Two systems"', "title = ", "not TOML"),

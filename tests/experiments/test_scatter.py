@@ -15,4 +15,5 @@ def test_a_plot_for_each_data_set_that_has_the_measure(tmp_path: Path) -> None:
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("scatter-F1-toy", "Up and left is better (toy)")
     assert all(text in figure.svg for text in ("seconds a question", "F1", "other"))
+    assert "mathdefault" not in figure.svg
     assert list(scattered(seen, of="RAMDocs-EM", caption="C")) == []
