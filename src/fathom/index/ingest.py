@@ -278,7 +278,7 @@ class Ingester:
         self._report.removed += self._writer.forget(gone)
 
     def _gone(self, place: str, seen: set[str]) -> bool:
-        file = place.split("#")[0]
+        file = place.split("#", maxsplit=1)[0]
         held = (self._records or {}).get(file)  # None: not a corpus file, or not read to its end
         return file not in seen or (held is not None and place not in held)
 
