@@ -23,7 +23,6 @@ from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
-from fathom.models.reading import PairReader
 from fathom.models.shipped import load_shipped_reader
 from fathom.serving import asked
 
@@ -138,12 +137,9 @@ class Bench:
         given += [f"{key}={value}" for key, value in assignments.items()]
         settings = Layers.load(cwd=self.work, environment={}, assignments=given).settings()
         connect = (lambda _: self._standin) if settings.llm.model == NAME else None
-        engine = Engine(
-            settings,
-            embedder=embedder or self._embedder,
-            cross_reader=self._reader,
-            connect=connect,
-        )
+        # A cross-reader of its own for each arm: it remembers what it read, and would give a
+        # later arm for nothing what an earlier one had to wait for.
+        engine = Engine(settings, embedder=embedder or self._embedder, connect=connect)
         with engine:
             yield engine
 
@@ -158,12 +154,8 @@ class Bench:
         return self.work / "vectors.db"
 
     @cached_property
-    def _reader(self) -> PairReader:
-        return load_shipped_reader()
-
-    @cached_property
     def _standin(self) -> StandIn:
-        return StandIn(ExtractiveModel(self._reader))
+        return StandIn(ExtractiveModel(load_shipped_reader()))
 
     @cached_property
     def _diary(self) -> Diary:
