@@ -42,6 +42,8 @@ def scattered(
 
 def _drawn(found: Mapping[str, Points], of: str) -> str:
     with drawing() as made:
+        from matplotlib.ticker import LogLocator
+
         axes = made.axes
         for place, (name, points) in enumerate(found.items()):
             axes.scatter(
@@ -49,6 +51,9 @@ def _drawn(found: Mapping[str, Points], of: str) -> str:
                 s=20, alpha=0.6, color=colour(place), marker=mark(place), label=name, linewidths=0,
             )  # fmt: skip
         axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.set_ylim(-0.05, 1.05)
         axes.set_xlabel("seconds a question")
         axes.set_ylabel(of)
