@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Self
 
+from experiments.lab.pooled import NAME
 from experiments.lab.seen import Seen
 
 from fathom.errors import UsageError
@@ -19,7 +20,7 @@ Known = Mapping[str, Sequence[Record]]
 ORACLE = "oracle, for each question"
 ROUTER = "router, for each data set"
 FIXED = "best fixed workflow"
-TOGETHER = "all data sets"
+TOGETHER = NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

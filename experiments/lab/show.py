@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from experiments.lab.blocks import Block
 from experiments.lab.seen import Seen
 from experiments.lab.shows.acceptance import accepted
+from experiments.lab.shows.alike import alike
 from experiments.lab.shows.causes import caused
 from experiments.lab.shows.classes import by_class, failures
 from experiments.lab.shows.compare import compared
@@ -15,12 +16,12 @@ from experiments.lab.shows.groups import by_group
 from experiments.lab.shows.judged import judged
 from experiments.lab.shows.ladder import by_end, utilised
 from experiments.lab.shows.oracle import chosen
-from experiments.lab.shows.reward import weighed
 from experiments.lab.shows.scatter import scattered
 from experiments.lab.shows.successes import success_bars, successes
 from experiments.lab.shows.sweep import swept
 from experiments.lab.shows.table import measured
 from experiments.lab.shows.transformed import transformed
+from experiments.lab.shows.weighed import weighed
 
 from fathom.errors import UsageError
 
@@ -42,6 +43,7 @@ SHOWS: Mapping[str, Show] = {
     "by-phase": by_end,
     "scatter": scattered,
     "tests": contrasted,
+    "alike": alike,
     "oracle": chosen,
     "entropy": varied,
     "reward": weighed,

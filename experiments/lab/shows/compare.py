@@ -27,7 +27,11 @@ def compared(
         measures: What is tested; p is corrected over all of them, pairs and data sets.
         title: Of the sentences.
     """
-    made = contrasts(seen, pairs, measures)
+    yield from told(contrasts(seen, pairs, measures), title)
+
+
+def told(made: Sequence[Comparison], title: str) -> Iterator[Block]:
+    """The same of tests that were made already."""
     if len(made) <= FEW:
         yield Sentences(title=title, lines=tuple(each.sentence for each in made))
         return

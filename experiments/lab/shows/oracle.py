@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Sentences, Table
+from experiments.lab.blocks import Block, Table
 from experiments.lab.choosing import FIXED, ORACLE, ROUTER, Choice, choices, measure_named
 from experiments.lab.seen import Seen
+from experiments.lab.shows.compare import told
 from experiments.lab.shows.table import value
 
-from fathom.evaluation.comparison import compare
+from fathom.evaluation.comparison import Comparison, compare
 from fathom.evaluation.report import row_of
 
 SHOWN = 3
@@ -41,7 +42,7 @@ def chosen(
     head = ("data set", "who chooses", "questions", *measures, "turns", "what was chosen")
     rows = (_line(name, each, measures) for name, made in found.items() for each in made)
     yield Table(title=title, head=head, rows=tuple(rows))
-    yield Sentences(title="Tested", lines=_tested(found, planners, by))
+    yield from told(_tested(found, planners, by), "Tested")
 
 
 def turns(choice: Choice) -> float:
@@ -59,13 +60,13 @@ def frequent(choice: Choice) -> str:
 def _line(name: str, choice: Choice, measures: Sequence[str]) -> tuple[str, ...]:
     row = row_of(choice.records)
     cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
-    told = (f"{turns(choice):.1f}", frequent(choice))
-    return (name, choice.who, str(len(choice.records)), *cells, *told)
+    more = (f"{turns(choice):.1f}", frequent(choice))
+    return (name, choice.who, str(len(choice.records)), *cells, *more)
 
 
 def _tested(
     found: Mapping[str, Sequence[Choice]], planners: Sequence[str], by: str
-) -> tuple[str, ...]:
+) -> list[Comparison]:
     """Planners against what they must beat, and what the oracle leaves to be gained."""
     against = [(planner, other) for planner in planners for other in (FIXED, ROUTER)]
     pairs = []
@@ -73,4 +74,4 @@ def _tested(
         known = {each.who: each.records for each in made}
         wanted = [*against, (ORACLE, ROUTER)]
         pairs += [(known[one], known[two]) for one, two in wanted if {one, two} <= known.keys()]
-    return tuple(each.sentence for each in compare(pairs, [by]))
+    return compare(pairs, [by])

@@ -1,0 +1,50 @@
+"""Arms that gave the same answers share a line."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.lab.blocks import Sentences, Table
+from experiments.lab.seen import Seen
+from experiments.lab.shows.alike import alike
+from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+
+
+def twice(whole: Seen, name: str, twin: str, **fields: Any) -> Seen:
+    """The same with a twin of an arm, whose records differ by some fields."""
+    twins = [
+        replace(
+            cell,
+            arm=cell.arm.model_copy(update={"name": twin}),
+            records=tuple(replace(each, strategy=twin, **fields) for each in cell.records),
+        )
+        for cell in whole.cells
+        if cell.arm.name == name
+    ]
+    return replace(whole, cells=(*whole.cells, *twins))
+
+
+def test_twins_share_a_line_on_each_data_set(tmp_path: Path) -> None:
+    table, told = alike(twice(seen(tmp_path), SHORT, "R,QR,AG"), measures=["F1", "retrievals"])
+    assert isinstance(table, Table)
+    assert [row[:2] for row in table.rows] == [
+        (name, who) for name in ("easy", "hard") for who in (PLANNER, f"{SHORT}; R,QR,AG", LONG)
+    ]
+    assert table.rows[1][2:] == ("8", "1.000 [1.000, 1.000]", "1.0")
+    assert isinstance(told, Sentences)
+    assert told.lines == ("4 systems gave 3 different sets of answers.",)
+
+
+def test_another_answer_or_another_search_makes_a_difference(tmp_path: Path) -> None:
+    whole = seen(tmp_path)
+    others: list[dict[str, Any]] = [
+        {"short_answer": "50 crowns"},
+        {"status": "failed"},
+        {"usage": {**whole.cells[1].records[0].usage, "retrievals": 9}},
+    ]
+    for fields in others:
+        table, _ = alike(
+            twice(whole, SHORT, "twin", **fields), measures=["F1"], arms=[SHORT, "twin"]
+        )
+        assert isinstance(table, Table)
+        assert len(table.rows) == 4

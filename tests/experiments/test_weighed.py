@@ -1,0 +1,30 @@
+"""The more cost weighs, the less is spent by who may choose anew."""
+
+from pathlib import Path
+
+import pytest
+from experiments.lab.blocks import Figure, Table
+from experiments.lab.choosing import TOGETHER
+from experiments.lab.shows.weighed import weighed
+from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+
+
+def test_who_chooses_anew_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arms = [PLANNER, SHORT, LONG]
+    table, alpha, front = weighed(
+        seen(tmp_path), planner=PLANNER, alphas=[0.0, 0.3, 0.9], front=arms
+    )
+    assert isinstance(table, Table)
+    lines = {row[:2]: row[2:] for row in table.rows}
+    assert len(lines) == len(table.rows) == 9
+    assert lines["hard", "0"][-1] == "QDS (8)"
+    assert lines["hard", "0.9"][-1] == "R,AG (8)"
+    assert float(lines["hard", "0"][-2]) > float(lines["hard", "0.9"][-2])
+    planner, router, oracle = map(float, lines[TOGETHER, "0"][:3])
+    assert (planner, router, oracle) == (0.625, 0.75, 0.75)
+    assert lines[TOGETHER, "0"][3].startswith("-0.125 [")
+    assert isinstance(alpha, Figure)
+    assert isinstance(front, Figure)
+    assert (alpha.name, front.name) == ("alpha", "front")
+    assert all(name in front.svg for name in arms)
