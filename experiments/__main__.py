@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from experiments.lab.bench import ROOT, Bench
+from experiments.lab.headlines import write_headlines
 from experiments.lab.pages import contents, page
 from experiments.lab.plan import Experiment, found
 from experiments.lab.provenance import Provenance
@@ -70,6 +71,8 @@ def _write(experiments: list[Experiment], out: Path) -> None:
         own = [(each, summary) for each, summary in published if each.paper == paper]
         (out / f"{paper}.md").write_text(page(paper, own), encoding="utf-8")
     (out / "README.md").write_text(contents(published), encoding="utf-8")
+    if out == PUBLISHED:
+        write_headlines(ROOT / "README.md", {summary.id: summary for _, summary in published})
 
 
 def _asked(arguments: list[str] | None) -> argparse.Namespace:

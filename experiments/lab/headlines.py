@@ -1,0 +1,103 @@
+"""The three figures of the README, each beside the simplest system that does the same."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.lab.summary import Summary
+
+START, END = "<!-- results -->", "<!-- end of results -->"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """A measure of two arms of an experiment.
+
+    Attributes:
+        told: What it is, in plain words.
+    """
+
+    told: str
+    experiment: str
+    set: str
+    measure: str
+    arm: str
+    baseline: str
+
+
+HEADLINES: Sequence[Headline] = (
+    Headline(
+        told="finding all evidence of a question of two to four hops among the first five "
+        "documents (R@5, MuSiQue)",
+        experiment="fathom/strategies",
+        set="musique-300",
+        measure="R@5",
+        arm="mao",
+        baseline="naive",
+    ),
+    Headline(
+        told="documents that contradict each other: every right answer is given and no wrong one "
+        "(RAMDocs-EM)",
+        experiment="maf/debate",
+        set="ramdocs",
+        measure="RAMDocs-EM",
+        arm="debate always",
+        baseline="Enhanced, reader",
+    ),
+    Headline(
+        told="short answers from 2,067 paragraphs, unanswerable questions among them (F1, SQuAD)",
+        experiment="fathom/strategies",
+        set="squad-retrieval",
+        measure="F1",
+        arm="maf",
+        baseline="naive",
+    ),
+)
+
+
+def headlines(summaries: Mapping[str, Summary]) -> list[str]:
+    """A Markdown table; only of experiments that have a summary.
+
+    Args:
+        summaries: By experiment.
+    """
+    lines = ["| | Fathom | simplest | questions |", "|---|---|---|---|"]
+    return lines + [line for each in HEADLINES for line in _line(each, summaries)]
+
+
+def with_headlines(text: str, lines: Sequence[str]) -> str:
+    """A text with these lines between the two marks."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
+
+
+def write_headlines(readme: Path, summaries: Mapping[str, Summary]) -> None:
+    """Bring the README in line with what is published."""
+    text = readme.read_text(encoding="utf-8")
+    if START in text:
+        readme.write_text(with_headlines(text, headlines(summaries)), encoding="utf-8")
+
+
+def _line(headline: Headline, summaries: Mapping[str, Summary]) -> Iterator[str]:
+    summary = summaries.get(headline.experiment)
+    if summary is None:
+        return
+    ours, theirs = (
+        next(
+            row
+            for row in summary.rows
+            if (row["set"], row["system"]) == (headline.set, name) and not row["corpus"]
+        )
+        for name in (headline.arm, headline.baseline)
+    )
+    paper, _, name = headline.experiment.partition("/")
+    page = f"docs/results/{paper}.md#{paper}-{name}"
+    cells = [_value(headline.measure, row) for row in (ours, theirs)]
+    yield f"| {headline.told} | {cells[0]} | {cells[1]} | [{ours['queries']}]({page}) |"
+
+
+def _value(measure: str, row: Mapping[str, Any]) -> str:
+    low, high = row["intervals"][measure]
+    return f"{row['measures'][measure]:.2f} [{low:.2f}, {high:.2f}] (`{row['system']}`)"
