@@ -1,13 +1,16 @@
 """Systems are shown by phase and by kind of question, soberly."""
 
+import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
+from fathom.errors import UsageError
 from fathom.evaluation.curves import Group
 from fathom.evaluation.parts import (
     FEWEST,
     SHOWN,
     SHOWN_OF_RANKINGS,
     Field,
+    fields,
     rows_of_parts,
 )
 from fathom.evaluation.scores import SCORES
@@ -18,6 +21,13 @@ MAF = [record(strategy="maf"), abstained("q2", strategy="maf", phase="debate")]
 
 def told(field: Field, *groups: Group) -> list[tuple[str, int]]:
     return [(row.system, row.queries) for row in rows_of_parts(groups, field)]
+
+
+def test_a_field_that_is_not_there_is_told() -> None:
+    assert fields(["kind", "phase"]) == ["phase", "kind"]
+    assert fields([]) == []
+    with pytest.raises(UsageError, match="--by 'mood': expected phase or kind"):
+        fields(["mood"])
 
 
 def test_what_has_one_part_only_says_nothing_new() -> None:

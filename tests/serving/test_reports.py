@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import failed, record
+from tests.evaluation.making import failed, ranked, record
 from tests.evaluation.test_datasets import write
 from tests.serving.test_cli import Run, one_line, run
 from tests.serving.test_eval import QUESTION, SURE, toy
@@ -27,6 +27,14 @@ def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> N
     assert "naive answered 2 questions of toy." in page
     assert (tmp_path / "r.md").read_text() == ran.out
     assert "crowns" not in (tmp_path / "b.json").read_text()
+
+
+def test_systems_are_shown_by_phase_and_kind(run: Run, toy: str) -> None:
+    ran = run("eval", toy, "--strategy", "naive", *SURE, "--by", "kind,phase")
+    assert "By phase: nothing differs." in ran.out
+    told = run("eval", toy, "--strategy", "naive", *SURE, "--by", "phase", "--json").json
+    assert told["by"] == {"phase": []}
+    one_line(run("eval", toy, "--by", "mood"), 2, "--by 'mood': expected phase or kind")
 
 
 def test_a_run_that_is_as_good_passes_the_gate(run: Run, toy: str) -> None:
@@ -124,3 +132,18 @@ def test_the_verdict_is_in_tables_and_json() -> None:
 def test_nothing_to_show_is_nothing() -> None:
     assert markdown(Findings()) == ""
     assert exit_code(Findings()) == 0
+
+
+def test_parts_are_tables_of_rankings_and_of_answers() -> None:
+    answered = [record("q1"), record("q2", phase="debate", kind="list")]
+    rankings = [ranked("q1"), ranked("q2", kind="list")]
+    findings = Findings(ranked=[rankings], answered=[answered])
+    text = markdown(findings, ("phase", "kind"))
+    assert text.index("By phase:") < text.index("naive: debate") < text.index("By kind:")
+    assert text.count("nDCG@10") == 1
+    assert "| toy | naive: list | 1 | 1.000 |" in text
+    told = json.loads(json.dumps(as_object(findings, ("kind",))))["by"]
+    assert [row["system"] for row in told["kind"]] == [
+        "keyword: -", "keyword: list", "naive: -", "naive: list",
+    ]  # fmt: skip
+    assert "by" not in as_object(findings)

@@ -14,7 +14,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.svg import INK, inline
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LineStyle = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.2
@@ -25,12 +25,15 @@ COLOURS = (
 """Told apart by most colour-blind readers, and legible on white and on black."""
 DARK = "#0b0c0d"
 """Legible on each of the colours."""
-MARKS = "osD^vPX*"
+MARKS = "osD^vPX"
+"""One fewer than colours: what has the same colour has another mark."""
 DASHES: tuple[LineStyle, ...] = (
     "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2.5)),
 )  # fmt: skip
 ACROSS = 60
 """Letters that stand side by side."""
+LINE = 0.2
+"""Inches of a line of names."""
 LONGEST = 30
 """Letters of a name before it goes on in the next line."""
 STYLE: Any = {
@@ -73,9 +76,10 @@ def check_drawing() -> None:
 class Drawing:
     """One plot; `svg` is filled when its `with` block ends."""
 
-    def __init__(self, axes: "Axes") -> None:
-        """Of these axes, which are all there is."""
-        self.axes = axes
+    def __init__(self, figure: "Figure") -> None:
+        """On an empty figure."""
+        self.figure = figure
+        self.axes = figure.add_subplot()
         self.svg = ""
 
     def legend(self) -> None:
@@ -85,17 +89,18 @@ class Drawing:
             told = [wrapped(name) for name in names]
             longest = max(len(line) for name in told for line in name.splitlines())
             rows = ceil(len(names) / max(1, ACROSS // (7 + longest)))
-            self.axes.figure.legend(
-                handles, told, loc="outside upper left", ncols=ceil(len(names) / rows)
-            )
+            lines = rows * max(1 + name.count("\n") for name in told)
+            self.figure.set_figheight(self.figure.get_figheight() + LINE * lines)
+            columns = ceil(len(names) / rows)
+            self.figure.legend(handles, told, loc="outside upper left", ncols=columns)
 
 
 @contextmanager
-def drawing(height: float = 3.2) -> Iterator[Drawing]:
+def drawing(height: float = 2.8) -> Iterator[Drawing]:
     """A plot to draw into.
 
     Args:
-        height: In inches.
+        height: In inches, without the names above it.
 
     Raises:
         UsageError: If the `eval` extra is not installed.
@@ -108,7 +113,7 @@ def drawing(height: float = 3.2) -> Iterator[Drawing]:
     with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
-        made = Drawing(figure.add_subplot())
+        made = Drawing(figure)
         yield made
         written = StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})

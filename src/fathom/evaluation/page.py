@@ -42,7 +42,7 @@ table{border-collapse:separate;border-spacing:0;font-size:.85rem;font-variant-nu
 caption{text-align:left;padding:.3rem 0;font-weight:bold}
 caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2.5rem)}
 th,td{border-bottom:1px solid var(--line);padding:.25rem .6rem;text-align:right;vertical-align:top}
-th:first-child{text-align:left;min-width:7rem;position:sticky;left:0;background:var(--paper)}
+th:first-child{text-align:left;min-width:clamp(7rem,25vw,12rem);position:sticky;left:0;background:var(--paper)}
 small{opacity:.8;font-size:.8em}td small{display:block;white-space:nowrap}
 .fell,.held{border-left:.4rem solid #cc3d3d;padding-left:.8rem;font-weight:bold}
 .held{border-color:#169c76}
@@ -125,7 +125,7 @@ def _systems(
     title: str, rows: Sequence[Row], groups: Sequence[Group], pictures: Pictures
 ) -> Iterator[str]:
     """A table of systems on one data set, plots, and tables of their parts."""
-    if not rows:
+    if not groups:
         return
     ranks = groups[0][0].ranks
     names = HEADLINES_OF_RANKINGS if ranks else (*HEADLINES, *JUDGED)
@@ -148,16 +148,18 @@ def _measured(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> str:
     shown = [name for name in wanted if any(name in row.measures for row in rows)]
     cells = [[_value(row, name) for row in rows] for name in shown]
     names = [f"{name} {'↓' if name in LOWER_IS_BETTER else '↑'}" for name in shown]
+    costs = {
+        "tokens a question": [f"{row.usage.get('tokens', 0.0):,.0f}" for row in rows],
+        "model calls a question": [f"{row.usage.get('llm_calls', 0.0):,.1f}" for row in rows],
+        "retrievals a question": [f"{row.usage.get('retrievals', 0.0):,.1f}" for row in rows],
+        "seconds, median": [f"{row.latency_s['p50']:.3f}" for row in rows],
+        "seconds, 95th percentile": [f"{row.latency_s['p95']:.3f}" for row in rows],
+    }
     return table(
         f"{caption}; ↑ higher is better, ↓ lower is better",
         ["", *(row.system for row in rows)],
-        ["questions", *names, "tokens a question", "seconds, median", "seconds, 95th percentile"],
-        [
-            [str(row.queries) for row in rows],
-            *cells,
-            [f"{row.usage['tokens']:,.0f}" if "tokens" in row.usage else "" for row in rows],
-            *([f"{row.latency_s[name]:.3f}" for row in rows] for name in ("p50", "p95")),
-        ],
+        ["questions", *names, *costs],
+        [[str(row.queries) for row in rows], *cells, *costs.values()],
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from fathom.errors import UsageError
 from fathom.evaluation.curves import Group
 from fathom.evaluation.report import Row, rows_by
 
@@ -18,6 +19,18 @@ SHOWN = (
 """The measures that tables of parts show: such as have a value for each question."""
 SHOWN_OF_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
 """Likewise of retrievers."""
+
+
+def fields(names: Sequence[str]) -> list[Field]:
+    """What questions are told apart by.
+
+    Raises:
+        UsageError: If there is no such field.
+    """
+    for name in names:
+        if name not in FIELDS:
+            raise UsageError(f"--by {name!r}: expected {' or '.join(FIELDS)}")
+    return [field for field in FIELDS if field in names]
 
 
 def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:

@@ -139,7 +139,7 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
 def draw_shares(heat: Heat) -> str:
     """A bar for each row, cut into the shares of its columns; rare columns are taken together."""
     shown = _folded(heat)
-    with drawing(0.5 + rows_high(shown.rows)) as made:
+    with drawing(rows_high(shown.rows)) as made:
         axes = made.axes
         ends = [0.0] * len(shown.rows)
         places = [-place for place in range(len(shown.rows))]

@@ -57,6 +57,9 @@ def evaluate(
         list[str] | None,
         typer.Option(help="Ask with each value of a setting, a.b=1,2,3; may be repeated."),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Show systems by phase, by kind of question, or phase,kind.")
+    ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -88,13 +91,20 @@ def evaluate(
     offline: OfflineOption = False,
 ) -> int:
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
+    from fathom.evaluation.parts import fields
     from fathom.serving.output import show, show_json
 
     systems = Systems.of(_names(retriever), _names(strategy), compare)
     systems.check()
     panel = Panel(names=_names(judge), model=judge_model, labels=labels, folder=records)
     panel.check(systems.strategies)
-    reports = Reports(html=html, markdown=markdown, gate=gate, save_baseline=save_baseline)
+    reports = Reports(
+        html=html,
+        markdown=markdown,
+        gate=gate,
+        save_baseline=save_baseline,
+        by=fields(_names(by)),
+    )
     baseline = reports.check()
     plan = Plan(systems=systems, queries=queries, folder=records, panel=panel)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
@@ -109,9 +119,9 @@ def evaluate(
     findings = reports.judged(plan.together(parts), baseline)
     reports.write(findings)
     if as_json:
-        show_json(as_object(findings))
+        show_json(as_object(findings, reports.by))
     else:
-        show(as_markdown(findings))
+        show(as_markdown(findings, reports.by))
     return exit_code(findings)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.comparison import Comparison
     from fathom.evaluation.findings import Findings
     from fathom.evaluation.gate import Baseline
+    from fathom.evaluation.parts import Field
     from fathom.evaluation.report import Row
 
 FELL = 7
@@ -26,12 +27,14 @@ class Reports:
     Attributes:
         gate: A baseline to hold the run against.
         save_baseline: Where to write a new one.
+        by: What systems are shown by as well, beside their means.
     """
 
     html: Path | None = None
     markdown: Path | None = None
     gate: Path | None = None
     save_baseline: Path | None = None
+    by: "Sequence[Field]" = ()
 
     def check(self) -> "Baseline | None":
         """See to it that what is wanted can be had, before hours are spent on it.
@@ -73,7 +76,7 @@ class Reports:
 
             self.html.write_text(plain(page(findings)), encoding="utf-8")
         if self.markdown is not None:
-            self.markdown.write_text(plain(markdown(findings)) + "\n", encoding="utf-8")
+            self.markdown.write_text(plain(markdown(findings, self.by)) + "\n", encoding="utf-8")
         if self.save_baseline is not None:
             from fathom.evaluation.gate import Baseline
 
@@ -87,9 +90,15 @@ def exit_code(findings: "Findings") -> int:
     return FELL if findings.verdict is not None and findings.verdict.fallen else 0
 
 
-def markdown(findings: "Findings") -> str:
-    """Tables of retrieval and of answers, and what can be said of them in plain sentences."""
+def markdown(findings: "Findings", by: "Sequence[Field]" = ()) -> str:
+    """Tables of retrieval and of answers, and what can be said of them in plain sentences.
+
+    Args:
+        findings: All of them.
+        by: Further tables, of each system by phase or by kind.
+    """
     parts = [report_text([*findings.retrieval, *findings.rows], findings.comparisons)]
+    parts += [_parted(findings, field) for field in by]
     parts.append("\n".join(each.sentence for each in findings.agreements))
     if findings.verdict is not None:
         checks = [f"- {each.sentence}" for each in findings.verdict.checks]
@@ -110,13 +119,36 @@ def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> s
     return "\n\n".join(parts)
 
 
-def as_object(findings: "Findings") -> dict[str, object]:
-    """The one JSON object of `--json`."""
+def _parted(findings: "Findings", field: "Field") -> str:
+    from fathom.evaluation.parts import SHOWN, SHOWN_OF_RANKINGS, rows_of_parts
+    from fathom.evaluation.report import table
+
+    ranked, answered = (
+        rows_of_parts(groups, field) for groups in (findings.ranked, findings.answered)
+    )
+    tables = [table(ranked, SHOWN_OF_RANKINGS)] if ranked else []
+    tables += [table(answered, SHOWN)] if answered else []
+    return "\n\n".join([f"By {field}:", *tables]) if tables else f"By {field}: nothing differs."
+
+
+def as_object(findings: "Findings", by: "Sequence[Field]" = ()) -> dict[str, object]:
+    """The one JSON object of `--json`.
+
+    Args:
+        findings: All of them.
+        by: Further rows, of each system by phase or by kind, under `by`.
+    """
     from dataclasses import asdict
+
+    from fathom.evaluation.parts import rows_of_parts
 
     told: dict[str, object] = {
         "rows": [asdict(row) for row in (*findings.retrieval, *findings.rows)]
     }
+    if by:
+        told["by"] = {
+            field: [asdict(row) for row in rows_of_parts(findings.recorded, field)] for field in by
+        }
     if findings.comparisons:
         told["comparisons"] = [_said(each) for each in findings.comparisons]
     if findings.judgements:
