@@ -60,13 +60,7 @@ def choices(seen: Seen, planners: Sequence[str], value: Value) -> dict[str, list
     Raises:
         UsageError: If there is no such planner, or a data set has fewer than two questions.
     """
-    seen.named(planners)
-    sets = {
-        name: {
-            cell.arm.name: cell.records for cell in seen.on(name) if cell.arm.name not in planners
-        }
-        for name in seen.sets
-    }
+    sets = fixed_workflows(seen, planners)
     found = {
         name: [planned(cell.arm.name, cell.records) for cell in seen.named(planners).on(name)]
         for name in seen.sets
@@ -79,6 +73,27 @@ def choices(seen: Seen, planners: Sequence[str], value: Value) -> dict[str, list
     if len(found) > 1:
         found[TOGETHER] = [together(same) for same in zip(*found.values(), strict=True)]
     return found
+
+
+def fixed_workflows(seen: Seen, planners: Sequence[str]) -> dict[str, Known]:
+    """What is known of all arms but the planners, on each data set.
+
+    Raises:
+        UsageError: If there is no such planner.
+    """
+    seen.named(planners)
+    return {
+        name: {
+            cell.arm.name: cell.records for cell in seen.on(name) if cell.arm.name not in planners
+        }
+        for name in seen.sets
+    }
+
+
+def open_questions(known: Known, value: Value) -> int:
+    """For how many questions it matters which workflow is chosen."""
+    each = zip(*known.values(), strict=True)
+    return sum(len({round(value(record), 9) for record in same}) > 1 for same in each)
 
 
 def planned(who: str, records: Sequence[Record]) -> Choice:

@@ -12,6 +12,7 @@ from experiments.lab.choosing import (
     by_halves,
     choices,
     measure_named,
+    open_questions,
     oracle,
     planned,
 )
@@ -68,6 +69,10 @@ def test_a_workflow_for_several_data_sets_is_good_on_their_mean() -> None:
     assert {name for choice in made.values() for name in choice.workflows} == {"a"}
     routed = by_halves("router", {"two": sets["two"]}, F1)["two"]
     assert routed.workflows == ("b", "b")
+
+
+def test_it_matters_where_values_differ() -> None:
+    assert open_questions(known(a="1010", b="0110"), F1) == 2
 
 
 def test_one_question_cannot_be_halved() -> None:

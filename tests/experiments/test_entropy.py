@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Sentences, Table
+from experiments.lab.blocks import Figure, Sentences, Table
 from experiments.lab.choosing import ORACLE, TOGETHER
 from experiments.lab.shows.entropy import entropy, varied
-from tests.experiments.workflows import PLANNER, seen
+from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,8 @@ def test_entropy_is_in_bits(chosen: str, bits: float) -> None:
 
 
 def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
-    table, told = varied(seen(tmp_path), planners=[PLANNER])
+    pytest.importorskip("matplotlib")
+    table, told, figure = varied(seen(tmp_path), planners=[PLANNER])
     assert isinstance(table, Table)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert set(lines) == {
@@ -27,20 +28,30 @@ def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
     assert (different, bits[:5], many, most) == ("2", "0.81 ", "1.8", "QDS (75%)")
     assert lines["easy", ORACLE][1:] == ("1", "0.00 [0.00, 0.00]", "1.0", "R,AG (100%)")
     assert isinstance(told, Sentences)
-    of_planner, of_oracle = told.lines
+    of_planner, of_oracle, *matters = told.lines
     assert of_planner == (
         "rules: 0.81 bits over all questions, 0.81 where the data set is known; "
         "it explains 0% of the choice"
     )
     # right on `hard` only with the longer one, four times
     assert of_oracle.startswith(f"{ORACLE}: 0.81 bits over all questions, 0.50 where")
+    assert matters == [
+        "easy: workflows differ in F1 on 2 of 8 questions",
+        "hard: workflows differ in F1 on 4 of 8 questions",
+    ]
+    assert isinstance(figure, Figure)
+    assert all(name in figure.svg for name in (SHORT, LONG, "hard: rules"))
 
 
 def test_a_constant_choice_is_called_so(tmp_path: Path) -> None:
-    _, told = varied(seen(tmp_path), planners=["R,AG"])
+    pytest.importorskip("matplotlib")
+    _, told, _ = varied(seen(tmp_path), planners=[SHORT])
     assert isinstance(told, Sentences)
     assert told.lines[0] == "R,AG: always the same workflow"
 
 
 def test_of_one_data_set_nothing_is_said_of_others(tmp_path: Path) -> None:
-    assert len(list(varied(seen(tmp_path, "easy"), planners=[PLANNER]))) == 1
+    pytest.importorskip("matplotlib")
+    _, told, _ = varied(seen(tmp_path, "easy"), planners=[PLANNER])
+    assert isinstance(told, Sentences)
+    assert told.lines == ("easy: workflows differ in F1 on 2 of 8 questions",)

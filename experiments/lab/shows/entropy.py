@@ -1,16 +1,28 @@
 """How much a planner's choice varies inside a data set; that of MAO-ARAG hardly does."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import log2
 
 import numpy as np
 import numpy.typing as npt
-from experiments.lab.blocks import Block, Sentences, Table
-from experiments.lab.choosing import FIXED, ROUTER, TOGETHER, Choice, choices, measure_named
+from experiments.lab.blocks import Block, Figure, Sentences, Table
+from experiments.lab.choosing import (
+    FIXED,
+    ROUTER,
+    TOGETHER,
+    Choice,
+    choices,
+    fixed_workflows,
+    measure_named,
+    open_questions,
+)
 from experiments.lab.seen import Seen
 
+from fathom.evaluation import plots
+from fathom.evaluation.curves import Heat
 from fathom.evaluation.statistics import resampled_interval
+from fathom.evaluation.svg import standalone
 
 CONSTANT = (FIXED, ROUTER)
 """Who chooses alike for all questions of a half."""
@@ -20,6 +32,8 @@ def varied(
     seen: Seen, *, planners: Sequence[str], by: str = "F1", title: str = "Entropy of the choices"
 ) -> Iterator[Block]:
     """The entropy of what was chosen in the first turn, for each planner and for the oracle.
+
+    A figure shows the shares of the workflows, the most frequent first.
 
     Args:
         seen: Records of planners, and of fixed workflows where an oracle is wanted.
@@ -34,10 +48,10 @@ def varied(
     told = ("questions", "different", "bits", "as many as", "most frequent")
     rows = tuple((name, *_line(each)) for name, made in shown.items() for each in made)
     yield Table(title=title, head=("data set", "who chooses", *told), rows=rows)
-    if TOGETHER in shown:
-        *parts, whole = shown.values()
-        lines = (_told(total, same) for total, *same in zip(whole, *parts, strict=True))
-        yield Sentences(title="", lines=tuple(lines))
+    yield Sentences(title="", lines=(*_apart(shown), *_open(seen, planners, by)))
+    svg = plots.draw_shares(_shares(shown))
+    caption = "The workflows that were chosen, on each data set; neither direction is better"
+    yield Figure(name="choices", caption=caption, svg=standalone(svg))
 
 
 def entropy(chosen: Sequence[Hashable]) -> float:
@@ -48,6 +62,18 @@ def entropy(chosen: Sequence[Hashable]) -> float:
     """
     shares = [count / len(chosen) for count in Counter(chosen).values()]
     return -sum(share * log2(share) for share in shares) + 0.0
+
+
+def _shares(shown: Mapping[str, Sequence[Choice]]) -> Heat:
+    rows = [
+        (f"{name}: {each.who}", each.workflows) for name, made in shown.items() for each in made
+    ]
+    columns = [name for name, _ in Counter(n for _, told in rows for n in told).most_common()]
+    return Heat(
+        rows=tuple(name for name, _ in rows),
+        columns=tuple(columns),
+        cells=tuple(tuple(told.count(each) / len(told) for each in columns) for _, told in rows),
+    )
 
 
 def _line(choice: Choice) -> tuple[str, ...]:
@@ -67,6 +93,19 @@ def _line(choice: Choice) -> tuple[str, ...]:
         f"{2**bits:.1f}",
         f"{name} ({count / len(told):.0%})",
     )
+
+
+def _apart(shown: Mapping[str, Sequence[Choice]]) -> Iterator[str]:
+    if TOGETHER in shown:
+        *parts, whole = shown.values()
+        yield from (_told(total, same) for total, *same in zip(whole, *parts, strict=True))
+
+
+def _open(seen: Seen, planners: Sequence[str], by: str) -> Iterator[str]:
+    for name, known in fixed_workflows(seen, planners).items():
+        if known:
+            count, asked = open_questions(known, measure_named(by)), len(next(iter(known.values())))
+            yield f"{name}: workflows differ in {by} on {count} of {asked} questions"
 
 
 def _told(total: Choice, parts: Sequence[Choice]) -> str:
