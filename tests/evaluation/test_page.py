@@ -169,6 +169,8 @@ def test_it_says_what_was_asked_what_failed_and_what_follows(whole: str) -> None
     assert "The first 1 of 1, and why:" in whole
     assert "Gate passed" in whole
     assert "cannot be told apart in F1 on toy" in whole
+    assert "naive has the highest F1 on toy: maf cannot be told apart from it." in whole
+    assert '<th scope="row">naive - maf, toy</th><td>F1</td>' in whole
     assert "made by setup abc" in whole
 
 

@@ -2,7 +2,7 @@
 
 from tests.evaluation.making import failed, ranked, record
 
-from fathom.evaluation.words import failures, leaders, scope
+from fathom.evaluation.words import failures, leaders, scope, standings
 
 
 def test_the_leader_is_held_against_each_other_one() -> None:
@@ -16,6 +16,23 @@ def test_the_leader_is_held_against_each_other_one() -> None:
     ]
     assert leaders([good]) == leaders([]) == []
     assert leaders([[record(gold=(), relevant={})]] * 2) == []
+
+
+def test_the_standings_are_one_sentence_a_data_set() -> None:
+    good = [record(f"q{n}", strategy="maf") for n in range(30)]
+    poor, worse = (
+        [record(f"q{n}", strategy=name, short_answer="5") for n in range(30)]
+        for name in ("naive", "mao")
+    )
+    third = [record(f"q{n}", strategy="rrf") for n in range(30)]
+    assert standings(leaders([poor, good, third, worse])) == [
+        "maf has the highest F1 on toy: it is better than naive and mao; "
+        "rrf cannot be told apart from it."
+    ]
+    assert standings(leaders([good, third])) == [
+        "maf has the highest F1 on toy: rrf cannot be told apart from it."
+    ]
+    assert standings([]) == []
 
 
 def test_the_scope_is_one_sentence() -> None:

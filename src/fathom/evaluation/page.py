@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from math import inf
 
 from fathom import __version__
+from fathom.evaluation.comparison import Comparison, corrected
 from fathom.evaluation.curves import Group, by_dataset, size_lines
 from fathom.evaluation.figures import of_sizes, of_systems
 from fathom.evaluation.findings import Findings
@@ -12,7 +14,7 @@ from fathom.evaluation.markup import Pictures, contents, items, paragraph, secti
 from fathom.evaluation.parts import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
 from fathom.evaluation.report import HEADLINES, HEADLINES_OF_RANKINGS, Row
 from fathom.evaluation.scores import LOWER_IS_BETTER
-from fathom.evaluation.words import failures, leaders, scope
+from fathom.evaluation.words import failures, leaders, scope, standings
 
 MOST_FAILURES = 50
 """So many failed questions are listed; all are counted."""
@@ -93,11 +95,11 @@ def _sections(findings: Findings) -> dict[str, list[str]]:
     """What stands under each heading; some may be empty."""
     pictures = Pictures()
     ranked, answered = findings.ranked, findings.answered
-    leading = [*leaders(ranked), *leaders(answered)]
+    leading = corrected([*leaders(ranked), *leaders(answered)])
     found = {
         "Gate": _gate(findings),
         "In plain words": [items([each.sentence for each in findings.comparisons])],
-        "Who leads": [items([each.sentence for each in leading])],
+        "Who leads": [items(standings(leading)), _differences(leading)],
         "How far the judges can be believed": [items([a.sentence for a in findings.agreements])],
     }
     for name in by_dataset(findings.recorded):
@@ -111,6 +113,29 @@ def _sections(findings: Findings) -> dict[str, list[str]]:
     found["The size of the corpus"] = [_plots(of_sizes(sizes, pictures))]
     found["Failed questions"] = _failed(findings.recorded)
     return found
+
+
+def _differences(made: Sequence[Comparison]) -> str:
+    """A line for each test, with what stands behind the sentences."""
+    if not made:
+        return ""
+    cells = [
+        [
+            escape(each.measure),
+            value(f"{each.difference:+.3f}", f"[{each.interval[0]:+.3f}, {each.interval[1]:+.3f}]"),
+            f"{each.p_holm:.3g}",
+            str(each.queries),
+            f"{each.detectable:.3f}" if 0 < each.detectable < inf else "",
+        ]
+        for each in made
+    ]
+    return table(
+        "The difference to each of the others. p: corrected for all lines (Holm); last column: a "
+        "difference that so many questions would probably have shown",
+        ["", "measure", "difference", "p", "questions", "would have been seen"],
+        [f"{each.first} - {each.second}, {each.dataset}" for each in made],
+        cells,
+    )
 
 
 def _gate(findings: Findings) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from fathom.errors import UsageError
 from fathom.evaluation.curves import Group
-from fathom.evaluation.report import Row, rows_by
+from fathom.evaluation.report import Row, part_of, rows_by
 
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")
@@ -43,8 +43,8 @@ def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
     Returns:
         Those of a system with one part only are left out, as they say nothing new.
     """
-    parted = [rows_by(group, field) for group in groups]
-    return [_sober(row) for rows in parted if len(rows) > 1 for row in rows]
+    parted = [group for group in groups if len({part_of(each, field) for each in group}) > 1]
+    return [_sober(row) for group in parted for row in rows_by(group, field)]
 
 
 def _sober(row: Row) -> Row:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from fathom.evaluation.comparison import Comparison, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
 from fathom.evaluation.curves import Group, by_dataset, headline
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
@@ -32,6 +32,30 @@ def _led(groups: Sequence[Group]) -> list[Comparison]:
         if name != first and both:
             made.append(contrast(groups[0][0].dataset, measure, (first, name), both))
     return made
+
+
+def standings(led: Sequence[Comparison]) -> list[str]:
+    """One sentence for each data set: who is ahead of whom, and who cannot be told apart from it.
+
+    Args:
+        led: As from `leaders`.
+    """
+    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    for each in led:
+        found.setdefault((each.dataset, each.measure, each.first), []).append(each)
+    return [_standing(*names, against) for names, against in found.items()]
+
+
+def _standing(dataset: str, measure: str, first: str, against: Sequence[Comparison]) -> str:
+    behind = [each.second for each in against if each.p_holm < SIGNIFICANT]
+    alike = [each.second for each in against if each.p_holm >= SIGNIFICANT]
+    parts = [f"it is better than {_listed(behind)}"] if behind else []
+    parts += [f"{_listed(alike)} cannot be told apart from it"] if alike else []
+    return f"{first} has the highest {measure} on {dataset}: {'; '.join(parts)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def failures(answered: Sequence[Group]) -> list[Record]:
