@@ -7,6 +7,7 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.evaluation.canvas import (
+    COLOURS,
     LONGEST,
     check_drawing,
     colour,
@@ -14,6 +15,7 @@ from fathom.evaluation.canvas import (
     drawing,
     mark,
     rows_high,
+    text_on,
     wrapped,
 )
 
@@ -55,6 +57,23 @@ def test_neighbours_differ_in_colour_in_mark_and_in_dashes() -> None:
         assert mark(place) != mark(place + 1)
         assert dashes(place) != dashes(place + 1)
     assert len({(colour(place), mark(place)) for place in range(56)}) == 56
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 defines it."""
+    light = []
+    for each in (one, other):
+        parts = [int(each[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        light.append(0.05 + linear[0] * 0.2126 + linear[1] * 0.7152 + linear[2] * 0.0722)
+    return max(light) / min(light)
+
+
+@pytest.mark.parametrize("each", COLOURS)
+def test_colours_are_legible_on_light_and_dark_and_so_are_words_on_them(each: str) -> None:
+    assert contrast(each, "#ffffff") > 3
+    assert contrast(each, "#16181b") > 3
+    assert contrast(each, text_on(each)) > 4.5
 
 
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,15 +20,17 @@ LineStyle = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.2
 """Inches: with letters of 10 points it reads well on a phone, and well in the text of a page."""
 COLOURS = (
-    "#0a84c6", "#d9662b", "#169c76", "#c2609b", "#a98400", "#7d6fd0", "#cc3d3d", "#6f7f8c",
+    "#1f9bd8", "#cf5a1e", "#0f8765", "#d070ab", "#b48f00", "#7153c6", "#bd3350", "#6f7f8c",
 )  # fmt: skip
-"""Told apart by most colour-blind readers, and legible on white and on black."""
-DARK = "#0b0c0d"
-"""Legible on each of the colours."""
+"""Legible on white and on black; those that a colour-blind reader takes for one another differ in
+lightness, and are never alone: marks, dashes or words stand beside them."""
+MIDDLE = 0.179
+"""Of this luminance (WCAG 2) a colour is as far from black as from white."""
 MARKS = "osD^vPX"
 """One fewer than colours: what has the same colour has another mark."""
 DASHES: tuple[LineStyle, ...] = (
-    "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2.5)),
+    "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2)), (0, (12, 2)),
+    (0, (4, 1, 1, 1, 1, 1)),
 )  # fmt: skip
 ACROSS = 60
 """Letters that stand side by side."""
@@ -133,6 +135,20 @@ def wrapped(name: str) -> str:
 def colour(place: int) -> str:
     """That of the thing at this place."""
     return COLOURS[place % len(COLOURS)]
+
+
+def text_on(colour: str) -> str:
+    """The colour of words on this one: black or white, whichever is the more legible.
+
+    Args:
+        colour: As `#rrggbb`.
+    """
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    light = sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if light > MIDDLE else "#ffffff"
 
 
 def mark(place: int) -> str:

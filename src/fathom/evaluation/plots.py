@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.evaluation.canvas import (
     COLOURS,
-    DARK,
     colour,
     dashes,
     drawing,
     mark,
     rows_high,
+    text_on,
     wrapped,
 )
 from fathom.evaluation.curves import Front, Heat, Line
@@ -148,7 +148,8 @@ def draw_shares(heat: Heat) -> str:
             axes.barh(places, widths, left=ends, color=colour(place), label=column, height=0.7)
             for at, end, width in zip(places, ends, widths, strict=True):
                 if width > 0.03 + 0.02 * len(column):
-                    axes.text(end + width / 2, at, column, ha="center", va="center", color=DARK)
+                    ink = text_on(colour(place))
+                    axes.text(end + width / 2, at, column, ha="center", va="center", color=ink)
             ends = [end + width for end, width in zip(ends, widths, strict=True)]
         _name_rows(axes, shown.rows)
         axes.set_xlim(0, 1)
@@ -181,7 +182,7 @@ def draw_heat(heat: Heat) -> str:
             for right, value in enumerate(row):
                 share = min(1.0, max(0.0, value or 0.0))
                 cell = Rectangle(
-                    (right - 0.5, -down - 0.5), 1, 1, color=COLOURS[0], alpha=0.7 * share, lw=0
+                    (right - 0.5, -down - 0.5), 1, 1, color=COLOURS[0], alpha=0.55 * share, lw=0
                 )
                 axes.add_patch(cell)
                 told = "-" if value is None else f"{value:.2f}"
