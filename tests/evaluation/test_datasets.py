@@ -35,6 +35,12 @@ def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
     assert [question.id for question in dataset.judged] == ["q1"]
 
 
+def test_an_answer_that_is_not_in_the_corpus_cannot_be_given(tmp_path: Path) -> None:
+    away = '{"_id": "q1", "text": "?", "answers": ["one"], "metadata": {"in_corpus": false}}\n'
+    (question,) = load(write(tmp_path, queries=away, qrels="")).questions
+    assert (question.answerable, question.answers) == (False, ())
+
+
 def test_compressed_files_are_read(tmp_path: Path) -> None:
     write(tmp_path)
     for name in ("corpus.jsonl", "queries.jsonl"):

@@ -146,7 +146,7 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
-    answerable = _flag(metadata, "answerable")
+    answerable = _flag(metadata, "answerable") and _flag(metadata, "in_corpus")
     answers = _texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
     question = Question(
