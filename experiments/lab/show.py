@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from experiments.lab.blocks import Block
+from experiments.lab.pooled import pooled
 from experiments.lab.seen import Seen
 from experiments.lab.shows.acceptance import accepted
 from experiments.lab.shows.alike import alike
@@ -17,6 +18,8 @@ from experiments.lab.shows.judged import judged
 from experiments.lab.shows.ladder import by_end, utilised
 from experiments.lab.shows.oracle import chosen
 from experiments.lab.shows.scatter import scattered
+from experiments.lab.shows.sizes import sized
+from experiments.lab.shows.spread import spread
 from experiments.lab.shows.successes import success_bars, successes
 from experiments.lab.shows.sweep import swept
 from experiments.lab.shows.table import measured
@@ -50,6 +53,8 @@ SHOWS: Mapping[str, Show] = {
     "acceptance": accepted,
     "transformed": transformed,
     "causes": caused,
+    "sizes": sized,
+    "spread": spread,
 }
 
 
@@ -65,7 +70,8 @@ def shown(seen: Seen) -> list[Block]:
             kinds = ", ".join(SHOWS)
             raise UsageError(f"{seen.experiment.id}: no kind {each.kind!r}; there are {kinds}")
         try:
-            blocks += SHOWS[each.kind](seen, **each.options)
+            given = pooled(seen) if each.pooled else seen
+            blocks += SHOWS[each.kind](given, **each.options)
         except TypeError as error:
             raise UsageError(f"{seen.experiment.id}: show {each.kind!r}: {error}") from None
     return blocks
