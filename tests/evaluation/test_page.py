@@ -153,8 +153,9 @@ def test_parts_are_shown_where_there_are_several(whole: str) -> None:
     rows = re.findall(r'<th scope="row">(\w+: [^<]*)</th>', whole)
     assert rows == [
         "maf: debate", "maf: failed", "maf: read",
-        "naive: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;", "naive: date", "naive: list",
-        "maf: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;", "maf: date", "maf: list",
+        "naive: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;",
+        "maf: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;",
+        "naive: date", "maf: date", "naive: list", "maf: list",
     ]  # fmt: skip
 
 
@@ -172,6 +173,7 @@ def test_it_says_what_was_asked_what_failed_and_what_follows(whole: str) -> None
     assert "naive has the highest F1 on toy: maf cannot be told apart from it." in whole
     assert '<th scope="row">naive - maf, toy</th><td>F1</td>' in whole
     assert "made by setup abc" in whole
+    assert "<title>Fathom: evaluation of toy, small, large</title>" in whole
 
 
 def test_an_interval_is_shown_where_there_is_one(whole: str) -> None:

@@ -35,6 +35,17 @@ def test_what_has_one_part_only_says_nothing_new() -> None:
     assert told("kind", MANY, MAF) == []
 
 
+def test_of_one_kind_the_systems_stand_side_by_side() -> None:
+    kinds = ("list", "a: date", "a: date")
+    groups = [
+        [record(f"q{n}", strategy=name, kind=kind) for n, kind in enumerate(kinds)]
+        for name in ("naive", "maf")
+    ]
+    assert [name for name, _ in told("kind", *groups)] == [
+        "naive: a: date", "maf: a: date", "naive: list", "maf: list",
+    ]  # fmt: skip
+
+
 def test_failed_runs_are_a_phase_but_no_kind() -> None:
     broken = [*MANY, failed("q9", kind="date")]
     assert told("phase", broken) == [("naive: read", FEWEST), ("naive: failed", 1)]

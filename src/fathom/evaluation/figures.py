@@ -84,7 +84,8 @@ def _time(groups: Sequence[Group], pictures: Pictures) -> Iterator[str]:
     told = (
         "Further left is faster; each step of the scale multiplies. The upright line is the "
         "median, the other joins the quartiles; the shape shows how often each time was seen "
-        f"(of fewer than {FEWEST} questions each is a dot)."
+        f"(of fewer than {FEWEST} questions each is a dot). Other machines, and what else a "
+        "machine does, change it."
     )
     yield pictures.figure(draw_violins(seconds(groups)), "Time", told)
 

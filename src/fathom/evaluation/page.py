@@ -65,9 +65,14 @@ def page(findings: Findings) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Fathom: evaluation</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{_title(findings)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def _title(findings: Findings) -> str:
+    names = ", ".join(by_dataset(findings.recorded))
+    return escape(f"Fathom: evaluation of {names or 'nothing'}")
 
 
 def _parts(findings: Findings) -> Iterator[str]:

@@ -41,10 +41,20 @@ def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
         field: What the questions are told apart by: the phase that ended them, or their kind.
 
     Returns:
-        Those of a system with one part only are left out, as they say nothing new.
+        Most frequent parts first; of kinds all systems side by side. Those of a system with one
+        part only are left out, as they say nothing new.
     """
     parted = [group for group in groups if len({part_of(each, field) for each in group}) > 1]
-    return [_sober(row) for group in parted for row in rows_by(group, field)]
+    rows = [_sober(row) for group in parted for row in rows_by(group, field)]
+    return _side_by_side(rows) if field == "kind" else rows
+
+
+def _side_by_side(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one kind of question one after the other: all systems were asked them."""
+    kinds = [(row.dataset, row.system.rpartition(": ")[2]) for row in rows]
+    places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
+    order = sorted(range(len(rows)), key=lambda place: places[kinds[place]])
+    return [rows[place] for place in order]
 
 
 def _sober(row: Row) -> Row:
