@@ -28,6 +28,6 @@ def test_both_tests_and_the_correction(tmp_path: Path) -> None:
     assert first[:5] == ("toy", "good", "bad", "EM", "8")
     assert first[5].startswith("+0.875 [")
     # Seven of eight differ, all one way: 2 / 2^7 by McNemar; d_z = 0.875 / 0.35355, t = 7.
-    assert first[6:10] == ("0.0156 (McNemar)", "0.0312", "0.000212", "+2.47")
+    assert first[6:10] == ("0.0156 (McNemar)", "0.0312", "t = 7.00, p = 0.000212", "+2.47")
     assert second[3] == "self_retrieval_f1"
     assert second[7] == "0.0312"

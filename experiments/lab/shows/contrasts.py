@@ -1,6 +1,7 @@
 """Tests of two arms beside each other: ours, and the paired t-test that papers report."""
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 
 from experiments.lab.blocks import Block, Table
 from experiments.lab.quality import quality
@@ -10,7 +11,7 @@ from fathom.evaluation.comparison import Comparison, contrast, corrected
 
 HEAD = (
     "data set", "first", "second", "measure", "questions", "difference", "p", "p by Holm",
-    "p of the t-test", "effect size", "would have been seen",
+    "t-test", "effect size", "would have been seen",
 )  # fmt: skip
 
 
@@ -69,7 +70,11 @@ def _row(made: Comparison) -> tuple[str, ...]:
         f"{made.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
         f"{made.p:.3g} ({made.test})",
         f"{made.p_holm:.3g}",
-        f"{made.p_t:.3g}",
+        f"p = {made.p_t:.3g}" if made.effect is None else _student(made, made.effect),
         "" if made.effect is None else f"{made.effect:+.2f}",
         f"{made.detectable:.3f}",
     )
+
+
+def _student(made: Comparison, effect: float) -> str:
+    return f"t = {effect * sqrt(made.queries):.2f}, p = {made.p_t:.3g}"
