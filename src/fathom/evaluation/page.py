@@ -127,7 +127,7 @@ def _differences(made: Sequence[Comparison]) -> str:
     cells = [
         [
             escape(each.measure),
-            value(f"{each.difference:+.3f}", f"[{each.interval[0]:+.3f}, {each.interval[1]:+.3f}]"),
+            value(f"{each.difference:+.3f}", _around(each.interval, "+.3f")),
             f"{each.p_holm:.3g}",
             str(each.queries),
             f"{each.detectable:.3f}" if 0 < each.detectable < inf else "",
@@ -205,9 +205,14 @@ def _parted(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> str:
 def _value(row: Row, name: str) -> str:
     if name not in row.measures:
         return ""
-    low, high = row.intervals.get(name, (0.0, 0.0))
-    # Where all values are the same, drawing them again says nothing about other questions.
-    return value(f"{row.measures[name]:.3f}", f"[{low:.3f}, {high:.3f}]" if low < high else "")
+    around = row.intervals.get(name, (0.0, 0.0))
+    return value(f"{row.measures[name]:.3f}", _around(around, ".3f"))
+
+
+def _around(interval: tuple[float, float], form: str) -> str:
+    """The interval, unless all values are the same: that says nothing about other questions."""
+    low, high = interval
+    return f"[{low:{form}}, {high:{form}}]" if low < high else ""
 
 
 def _failed(recorded: Sequence[Group]) -> list[str]:
