@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
 
 Build = Callable[[Path | None], Any]
 """Gives the engine over an index directory, as a context."""
+LONGEST, SHORTENED = 240, 200
+"""File systems take names of 255 bytes, endings included."""
 
 
 @contextmanager
@@ -130,9 +132,15 @@ def _file(folder: Path | None, dataset: "Dataset", name: str) -> Path | None:
 
 
 def file_name(strategy: str, varied: Mapping[str, str]) -> str:
-    """Names the files of a system, without their ending; each choice of settings its own."""
+    """Names the files of a system, without their ending; each choice of settings its own.
+
+    A name that file systems would refuse ends in a hash in place of its last settings.
+    """
+    from fathom.plain import digest
+
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
-    return quote(f"{strategy}{choice}", safe="@=")
+    name = quote(f"{strategy}{choice}", safe="@=")
+    return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
 
 
 def _tell_failures(records: "Sequence[Record]") -> None:
