@@ -54,8 +54,8 @@ class Provenance:
     def sentence(self) -> str:
         """All of it in one line."""
         return (
-            f"Fathom {self.version} at {', '.join(self.commits)}, {self.cpu}, Python {self.python}, "
-            f"{self.system}, seed {self.seed}"
+            f"Fathom {self.version} at {', '.join(self.commits)}, {self.cpu}, "
+            f"Python {self.python}, {self.system}, seed {self.seed}"
         )
 
 
