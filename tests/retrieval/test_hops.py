@@ -95,6 +95,18 @@ def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
         assert scores["east"] == pytest.approx(score)
 
 
+def test_more_of_the_same_document_is_no_hop() -> None:
+    career = replace(KRIS, chunk=replace(KRIS.chunk, id="anna#1", document_id="anna"))
+    for page, score in ((career, 0.1), (KRIS, 0.1 + 1.5 * 0.8)):
+        low = replace(page, score=0.1)
+        of = Index(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
+        hops = Hops(search=searching(of), terms=ContentTerms())
+        with run_of() as run:
+            hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, run=run))
+        scores = {each.chunk.id: each.score for each in hits}
+        assert scores[page.chunk.id] == pytest.approx(score)
+
+
 def test_bridges_of_bridges_are_followed_once_more() -> None:
     pirates = hit("pirates", "Pirates", "A club.", 0.8)
     of = Index(known={"Which": [ANNA], "Kris Benson": [KRIS], "Pirates": [pirates]})

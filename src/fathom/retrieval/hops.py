@@ -144,7 +144,8 @@ class _Ranking:
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
         for hit, gain in self._gains(bridge.name, hits):
-            if hit.chunk.id != bridge.chunk.id:
+            # A hop leads to another document; more of the same one is no hop.
+            if hit.chunk.document_id != bridge.chunk.document_id:
                 best = max(self._bridged.get(hit.chunk.id, 0.0), share * gain)
                 self._bridged[hit.chunk.id] = best
 
