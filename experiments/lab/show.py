@@ -7,6 +7,7 @@ from experiments.lab.pooled import pooled
 from experiments.lab.seen import Seen
 from experiments.lab.shows.acceptance import accepted
 from experiments.lab.shows.alike import alike
+from experiments.lab.shows.broken import broken
 from experiments.lab.shows.causes import caused
 from experiments.lab.shows.classes import by_class, failures
 from experiments.lab.shows.compare import compared
@@ -59,7 +60,7 @@ SHOWS: Mapping[str, Show] = {
 
 
 def shown(seen: Seen) -> list[Block]:
-    """All blocks of an experiment, in the order of its file.
+    """All blocks of an experiment, in the order of its file, and at last what broke.
 
     Raises:
         UsageError: If there is no such kind of showing, or it has no such option.
@@ -74,4 +75,4 @@ def shown(seen: Seen) -> list[Block]:
             blocks += SHOWS[each.kind](given, **each.options)
         except TypeError as error:
             raise UsageError(f"{seen.experiment.id}: show {each.kind!r}: {error}") from None
-    return blocks
+    return [*blocks, *broken(seen)]

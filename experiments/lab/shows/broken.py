@@ -1,0 +1,28 @@
+"""Runs that broke: they count against their arm, and are told."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from experiments.lab.blocks import Block, Sentences
+from experiments.lab.seen import Seen
+
+
+def broken(seen: Seen) -> Iterator[Block]:
+    """A line for each arm and data set where a run failed; nothing where none did.
+
+    Args:
+        seen: What is shown.
+    """
+    lines = []
+    for cell in seen.cells:
+        failed = [record for record in cell.records if record.status == "failed"]
+        if failed:
+            # What follows the colon may hold words of the data set.
+            why = Counter(record.stop_reason.partition(":")[0] for record in failed)
+            told = ", ".join(f"{reason} ({count})" for reason, count in why.most_common())
+            lines.append(
+                f"{cell.arm.name} on {cell.set}: {len(failed)} of {len(cell.records)} runs failed "
+                f"and count as wrong: {told}"
+            )
+    if lines:
+        yield Sentences(title="Failed", lines=tuple(lines))
