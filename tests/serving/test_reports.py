@@ -144,6 +144,6 @@ def test_parts_are_tables_of_rankings_and_of_answers() -> None:
     assert "| toy | naive: list | 1 | 1.000 |" in text
     told = json.loads(json.dumps(as_object(findings, ("kind",))))["by"]
     assert [row["system"] for row in told["kind"]] == [
-        "keyword: -", "keyword: list", "naive: -", "naive: list",
+        "keyword: -", "naive: -", "keyword: list", "naive: list",
     ]  # fmt: skip
     assert "by" not in as_object(findings)
