@@ -1,6 +1,7 @@
 """The kinds of showing: from what was seen to blocks of a page."""
 
 from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
 
 from experiments.lab.blocks import Block
 from experiments.lab.pooled import pooled
@@ -71,8 +72,8 @@ def shown(seen: Seen) -> list[Block]:
             kinds = ", ".join(SHOWS)
             raise UsageError(f"{seen.experiment.id}: no kind {each.kind!r}; there are {kinds}")
         try:
-            given = pooled(seen) if each.pooled else seen
-            blocks += SHOWS[each.kind](given, **each.options)
+            signature(SHOWS[each.kind]).bind(seen, **each.options)
         except TypeError as error:
             raise UsageError(f"{seen.experiment.id}: show {each.kind!r}: {error}") from None
+        blocks += SHOWS[each.kind](pooled(seen) if each.pooled else seen, **each.options)
     return [*blocks, *broken(seen)]
