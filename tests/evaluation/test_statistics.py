@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from fathom.evaluation.statistics import (
     bca_interval,
@@ -148,3 +149,13 @@ def test_holm_lies_between_each_p_and_bonferroni_and_keeps_the_order(ps: list[fl
 def test_more_questions_show_smaller_differences() -> None:
     assert detectable([1.0]) == float("inf")
     assert detectable([0.0, 1.0] * 50) == pytest.approx(2.8016 * 0.5025 / 10, abs=1e-3)
+
+
+def test_values_that_are_all_equal_leave_room_for_others() -> None:
+    assert bca_interval([1.0] * 20) == (1.0, 1.0)
+    low, high = bca_interval([1.0] * 20, bounds=(0.0, 1.0))
+    exact = stats.binomtest(20, 20).proportion_ci(0.95, method="exact")
+    assert (low, high) == pytest.approx((exact.low, exact.high), abs=1e-12)
+    assert bca_interval([0.0] * 20, bounds=(-1.0, 1.0)) == pytest.approx((low - 1, 1 - low))
+    low, high = bca_interval([0.8] * 2, bounds=(0.0, 1.0))
+    assert 0 < low < 0.8 < high < 1

@@ -41,4 +41,4 @@ def test_grades_have_intervals_too_and_only_some_arms_are_shown(tmp_path: Path) 
     wanted = judged(seen(tmp_path), measures=["similarity"], arms=["good"])
     (table,) = wanted
     assert isinstance(table, Table)
-    assert table.rows == (("toy", "good", "2", "1.000 [1.000, 1.000]"),)
+    assert table.rows == (("toy", "good", "2", "1.000 [0.158, 1.000]"),)

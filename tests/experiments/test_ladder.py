@@ -40,6 +40,6 @@ def test_quality_by_phase(tmp_path: Path) -> None:
     ends = {row[2]: row[3:] for row in table.rows}
     assert list(ends) == ["vor", "evr", "debate", "nothing accepted", "failed"]
     one = ("1", "20.0%")
-    assert ends["vor"] == (*one, "1.000 [1.000, 1.000]", "1 (100.0%)", "1 (100.0%)", "0 (0.0%)")
-    assert ends["failed"] == (*one, "0.000 [0.000, 0.000]", "0 (0.0%)", "0 (0.0%)", "1 (100.0%)")
+    assert ends["vor"] == (*one, "1.000 [0.025, 1.000]", "1 (100.0%)", "1 (100.0%)", "0 (0.0%)")
+    assert ends["failed"] == (*one, "0.000 [0.000, 0.975]", "0 (0.0%)", "0 (0.0%)", "1 (100.0%)")
     assert list(by_end(saw(tmp_path, maf=climbed()), of="RAMDocs-EM")) == []

@@ -44,7 +44,7 @@ def test_a_page_shows_our_figures_beside_the_papers(place: Path) -> None:
     page = (place / "one" / "out" / "toy.md").read_text()
     assert '<a id="toy-table"></a>\n## Two systems' in page
     assert "*Toy, Table I.* `python -m experiments toy/table`" in page
-    assert "| toy | naive | 2 | 0.800 [0.800, 0.800] | 1.000 | 1.0 |" in page
+    assert "| toy | naive | 2 | 0.800 [0.126, 0.968] | 1.000 | 1.0 |" in page
     assert "**The paper prints**\n\n| system | F1 |\n|---|---|\n| naive | 0.5 |" in page
     assert "Nothing differs." in page
     assert "As printed." in page

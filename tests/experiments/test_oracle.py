@@ -16,7 +16,7 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
     assert [at for at, _ in lines] == ["easy"] * 4 + ["hard"] * 4 + [TOGETHER] * 4
     assert lines["easy", PLANNER] == (
         "8",
-        "1.000 [1.000, 1.000]",
+        "1.000 [0.631, 1.000]",
         "2.5",
         "2.5",
         "QDS (6); R,AG (2)",

@@ -37,8 +37,8 @@ def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
         "data set", "system", "questions", "F1", "failed", "retrievals", "p50 ms", "none",
     )  # fmt: skip
     assert table.rows == (
-        ("toy", "good", "8", "1.000 [1.000, 1.000]", "0.000", "1.0", "500", ""),
-        ("toy", "bad", "8", "0.000 [0.000, 0.000]", "0.125", "1.0", "500", ""),
+        ("toy", "good", "8", "1.000 [0.631, 1.000]", "0.000", "1.0", "500", ""),
+        ("toy", "bad", "8", "0.000 [0.000, 0.369]", "0.125", "1.0", "500", ""),
     )
 
 

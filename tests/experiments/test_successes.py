@@ -45,5 +45,5 @@ def test_bars_tell_success_and_failure(tmp_path: Path) -> None:
 
 def test_counts() -> None:
     assert counted([1.0, 1.0]) == (
-        "1.000 [1.000, 1.000]", "2 (100.0%)", "2 (100.0%)", "0 (0.0%)",
+        "1.000 [0.158, 1.000]", "2 (100.0%)", "2 (100.0%)", "0 (0.0%)",
     )  # fmt: skip

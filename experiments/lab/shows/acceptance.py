@@ -19,10 +19,15 @@ Records = Sequence[Record]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """How an arm stands to the baseline: a difference or a ratio, and its 95 % interval."""
+    """How an arm stands to the baseline: a difference or a ratio, and its 95 % interval.
+
+    Attributes:
+        same: Whether no question differs.
+    """
 
     value: float
     interval: tuple[float, float]
+    same: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +50,7 @@ class Promise:
         Where no question differs, a promise of less is neither: there may be nothing left to lose.
         """
         kept = self.holds(found.value)
-        if not kept and found.value == found.interval[0] == found.interval[1] == 0:
+        if not kept and found.same:
             return "unchanged"
         word = "kept" if kept else "missed"
         sure = all(self.holds(end) is kept for end in found.interval)
@@ -82,7 +87,10 @@ def _told(found: Found) -> str:
 def _difference(measure: str) -> Callable[[Records, Records], Found | None]:
     def found(ours: Records, theirs: Records) -> Found | None:
         made = compare([(ours, theirs)], [measure])
-        return Found(value=made[0].difference, interval=made[0].interval) if made else None
+        if not made:
+            return None
+        same = made[0].difference == made[0].detectable == 0
+        return Found(value=made[0].difference, interval=made[0].interval, same=same)
 
     return found
 

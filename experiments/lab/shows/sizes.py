@@ -11,6 +11,7 @@ from fathom.evaluation import plots
 from fathom.evaluation.curves import Line
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import percentiles, values
+from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
 from fathom.evaluation.svg import standalone
 
@@ -99,4 +100,4 @@ def _place(measure: str, records: Sequence[Record]) -> Place | None:
     if measure in TIMES:
         return 1000 * percentiles([each.seconds for each in records])[TIMES[measure]], None
     found = list(values(measure, records).values())
-    return (fmean(found), bca_interval(found)) if found else None
+    return (fmean(found), bca_interval(found, bounds=bounds(measure))) if found else None

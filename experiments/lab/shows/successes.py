@@ -72,7 +72,7 @@ def success_bars(
 
 def counted(values: Sequence[float]) -> tuple[str, ...]:
     """The mean with its 95 % interval, then how many are 1, above 0, and 0, with their shares."""
-    low, high = bca_interval(values)
+    low, high = bca_interval(values, bounds=(0.0, 1.0))
     kinds = (
         sum(value == 1.0 for value in values),
         sum(value > 0.0 for value in values),

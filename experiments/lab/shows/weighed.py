@@ -90,7 +90,7 @@ def _front(seen: Seen, arms: Sequence[str]) -> Front:
         records = [each for cell in seen.named([arm]).cells for each in cell.records]
         gained = list(map(F1, records))
         x, y = fmean(map(cost, records)), fmean(gained)
-        points.append(Point(name=arm, x=x, y=y, interval=bca_interval(gained)))
+        points.append(Point(name=arm, x=x, y=y, interval=bca_interval(gained, bounds=(0.0, 1.0))))
     return Front(
         cost="cost a question",
         measure="F1",

@@ -9,7 +9,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.effect import effect_size, t_test_p
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.evaluation.scores import LOWER_IS_BETTER
+from fathom.evaluation.scores import LOWER_IS_BETTER, bounds
 from fathom.evaluation.statistics import (
     bca_interval,
     detectable,
@@ -142,6 +142,7 @@ def contrast(
         paired: Both values of each question; at least one.
     """
     differences = [ours - theirs for ours, theirs in paired]
+    low, high = bounds(measure)
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
     if binary:
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
@@ -154,7 +155,7 @@ def contrast(
         second=sides[1],
         queries=len(paired),
         difference=round(fmean(differences), 6),
-        interval=bca_interval(differences),
+        interval=bca_interval(differences, bounds=(low - high, high - low)),
         test="McNemar" if binary else "randomisation",
         p=p,
         p_holm=p,

@@ -9,7 +9,7 @@ from fathom.evaluation.honesty import risk_coverage
 from fathom.evaluation.ranking import recall
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import part_of, values
-from fathom.evaluation.scores import Judged, ranked
+from fathom.evaluation.scores import Judged, bounds, ranked
 from fathom.evaluation.statistics import bca_interval
 
 Group = Sequence[Record]
@@ -103,7 +103,7 @@ def front(groups: Sequence[Group], measure: str = "") -> Front | None:
             name=group[0].system,
             x=cost,
             y=mean,
-            interval=bca_interval(found),
+            interval=bca_interval(found, bounds=bounds(measure)),
             best=not any(_beats(other, (cost, mean)) for other in zip(costs, means, strict=True)),
         )
         for (group, found), cost, mean in zip(kept, costs, means, strict=True)
@@ -240,7 +240,9 @@ def _lines(placed: Sequence[tuple[str, float, Group]], measure: str) -> list[Lin
         Line(
             name=name,
             points=tuple((x, fmean(found)) for x, found in sorted(places.items())),
-            intervals=tuple(bca_interval(found) for _, found in sorted(places.items())),
+            intervals=tuple(
+                bca_interval(found, bounds=bounds(measure)) for _, found in sorted(places.items())
+            ),
         )
         for name, places in named.items()
         if len(places) > 1

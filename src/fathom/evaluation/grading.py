@@ -16,6 +16,7 @@ from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applie
 from fathom.evaluation.lines import add_line, whole_lines
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import Row
+from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
 from fathom.plain import canonical, digest
@@ -171,5 +172,5 @@ def with_grades(row: Row, judgements: Sequence[Judgement]) -> Row:
         return row
     means = {name: round(fmean(found), 6) for name, found in scores.items()}
     means[NO_GRADE] = round(fmean(isinstance(each.outcome, NoGrade) for each in own), 6)
-    around = {name: bca_interval(found) for name, found in scores.items()}
+    around = {name: bca_interval(found, bounds=bounds(name)) for name, found in scores.items()}
     return replace(row, measures=row.measures | means, intervals=row.intervals | around)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import SCORES, WHOLE, Judged, Whole
+from fathom.evaluation.scores import SCORES, WHOLE, Judged, Whole, bounds
 from fathom.evaluation.statistics import bca_interval, resampled_interval
 from fathom.usage import Usage
 
@@ -114,7 +114,7 @@ def _means(
     found = {name: list(values(name, records).values()) for name in SCORES}
     kept = {name: each for name, each in found.items() if each}
     means = {name: round(fmean(each), 6) for name, each in kept.items()}
-    return means, {name: bca_interval(each) for name, each in kept.items()}
+    return means, {name: bca_interval(each, bounds=bounds(name)) for name, each in kept.items()}
 
 
 def _whole(

@@ -19,9 +19,16 @@ from fathom.evaluation.records import Record
 Score = Callable[[Record], float | None]
 Whole = Callable[[Sequence["Judged"]], float | None]
 
+SIGNED = frozenset({"CRAG-truthfulness"})
+"""From -1 to 1; all others are from 0 to 1."""
 LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
 SUPPORTED = 0.5
 """From so much support on a citation counts as one that supports what it is cited for."""
+
+
+def bounds(measure: str) -> tuple[float, float]:
+    """The least and the largest value that a measure can have."""
+    return (-1.0, 1.0) if measure in SIGNED else (0.0, 1.0)
 
 
 def _graded(record: Record) -> bool:

@@ -36,17 +36,27 @@ def bootstrap_interval(
 
 
 def bca_interval(
-    values: Sequence[float], *, seed: int = 0, resamples: int = 2000, level: float = 0.95
+    values: Sequence[float],
+    *,
+    bounds: tuple[float, float] | None = None,
+    seed: int = 0,
+    resamples: int = 2000,
+    level: float = 0.95,
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated bootstrap interval of the mean (Efron 1987).
 
     For a difference of two systems, `values` are the differences question by question: then it
-    is the paired interval. The arguments are those of `bootstrap_interval`.
+    is the paired interval. `bounds` are the least and the largest value there can be: where all
+    values are equal there is nothing to draw from, and the interval tells how far others, which
+    were not seen, could move the mean (Clopper and Pearson 1934, for their share); without bounds
+    it is a point. The other arguments are those of `bootstrap_interval`.
     """
     sample = np.asarray(values, dtype=np.float64)
     mean = sample.mean()
     if np.ptp(sample) == 0:
-        return float(mean), float(mean)
+        unseen = 1 - ((1 - level) / 2) ** (1 / len(sample))
+        low, high = bounds or (mean, mean)
+        return float(mean - unseen * (mean - low)), float(mean + unseen * (high - mean))
     means = _resampled_means(sample, seed, resamples)
     below = (np.mean(means < mean) + np.mean(means <= mean)) / 2
     edge = 0.5 / resamples
