@@ -43,7 +43,7 @@ class Summary:
             id=seen.experiment.id,
             provenance=replace(provenance, commits=seen.commits or provenance.commits),
             rows=[
-                {"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)}
+                _rounded({"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)})
                 for cell in seen.cells
             ],
             seconds=round(spent, 1),
@@ -59,9 +59,9 @@ class Summary:
             "provenance": asdict(self.provenance),
             "seconds": self.seconds,
             "blocks": [_as_json(block) for block in self.blocks],
-            "rows": self.rows,
+            "rows": list(self.rows),
         }
-        file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        file.write_text(_lined(told) + "\n", encoding="utf-8")
         for old in file.parent.glob(f"{file.stem}-*.svg"):
             old.unlink()
         for block in self.blocks:
@@ -89,6 +89,25 @@ class Summary:
 def summary_file(folder: Path, name: str) -> Path:
     """Where the summary of an experiment lies."""
     return folder / f"{name}.json"
+
+
+def _lined(told: Mapping[str, Any]) -> str:
+    """JSON with a line for each key, and for each item of a list: small, and easy to compare."""
+    lines = []
+    for key, value in told.items():
+        items = value if isinstance(value, list) else [value]
+        text = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in items)
+        lines.append(f' "{key}": ' + (f"[\n  {text}\n ]" if isinstance(value, list) else text))
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The same with six digits after the point at most."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _as_json(block: Block) -> dict[str, Any]:
