@@ -113,7 +113,9 @@ class Bench:
 
     def _answers(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         folder = self.work / "records"
-        before, started = _lines(folder / dataset.name), time.perf_counter()
+        ranked = ".ranked" if arm.retriever else ""
+        name = f"{asked.file_name(arm.system, arm.assignments)}{ranked}.jsonl"
+        before, started = _lines(folder / dataset.name / name), time.perf_counter()
         ask = asked.rankings if arm.retriever else asked.answers
         with self._engine(dataset, arm.assignments) as engine:
             records = ask(
@@ -124,7 +126,7 @@ class Bench:
                 folder=folder,
                 varied=arm.assignments,
             )
-        if new := _lines(folder / dataset.name) - before:
+        if new := _lines(folder / dataset.name / name) - before:
             self._note(started, dataset, arm, new)
         return records
 
@@ -188,5 +190,5 @@ class Bench:
         sys.stderr.write(f"{dataset.name}: {arm.name if arm else 'index'}: {seconds:.0f} s\n")
 
 
-def _lines(folder: Path) -> int:
-    return sum(file.read_bytes().count(b"\n") for file in folder.glob("*.jsonl"))
+def _lines(file: Path) -> int:
+    return file.read_bytes().count(b"\n") if file.is_file() else 0
