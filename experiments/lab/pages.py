@@ -88,8 +88,9 @@ def _section(experiment: Experiment, summary: Summary) -> Iterator[str]:
         yield ""
         yield from _table(Table(title="The paper prints", head=given.head, rows=rows))
         yield from ("", given.note) if given.note else ()
-    yield ""
-    yield " ".join(experiment.reading.split())
+    for paragraph in experiment.reading.split("\n\n"):
+        yield ""
+        yield " ".join(paragraph.split())
     yield ""
     yield f"<sub>{summary.provenance.sentence}.</sub>"
 
