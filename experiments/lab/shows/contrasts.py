@@ -1,7 +1,7 @@
 """Tests of two arms beside each other: ours, and the paired t-test that papers report."""
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
+from math import inf, sqrt
 
 from experiments.lab.blocks import Block, Table
 from experiments.lab.quality import quality
@@ -72,7 +72,7 @@ def _row(made: Comparison) -> tuple[str, ...]:
         f"{made.p_holm:.3g}",
         f"p = {made.p_t:.3g}" if made.effect is None else _student(made, made.effect),
         "" if made.effect is None else f"{made.effect:+.2f}",
-        f"{made.detectable:.3f}",
+        f"{made.detectable:.3f}" if 0 < made.detectable < inf else "",
     )
 
 
