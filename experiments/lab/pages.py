@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.blocks import Block, Figure, Sentences, Table
 from experiments.lab.plan import SAMPLES, Experiment
+from experiments.lab.provenance import together
 from experiments.lab.summary import Summary
 
 Published = Sequence[tuple[Experiment, Summary]]
@@ -54,8 +55,8 @@ def contents(published: Published) -> str:
         asked = sum(row["queries"] for row in summary.rows)
         link = f"[{experiment.title}]({experiment.paper}.md#{_anchor(experiment)})"
         lines.append(f"| {link} | {experiment.where} | {asked} | {summary.seconds:.0f} |")
-    made = dict.fromkeys(summary.provenance.sentence for _, summary in published)
-    return "\n".join([*lines, "", *(f"Made by {sentence}." for sentence in made)]) + "\n"
+    made = together(summary.provenance for _, summary in published)
+    return "\n".join([*lines, "", *(f"Made by {each.sentence}." for each in made)]) + "\n"
 
 
 def _few(published: Published) -> Sequence[str]:

@@ -3,8 +3,8 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -57,6 +57,14 @@ class Provenance:
             f"Fathom {self.version} at {', '.join(self.commits)}, {self.cpu}, "
             f"Python {self.python}, {self.system}, seed {self.seed}"
         )
+
+
+def together(all_: Iterable[Provenance]) -> list[Provenance]:
+    """One for each machine and version, with the commits of all of them."""
+    commits: dict[Provenance, dict[str, None]] = {}
+    for each in all_:
+        commits.setdefault(replace(each, commits=()), {}).update(dict.fromkeys(each.commits))
+    return [replace(place, commits=tuple(found)) for place, found in commits.items()]
 
 
 def _commit(root: Path) -> str:

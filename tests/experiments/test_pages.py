@@ -43,6 +43,9 @@ def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
     told = contents([(experiment(tmp_path), SUMMARY)])
     assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | 12 |" in told
     assert told.count("Made by Fathom 1 at abc, def") == 1
+    later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
+    both = contents([(experiment(tmp_path), SUMMARY), (experiment(tmp_path), later)])
+    assert both.count("Made by Fathom 1 at abc, def, ghi, a processor") == 1
 
 
 def test_few_questions_are_called_few(tmp_path: Path) -> None:
