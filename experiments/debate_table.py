@@ -31,8 +31,8 @@ from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.answers import all_and_only, is_right
 from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
-from fathom.evaluation.strategies import filters_of
 from fathom.ledger import Ledger
 from fathom.run import Run
 from fathom.strategies.cast import Cast
