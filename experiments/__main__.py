@@ -31,6 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
+        if not (options.fast or options.pages or options.data.is_dir()):
+            raise UsageError(
+                f"{options.data}: there are no data sets; set SHARED_DATA to the folder that holds "
+                "them, or run `make reproduce-fast`, which needs none"
+            )
         here = Provenance.here(ROOT)
         bench = Bench(
             data=options.data, work=options.work, indexes=options.indexes, commit=here.commits[0]

@@ -82,6 +82,16 @@ def test_absent_data_are_told_and_the_rest_is_made(
     assert not (place / "one" / "out" / "toy" / "absent.json").exists()
 
 
+def test_where_there_are_no_data_at_all_one_line_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHARED_DATA", str(place / "nowhere"))
+    assert run(place) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "nowhere: there are no data sets; set SHARED_DATA" in told
+
+
 def test_an_unknown_name_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(place, "toy/tabel") == 2
     assert "no experiment 'toy/tabel'; there are toy/table" in capsys.readouterr().err
