@@ -31,11 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
-        if not (options.fast or options.pages or options.data.is_dir()):
-            raise UsageError(
-                f"{options.data}: there are no data sets; set SHARED_DATA to the folder that holds "
-                "them, or run `make reproduce-fast`, which needs none"
-            )
+        _check(options)
         here = Provenance.here(ROOT)
         bench = Bench(
             data=options.data, work=options.work, indexes=options.indexes, commit=here.commits[0]
@@ -45,6 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
     except UsageError as error:
         return _told(error)
     return 0 if whole else UsageError.exit_code
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Say once that there are no data at all, not for every experiment."""
+    if not (options.fast or options.pages or options.data.is_dir()):
+        raise UsageError(
+            f"{options.data}: there are no data sets; set SHARED_DATA to the folder that holds "
+            "them, or run `make reproduce-fast`, which needs none"
+        )
 
 
 def _run(bench: Bench, chosen: list[Experiment], here: Provenance, out: Path) -> bool:
