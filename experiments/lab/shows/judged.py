@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Table
+from experiments.lab.local_grades import graded
 from experiments.lab.seen import Seen
 from experiments.lab.shows.table import value
-from experiments.lab.stand_ins import graded
 
 
 def judged(
@@ -20,7 +20,7 @@ def judged(
 
     Args:
         seen: What is shown.
-        measures: As in `table.measured`; also `similarity` and `words`, see `stand_ins`.
+        measures: As in `table.measured`; also `similarity` and `words`, see `local_grades`.
         arms: Only these.
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Figure
+from experiments.lab.local_grades import graded
 from experiments.lab.seen import Cell, Seen
-from experiments.lab.stand_ins import graded
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Line
