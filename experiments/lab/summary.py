@@ -12,6 +12,8 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.seen import Seen
 from experiments.lab.show import shown
 
+from fathom.plain import Json
+
 KINDS: Mapping[str, type[Table] | type[Sentences] | type[Figure]] = {
     "table": Table,
     "sentences": Sentences,
@@ -101,7 +103,7 @@ def _lined(told: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _rounded(value: Json) -> Json:
     """The same with six digits after the point at most."""
     if isinstance(value, float):
         return round(value, 6)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block, Table
+from experiments.lab.blocks import Block
 from experiments.lab.local_grades import graded
 from experiments.lab.seen import Seen
-from experiments.lab.shows.table import value
+from experiments.lab.shows.table import tabulated
 
 
 def judged(
@@ -25,11 +25,4 @@ def judged(
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.
     """
-    chosen = seen.named(arms)
-    lines = []
-    for cell in (cell for name in chosen.sets for cell in chosen.on(name)):
-        row = graded(cell)
-        told = [value(row, name, interval=at < intervals) for at, name in enumerate(measures)]
-        lines.append((cell.set, cell.arm.name, str(len(cell.records)), *told))
-    head = ("data set", "system", "questions", *measures)
-    yield Table(title=title, head=head, rows=tuple(lines))
+    yield tabulated(seen.named(arms), graded, measures, intervals, title)

@@ -1,6 +1,6 @@
 """A table of measures: one line for each arm on each data set."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from experiments.lab.blocks import Block, Table
 from experiments.lab.seen import Cell, Seen
@@ -27,13 +27,26 @@ def measured(
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    yield tabulated(seen.named(arms), lambda cell: cell.row, measures, intervals, title)
+
+
+def tabulated(
+    seen: Seen,
+    row_of: Callable[[Cell], Row],
+    measures: Sequence[str],
+    intervals: int,
+    title: str,
+) -> Table:
+    """The table of all arms that are given, with what `row_of` measures of each on a data set.
+
+    The other arguments are those of `measured`.
+    """
     rows = tuple(
-        (name, cell.arm.name, str(len(cell.records)), *_cells(cell, measures, intervals))
-        for name in chosen.sets
-        for cell in chosen.on(name)
+        (name, cell.arm.name, str(len(cell.records)), *_cells(row_of(cell), measures, intervals))
+        for name in seen.sets
+        for cell in seen.on(name)
     )
-    yield Table(title=title, head=("data set", "system", "questions", *measures), rows=rows)
+    return Table(title=title, head=("data set", "system", "questions", *measures), rows=rows)
 
 
 def value(row: Row, name: str, *, interval: bool = False) -> str:
@@ -49,6 +62,5 @@ def value(row: Row, name: str, *, interval: bool = False) -> str:
     return f"{row.usage[name]:.1f}" if name in row.usage else ""
 
 
-def _cells(cell: Cell, measures: Sequence[str], intervals: int) -> list[str]:
-    row = cell.row
+def _cells(row: Row, measures: Sequence[str], intervals: int) -> list[str]:
     return [value(row, name, interval=at < intervals) for at, name in enumerate(measures)]

@@ -14,7 +14,7 @@ from fathom.errors import IndexMissing, UsageError
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
     from fathom.evaluation.datasets import Dataset
-    from fathom.evaluation.records import Record
+    from fathom.evaluation.records import Record, Records
     from fathom.evaluation.runner import Ask
 
 Build = Callable[[Path | None], Any]
@@ -75,12 +75,10 @@ def answers(
         folder: Where records are kept, in `<data set>/<strategy>.jsonl`.
         varied: What was varied in the engine's settings; belongs to the file's name.
     """
-    from fathom.evaluation.records import Records
     from fathom.evaluation.runner import record_strategy
 
     asked = dataset.sample(queries)
-    file = _file(folder, dataset, file_name(strategy, varied))
-    kept = Records(file, setup=setup_of(engine), varied=varied)
+    kept = _kept(engine, folder, dataset, file_name(strategy, varied), varied)
     told = counted(f"{dataset.name} {strategy}", len(asked))
     found = record_strategy(
         strategy, dataset, asked, asker(engine, strategy), kept, on_question=told
@@ -112,23 +110,32 @@ def rankings(
     Raises:
         UsageError: If no question is judged, or there is no such retriever.
     """
-    from fathom.evaluation.records import Records
     from fathom.evaluation.runner import record_retriever
 
     asked = dataset.sample(queries, judged=True)
     if not asked:
         raise UsageError(f"{dataset.name}: no judged question, so no ranking can be measured")
     ranker = engine.retriever(retriever)
-    file = _file(folder, dataset, f"{file_name(retriever, varied)}.ranked")
-    kept = Records(file, setup=setup_of(engine), varied=varied)
+    name = f"{file_name(retriever, varied)}.ranked"
+    kept = _kept(engine, folder, dataset, name, varied)
     told = counted(f"{dataset.name} {retriever}", len(asked))
     found = record_retriever(dataset, asked, ranker, kept, on_question=told)
     _tell_failures(found)
     return found
 
 
-def _file(folder: Path | None, dataset: "Dataset", name: str) -> Path | None:
-    return None if folder is None else folder / dataset.name / f"{name}.jsonl"
+def _kept(
+    engine: "Engine",
+    folder: Path | None,
+    dataset: "Dataset",
+    name: str,
+    varied: Mapping[str, str],
+) -> "Records":
+    """What is known already, and where more is kept."""
+    from fathom.evaluation.records import Records
+
+    file = None if folder is None else folder / dataset.name / f"{name}.jsonl"
+    return Records(file, setup=setup_of(engine), varied=varied)
 
 
 def file_name(strategy: str, varied: Mapping[str, str]) -> str:
