@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from experiments.__main__ import PUBLISHED
 from experiments.lab.bench import ROOT
 from experiments.lab.headlines import (
@@ -57,8 +56,7 @@ def test_the_lines_stand_between_the_marks() -> None:
 
 def test_our_readme_is_up_to_date() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    if START not in text:
-        pytest.skip("the README shows no results yet")
+    assert START in text
     known = [Summary.load(PUBLISHED, each) for each in found(ROOT / "experiments")]
     summaries = {summary.id: summary for summary in known if summary is not None}
     assert text == with_headlines(text, headlines(summaries)), "python -m experiments --pages"
