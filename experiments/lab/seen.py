@@ -52,6 +52,11 @@ class Seen:
         """The cells of a data set, in the order of the arms."""
         return [cell for cell in self.cells if cell.set == name]
 
+    @property
+    def by_set(self) -> list[Cell]:
+        """All cells, one data set after the other."""
+        return [cell for name in self.sets for cell in self.on(name)]
+
     def named(self, names: Sequence[str]) -> "Seen":
         """Only the arms of these names, in this order; all where none is named.
 

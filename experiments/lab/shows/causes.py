@@ -31,14 +31,13 @@ def caused(seen: Seen, *, arms: Sequence[str] = (), title: str = "") -> Iterator
     """
     chosen = seen.named(arms)
     rows = []
-    for name in chosen.sets:
-        for cell in chosen.on(name):
-            quality, found = values("has-answer-F1", cell.records), values("R@10", cell.records)
-            known = [each for each in cell.records if {each.question} <= quality.keys() & found]
-            lost = [each for each in known if quality[each.question] == 0]
-            counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
-            counted = (str(counts[cause]) for cause in CAUSES)
-            rows.append((name, cell.arm.name, str(len(known)), str(len(lost)), *counted))
+    for cell in chosen.by_set:
+        quality, found = values("has-answer-F1", cell.records), values("R@10", cell.records)
+        known = [each for each in cell.records if {each.question} <= quality.keys() & found]
+        lost = [each for each in known if quality[each.question] == 0]
+        counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
+        counted = (str(counts[cause]) for cause in CAUSES)
+        rows.append((cell.set, cell.arm.name, str(len(known)), str(len(lost)), *counted))
     head = ("data set", "system", "with an answer", "F1 = 0", *CAUSES)
     yield Table(title=title, head=head, rows=tuple(rows))
 

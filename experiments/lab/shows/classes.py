@@ -74,9 +74,8 @@ def failures(
     """
     chosen = seen.named(arms)
     rows = tuple(
-        (name, cell.arm.name, *row)
-        for name in chosen.sets
-        for cell in chosen.on(name)
+        (cell.set, cell.arm.name, *row)
+        for cell in chosen.by_set
         for row in _failed(_grouped(seen, cell, of, against, domain))
     )
     head = ("data set", "system", "class", "failures", "of all failures", "failure rate")

@@ -29,12 +29,11 @@ def by_group(
     """
     chosen = seen.named(arms)
     lines = []
-    for name in chosen.sets:
-        for cell in chosen.on(name):
-            for row in rows_by(cell.records, field):
-                share = f"{row.queries / len(cell.records):.3f}"
-                cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
-                group = row.system.removeprefix(f"{cell.records[0].system}: ")
-                lines.append((name, cell.arm.name, group, str(row.queries), share, *cells))
+    for cell in chosen.by_set:
+        for row in rows_by(cell.records, field):
+            share = f"{row.queries / len(cell.records):.3f}"
+            cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
+            group = row.system.removeprefix(f"{cell.records[0].system}: ")
+            lines.append((cell.set, cell.arm.name, group, str(row.queries), share, *cells))
     head = ("data set", "system", field, "questions", "share", *measures)
     yield Table(title=title, head=head, rows=tuple(lines))

@@ -56,9 +56,8 @@ def by_end(
     """
     chosen = seen.named(arms)
     rows = tuple(
-        (name, cell.arm.name, *row)
-        for name in chosen.sets
-        for cell in chosen.on(name)
+        (cell.set, cell.arm.name, *row)
+        for cell in chosen.by_set
         for row in _rows(cell, quality(seen, cell, of, against))
     )
     head = ("data set", "system", "phase", "questions", "share", of, *COUNTED)

@@ -86,12 +86,10 @@ def _scored(
     seen: Seen, of: str, against: str, arms: Sequence[str]
 ) -> Iterator[tuple[Cell, list[float]]]:
     """The cells that can have the measure, with the value of each question."""
-    chosen = seen.named(arms)
-    for name in chosen.sets:
-        for cell in chosen.on(name):
-            values = list(quality(seen, cell, of, against).values())
-            if values:
-                yield cell, values
+    for cell in seen.named(arms).by_set:
+        values = list(quality(seen, cell, of, against).values())
+        if values:
+            yield cell, values
 
 
 def _mean(values: Collection[float]) -> str:

@@ -42,9 +42,13 @@ def tabulated(
     The other arguments are those of `measured`.
     """
     rows = tuple(
-        (name, cell.arm.name, str(len(cell.records)), *_cells(row_of(cell), measures, intervals))
-        for name in seen.sets
-        for cell in seen.on(name)
+        (
+            cell.set,
+            cell.arm.name,
+            str(len(cell.records)),
+            *_cells(row_of(cell), measures, intervals),
+        )
+        for cell in seen.by_set
     )
     return Table(title=title, head=("data set", "system", "questions", *measures), rows=rows)
 
