@@ -6,10 +6,10 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "fathom").rglob("*.py"))
 
 
-def test_no_file_is_longer_than_three_hundred_lines() -> None:
+def test_no_file_is_longer_than_five_hundred_lines() -> None:
     assert SOURCES
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
-    assert {str(file): length for file, length in lengths.items() if length > 300} == {}
+    assert {str(file): length for file, length in lengths.items() if length > 500} == {}
 
 
 def test_contributing_stays_short() -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+from fathom.documents.discover import Wanted
 from fathom.documents.guard import Cage
 from fathom.documents.paths import check_paths
 from fathom.errors import UsageError
@@ -116,7 +117,8 @@ class Engine:
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
-        check_paths(paths)
+        wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        check_paths(paths, wanted)
         self.close()
         index = self.settings.index
         with (
@@ -136,7 +138,7 @@ class Engine:
                 cage=cage,
                 batch_documents=self.settings.ingest.batch_documents,
                 on_progress=on_progress,
-            ).run(paths, prune=prune)
+            ).run(paths, wanted=wanted, prune=prune)
         self._sweep_traces()
         return report
 

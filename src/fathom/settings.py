@@ -28,6 +28,10 @@ class IngestSettings(Section):
 
     batch_documents: int = Field(default=256, ge=1)
     """So many documents are embedded together and stored in one step."""
+    include: tuple[str, ...] = ()
+    """Shell patterns; where there are any, files that match none are left out."""
+    exclude: tuple[str, ...] = ()
+    """Shell patterns; files that match one are left out."""
 
 
 class ChunkingSettings(Section):

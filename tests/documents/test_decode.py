@@ -31,7 +31,7 @@ def test_decodes(data: bytes, expected: str) -> None:
 def test_binary_data_is_refused(data: bytes) -> None:
     with pytest.raises(Refused, match="binary") as refusal:
         decode(data)
-    assert refusal.value.outcome == "unsupported"
+    assert refusal.value.outcome == "no_document"
 
 
 @pytest.mark.parametrize(

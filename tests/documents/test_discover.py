@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.discover import discover
+from fathom.documents.discover import Wanted, discover
 from fathom.errors import UsageError
 
 
@@ -14,8 +14,8 @@ def tree(root: Path, *names: str) -> None:
         path.write_text("x")
 
 
-def found(*paths: Path, root: Path) -> list[str]:
-    return [str(path.relative_to(root)) for path in discover(paths)]
+def found(*paths: Path, root: Path, wanted: Wanted | None = None) -> list[str]:
+    return [str(path.relative_to(root)) for path in discover(paths, wanted)]
 
 
 def test_sorted_without_hidden_ones(tmp_path: Path) -> None:
@@ -61,3 +61,35 @@ def test_name_that_is_no_utf8(tmp_path: Path) -> None:
 def test_missing_path_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
         list(discover([tmp_path / "missing"]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(), ["a.md", "b.txt", "old/c.md", "old/deep/d.md"]),
+        (Wanted(include=("*.md",)), ["a.md", "old/c.md", "old/deep/d.md"]),
+        (Wanted(include=("old",)), ["old/c.md", "old/deep/d.md"]),
+        (Wanted(include=("old/*.md", "b.*")), ["b.txt", "old/c.md", "old/deep/d.md"]),
+        (Wanted(exclude=("old/",)), ["a.md", "b.txt"]),
+        (Wanted(exclude=("old/deep",)), ["a.md", "b.txt", "old/c.md"]),
+        (Wanted(include=("*.md",), exclude=("[cd].md",)), ["a.md"]),
+        (Wanted(include=("*.MD",)), []),
+    ],
+)
+def test_patterns_choose_below_the_named_folder(
+    tmp_path: Path, wanted: Wanted, expected: list[str]
+) -> None:
+    root = tmp_path / "old"  # what lies above the named folder does not count
+    tree(root, "a.md", "b.txt", "old/c.md", "old/deep/d.md")
+    assert found(root, root=root, wanted=wanted) == expected
+
+
+def test_patterns_hold_for_named_files_too(tmp_path: Path) -> None:
+    tree(tmp_path, "a.md", "b.log")
+    named = (tmp_path / "a.md", tmp_path / "b.log")
+    assert found(*named, root=tmp_path, wanted=Wanted(exclude=("*.log",))) == ["a.md"]
+
+
+def test_a_corpus_file_that_is_left_out_is_left_out(tmp_path: Path) -> None:
+    tree(tmp_path, "s/corpus.jsonl")
+    assert found(tmp_path, root=tmp_path, wanted=Wanted(exclude=("s",))) == []

@@ -39,7 +39,7 @@ REFUSED: dict[str, Outcome] = {
     "gen-empty.docx": "empty",
     "gen-whitespace.txt": "empty",
     "gen-zipbomb-300mb.docx": "failed",
-    "markitdown-random.bin": "unsupported",
+    "markitdown-random.bin": "no_document",
     "pdfplumber-password-example.pdf": "encrypted",
     "pypdf-r3-user-password.pdf": "encrypted",
     "sample-files-grayscale-image.pdf": "no_text_layer",

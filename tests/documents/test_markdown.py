@@ -40,3 +40,22 @@ def test_title_falls_back_to_the_first_heading() -> None:
 
 def test_a_rule_at_the_top_is_no_front_matter() -> None:
     assert parse(b"---\n\nText here\n").text == "Text here"
+
+
+def test_values_of_the_front_matter_are_what_they_look_like() -> None:
+    head = (
+        "---\ntitle: 2021.10\nyear: 2021  # of the report\nweight: 0.5\ndraft: false\n"
+        "date: 2021/5/1\ncode: '007'\nauthor: C# users\nnothing: null\nlast-read: 1 May 2021\n---\n"
+    )
+    parsed = parse(f"{head}\nText.\n".encode())
+    assert parsed.title == "2021.10"
+    assert parsed.metadata == {
+        "year": 2021,
+        "weight": 0.5,
+        "draft": False,
+        "date": "2021-05-01",
+        "code": "007",
+        "author": "C# users",
+        "last-read": "2021-05-01",
+    }
+    assert isinstance(parsed.metadata["draft"], bool)

@@ -82,3 +82,12 @@ def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
     with pytest.raises(Refused, match=reason) as refusal:
         sniff(data, "x.docx")
     assert refusal.value.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\x00", b"\x1f\x8b\x08\x00", bytes(range(256)) * 4, zipped("a.txt")]
+)
+def test_what_is_no_document_by_name_either_is_told_apart(data: bytes) -> None:
+    with pytest.raises(Refused) as refusal:
+        sniff(data, "x.bin")
+    assert refusal.value.outcome == "no_document"

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +119,31 @@ def test_operators_are_a_closed_set() -> None:
 def test_numbers_beyond_64_bits() -> None:
     _, values = compile_filters([Filter("year", "=", 10**30)])
     assert values[-1] == 1e30
+
+
+DATED = {"day": "2021-05-01", "time": "2021-12-31T23:00Z", "number": 2021, "words": "2021 was mild"}
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "expected"),
+    [
+        ("=", 2021, {"day", "time", "number"}),
+        (">=", 2021, {"day", "time", "number"}),
+        (">", 2021, set()),
+        ("<", 2022, {"day", "time", "number"}),
+        ("=", "2021-05", {"day"}),
+        (">", "2021-05", {"time"}),
+        ("<=", "2021-05", {"day", "words"}),  # other texts compare as texts
+        ("=", "2021-12-31", {"time"}),
+        ("=", 2021.5, set()),
+        ("=", "2021", set()),
+    ],
+)
+def test_a_date_compares_as_exactly_as_it_is_given(
+    tmp_path: Path, make: Make, op: Any, value: Scalar, expected: set[str]
+) -> None:
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        made = [make(name, "words", metadata={"at-last": each}) for name, each in DATED.items()]
+        writer.put([entry for entry, _ in made], [source for _, source in made])
+        found = writer.keyword_search("words", k=9, filters=[Filter("at-last", op, value)])
+    assert {match.chunk_id.partition("#")[0] for match in found} == expected

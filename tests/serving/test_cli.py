@@ -75,7 +75,7 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     made = run("ingest", str(corpus), "--json")
     assert made.code == 0
     assert list(made.json) == [
-        "new", "changed", "unchanged", "removed", "failed", "chunks", "seconds", "files",
+        "new", "changed", "unchanged", "removed", "failed", "skipped", "chunks", "seconds", "files",
     ]  # fmt: skip
     assert (made.json["new"], made.json["failed"]) == (2, 0)
     assert {file["outcome"] for file in made.json["files"]} == {"ok"}
@@ -277,3 +277,57 @@ def test_help_and_version(run: Run) -> None:
     assert "ingest" in run("--help").out
     assert run("--version").out.strip() == "0.1.0"
     assert run("ask").code == 2
+
+
+def test_files_of_a_kind_nobody_asked_for_are_skipped_with_a_count(run: Run, corpus: Path) -> None:
+    (corpus / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    (corpus / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(98))
+    made = run("ingest", str(corpus), "--json")
+    assert made.code == 0
+    assert (made.json["new"], made.json["failed"], made.json["skipped"]) == (2, 0, 2)
+    again = run("ingest", str(corpus))
+    assert again.code == 0
+    assert "0 failed, 2 skipped" in again.out
+    assert "skipped       2 x is an image" in again.out
+    assert run("status", "--json").json["failed"] == 0
+    # Named, or meant by a pattern, it is missing.
+    assert run("ingest", str(corpus / "a.png")).code == 6
+    assert run("ingest", str(corpus), "--include", "*.png").code == 6
+
+
+def test_patterns_choose_files(run: Run, corpus: Path, tmp_path: Path) -> None:
+    def paths() -> list[str]:
+        listed = run("docs", "list", "--json").json["documents"]
+        return [Path(each["path"]).name for each in listed]
+
+    one_line(run("ingest", str(corpus), "--include", "*.rst"), 2, "--include and --exclude")
+    assert run("ingest", str(corpus), "--include", "*.md").code == 0
+    assert paths() == ["fees.md"]
+    (tmp_path / "fathom.toml").write_text('[ingest]\nexclude = ["f*"]\n')
+    assert run("ingest", str(corpus)).code == 0
+    assert paths() == ["fees.md", "hours.txt"]
+
+
+def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for year in (2020, 2021, 2022):
+        head = f"---\nyear: {year}\nfinal: {str(year < 2022).lower()}\nread-on: {year}-05-01\n---\n"
+        (folder / f"{year}.md").write_text(f"{head}\nThe harbour report of spring {year}.\n")
+    assert run("ingest", str(folder)).code == 0
+
+    def found(*conditions: str) -> set[str]:
+        filters = [part for each in conditions for part in ("--filter", each)]
+        hits = run("search", "harbour report", "--json", *filters).json["hits"]
+        return {hit["text"].rstrip(".")[-4:] for hit in hits}
+
+    assert found("year>=2021") == {"2021", "2022"}
+    assert found("year>=2021", "final=true") == {"2021"}
+    assert found("read-on<2021-06") == {"2020", "2021"}
+    assert found("read-on>2021") == {"2022"}
+    keys = run("status", "--json").json["keys"]
+    assert keys["year"] == {"kinds": ["number"], "documents": 3}
+    assert keys["read-on"]["kinds"] == ["date"]
+    told = run("status").out
+    assert "filter by path, title, language, document" in told
+    assert "  final: bool (3 documents)" in told

@@ -6,7 +6,10 @@ from typing import Literal, Protocol
 
 from fathom.types import Block, BlockKind, Scalar, Span
 
-Outcome = Literal["ok", "empty", "no_text_layer", "encrypted", "unsupported", "failed"]
+Outcome = Literal[
+    "ok", "empty", "no_text_layer", "encrypted", "unsupported", "no_document", "failed"
+]
+"""`unsupported` is a document that cannot be read; `no_document` a picture, a program and so on."""
 
 
 class Refused(Exception):

@@ -35,7 +35,8 @@ def decode(data: bytes, declared: str | None = None) -> str:
         declared: The encoding a file claims for itself; believed only if nothing speaks against.
 
     Raises:
-        Refused: `unsupported` for binary data and for text in an encoding that cannot be told.
+        Refused: `no_document` for binary data, `unsupported` for text in an encoding that cannot
+            be told.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
@@ -44,7 +45,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     if wide:
         return _plain(data.decode(wide, "replace"))
     if looks_binary(data):
-        raise Refused("unsupported", "binary data, not a text or a known document format")
+        raise Refused("no_document", "binary data, not a text or a known document format")
     text = _utf8(data)
     if text is None:
         text = _declared(data, declared)

@@ -3,19 +3,59 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
 
 from fathom.errors import UsageError
 
 _CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
 
 
-def discover(paths: Iterable[Path]) -> Iterator[Path]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which files are taken, by shell patterns (`*`, `?`, `[ab]`; `*` takes slashes too).
+
+    A pattern without a slash is held against the name of a file and of each folder around it,
+    one with a slash against their paths, from the folder that was named.
+
+    Attributes:
+        include: Where there are any, a file must match one.
+        exclude: A file must match none.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def takes(self, file: PurePath) -> bool:
+        """Whether a file is taken; its path is given from the folder that was named."""
+        return not self.shuts(file) and (not self.include or _matches(file, self.include))
+
+    def shuts(self, path: PurePath) -> bool:
+        """Whether a file, or a folder with all that is in it, is left out."""
+        return _matches(path, self.exclude)
+
+
+def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
+    whole = path.as_posix()
+    around = [parent.as_posix() for parent in path.parents if parent.name]
+    return any(
+        fnmatchcase(name, pattern)
+        for pattern in (each.strip("/") for each in patterns)
+        for name in ((whole, *around) if "/" in pattern else path.parts)
+    )
+
+
+def discover(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Path]:
     """The regular files at and under `paths`, each once, sorted within a folder.
 
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
     link is followed only if it leads to a file inside the folder that was named; linked folders
     are never entered. Of a folder that holds a corpus file only that file is given.
+
+    Args:
+        paths: Files and folders.
+        wanted: Which files are taken; by default all.
 
     Raises:
         UsageError: If one of `paths` does not exist.
@@ -24,7 +64,7 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not os.path.lexists(path):
             raise UsageError(f"{path}: no such file or folder; check the path")
-        for file in _under(path):
+        for file in _under(path, wanted or Wanted()):
             found = file.stat()
             identity = (found.st_dev, found.st_ino)
             if identity not in seen:
@@ -32,17 +72,17 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
                 yield file
 
 
-def _under(path: Path) -> Iterator[Path]:
+def _under(path: Path, wanted: Wanted) -> Iterator[Path]:
     if not path.is_dir():
-        if _is_regular(path):
+        if _is_regular(path) and wanted.takes(PurePath(path.name)):
             yield path
         return
     root = path.resolve()
     folders = [path]
     while folders:
         files, inner = _entries(folders.pop(), root)
-        yield from files
-        folders.extend(reversed(inner))
+        yield from (file for file in files if wanted.takes(file.relative_to(path)))
+        folders.extend(each for each in reversed(inner) if not wanted.shuts(each.relative_to(path)))
 
 
 def _entries(folder: Path, root: Path) -> tuple[list[Path], list[Path]]:

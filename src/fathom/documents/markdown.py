@@ -7,10 +7,11 @@ from markdown_it.tree import SyntaxTreeNode as Node
 
 from fathom.documents.base import Builder, Parsed, Refused
 from fathom.documents.decode import decode
-from fathom.types import Scalar
+from fathom.documents.facts import typed
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
+_COMMENT = re.compile(r"\s+# .*(?<![\"'])$")
 _MOST_NESTED = 60
 
 
@@ -21,14 +22,15 @@ def parse(data: bytes) -> Parsed:
         Refused: For binary data, unknown encodings and files without text.
     """
     text = decode(data).replace("\r\n", "\n").replace("\r", "\n")
-    facts: dict[str, Scalar] = {}
+    facts: dict[str, str] = {}
     front = _FRONT_MATTER.match(text)
     if front:
         facts = _facts(front["lines"])
         text = text[front.end() :]
+    title = facts.pop("title", "").strip("\"'")
     builder = Builder()
     add_markdown(builder, text)
-    return builder.build(str(facts.pop("title", "")), facts)
+    return builder.build(title, {key: typed(value) for key, value in facts.items()})
 
 
 def add_markdown(builder: Builder, text: str) -> None:
@@ -37,10 +39,11 @@ def add_markdown(builder: Builder, text: str) -> None:
     _add_all(builder, Node(reader.parse(text)))
 
 
-def _facts(lines: str) -> dict[str, Scalar]:
-    """Flat values only; anything nested or without a value is left out."""
+def _facts(lines: str) -> dict[str, str]:
+    """Flat values only, as written; anything nested or without a value is left out."""
     found = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
-    return {m["key"].lower(): m["value"].strip("\"' ") for m in found if m}
+    pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in found if m)
+    return {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
 
 
 def _add_all(builder: Builder, node: Node, label: str = "") -> None:

@@ -16,8 +16,8 @@ from fathom.documents.sniff import Format, sniff
 if TYPE_CHECKING:
     from fathom.documents.guard import Cage
 
-VERSION = "1"
-"""Raised when a parser gives other text than before, so that old indexes are told apart."""
+VERSION = "2"
+"""Raised when a parser gives other text or facts than before: old indexes are told apart by it."""
 
 # Imported when the first file of the format comes: most runs need two or three of them.
 PARSERS: dict[Format, str] = {
@@ -51,7 +51,7 @@ def read(path: Path, cage: "Cage") -> Iterator[Parsed | Failure]:
     except OSError as error:
         raise Refused("failed", f"cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(found.st_mode):
-        raise Refused("unsupported", "not a regular file")
+        raise Refused("no_document", "not a regular file")
     if not found.st_size:
         raise Refused("empty", "the file has no bytes")
     yield from cage.parse(path)

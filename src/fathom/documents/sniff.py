@@ -27,6 +27,12 @@ _BY_NAME: dict[str, Format] = {
     ".text": "text",
     ".log": "text",
 }
+_OTHER_DOCUMENTS = frozenset(
+    {
+        ".docx", ".eml", ".epub", ".htm", ".html", ".ipynb", ".json", ".jsonl", ".odt", ".pdf",
+        ".pptx", ".rtf", ".xhtml", ".xlsx", ".xml",
+    }
+)  # fmt: skip
 _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "an image; run text recognition first"),
     (b"\xff\xd8\xff", "an image; run text recognition first"),
@@ -72,11 +78,17 @@ def sniff(data: bytes, name: str) -> Format:
         name: Its name.
 
     Raises:
-        Refused: `empty`, `encrypted` or `unsupported`, or `failed` for a damaged zip.
+        Refused: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged zip.
     """
     if not data:
         raise Refused("empty", "the file has no bytes")
-    return _binary(data) or _text(data, PurePath(name).suffix.lower())
+    suffix = PurePath(name).suffix.lower()
+    try:
+        return _binary(data) or _text(data, suffix)
+    except Refused as refusal:
+        if refusal.outcome == "no_document" and suffix in {*_BY_NAME, *_OTHER_DOCUMENTS}:
+            raise Refused("unsupported", refusal.reason) from None  # it should have been one
+        raise
 
 
 def _binary(data: bytes) -> Format | None:
@@ -91,7 +103,7 @@ def _binary(data: bytes) -> Format | None:
         return "rtf"
     for magic, what in _KNOWN_BINARY:
         if data.startswith(magic):
-            raise Refused("unsupported", f"is {what}")
+            raise Refused("no_document", f"is {what}")
     return None
 
 
@@ -117,7 +129,7 @@ def _zip(data: bytes) -> Format:
                 return office
         if "META-INF/container.xml" in names:
             return "epub"
-    raise Refused("unsupported", "is a zip archive; unpack it and name the folder")
+    raise Refused("no_document", "is a zip archive; unpack it and name the folder")
 
 
 def _mimetype(archive: zipfile.ZipFile) -> Format | None:

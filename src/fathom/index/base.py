@@ -65,6 +65,14 @@ class Summary:
     updated: str
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A metadata key: `kinds` are of `text`, `date`, `number`, `bool`, the commonest first."""
+
+    kinds: tuple[str, ...]
+    documents: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The state of an index.
@@ -73,6 +81,8 @@ class Status:
         revision: Grows by one with every published change.
         content: sha256 over all documents, chunks and vectors, independent of the order in
             which they came.
+        keys: What documents can be filtered by, beside the columns that all have: each key with
+            the kinds of its values and the number of documents that have one.
         bytes_on_disk: By part (`sqlite`, `tantivy`, `usearch`).
     """
 
@@ -83,6 +93,7 @@ class Status:
     failed: int
     content: str
     identity: Mapping[str, str]
+    keys: Mapping[str, "Key"] = field(default_factory=dict)
     bytes_on_disk: Mapping[str, int] = field(default_factory=dict)
 
 

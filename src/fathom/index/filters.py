@@ -1,9 +1,8 @@
 """Conditions on documents become SQL with bound parameters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,17 @@ from numpy.typing import NDArray
 from fathom.errors import UsageError
 from fathom.types import Filter, Scalar
 
-COLUMNS = {"path": "path", "title": "title", "language": "language", "document": "id"}
+COLUMNS: Mapping[str, str] = {
+    "path": "path",
+    "title": "title",
+    "language": "language",
+    "document": "id",
+}
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
-_KEY = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d)?", re.ASCII)
+IS_DATE = "GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _LARGEST = 2**63 - 1
 
 Bound = str | int | float
@@ -32,8 +38,10 @@ class Allowed:
 def compile_filters(filters: Sequence[Filter]) -> tuple[str, list[Bound]]:
     """A condition over the table `documents`, and the values it binds.
 
-    Texts compare by code point, numbers by value whatever their kind, `False < True`. A value
-    of another type than the stored one never matches, nor does a missing one, also for `!=`.
+    Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored
+    date compares with a day, a month or a year (`2021-05`, the number 2021) as exactly as that
+    is given. Else a value of another type than the stored one never matches, nor does a missing
+    one, also for `!=`.
 
     Raises:
         UsageError: If a key, an operator or a value is malformed.
@@ -44,10 +52,10 @@ def compile_filters(filters: Sequence[Filter]) -> tuple[str, list[Bound]]:
 
 
 def _compile(condition: Filter) -> tuple[str, list[Bound]]:
-    if not _KEY.fullmatch(condition.key):
+    if not KEY.fullmatch(condition.key):
         raise UsageError(
-            f"filter key {condition.key!r}: use lower-case letters, digits and underscores, "
-            "at most 64"
+            f"filter key {condition.key!r}: use letters, digits, underscores and hyphens, at "
+            "most 64; `fathom status` lists the keys"
         )
     if condition.op == "in":
         return _any_of(condition)
@@ -82,13 +90,29 @@ def _prefix(condition: Filter) -> tuple[str, list[Bound]]:
 
 def _compare(key: str, op: str, value: Scalar) -> tuple[str, list[Bound]]:
     if isinstance(value, bool):
-        kind, bound = "bool", cast(Bound, int(value))
-    elif isinstance(value, str):
-        kind, bound = "text", value
-    else:
-        kind, bound = "number", _number(value)
+        return _typed(key, "bool", op, int(value))
+    if isinstance(value, str):
+        return _dated(key, op, value) if _DATE.fullmatch(value) else _typed(key, "text", op, value)
+    plain, bound = _typed(key, "number", op, _number(value))
+    if not (isinstance(value, int) and 1000 <= value <= 9999):
+        return plain, bound
+    dated, years = _dated(key, op, str(value), or_text=False)
+    return f"({plain} OR {dated})", [*bound, *years]
+
+
+def _typed(key: str, kind: str, op: str, bound: Bound) -> tuple[str, list[Bound]]:
     field, names = _field(key, kind)
     return f"({field} AND {_value(key)} {op} ?)", [*names, *_names(key), bound]
+
+
+def _dated(key: str, op: str, value: str, *, or_text: bool = True) -> tuple[str, list[Bound]]:
+    """A stored date is cut to the length of the value; other texts compare as they are."""
+    field, names = _field(key, "text")
+    stored, again = _value(key), _names(key)
+    other = stored if or_text else "NULL"
+    condition = f"CASE WHEN {stored} {IS_DATE} THEN substr({stored}, 1, ?) ELSE {other} END"
+    bound = [*names, *again, *again, len(value), *(again if or_text else []), value]
+    return f"({field} AND {condition} {op} ?)", bound
 
 
 def _field(key: str, kind: str) -> tuple[str, list[Bound]]:
@@ -106,7 +130,7 @@ def _value(key: str) -> str:
 
 
 def _names(key: str) -> list[Bound]:
-    return [] if key in COLUMNS else [f"$.{key}"]
+    return [] if key in COLUMNS else [f'$."{key}"']
 
 
 def _scalar(condition: Filter) -> Scalar:

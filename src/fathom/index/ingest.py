@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fathom.documents.base import Outcome, Parsed, Refused
 from fathom.documents.chunk import Chunker
-from fathom.documents.discover import discover
+from fathom.documents.discover import Wanted, discover
 from fathom.documents.failure import Failure
 from fathom.documents.guard import Cage
 from fathom.documents.identity import content_digest, document_id
@@ -38,6 +38,7 @@ class Report:
     """What an ingestion did; the counts are of documents, `failed` also of files without one.
 
     Attributes:
+        skipped: Files that are no documents (pictures, programs) and were not asked for.
         files: One entry a file (of a corpus also one a record that failed), in order.
     """
 
@@ -46,6 +47,7 @@ class Report:
     unchanged: int = 0
     removed: int = 0
     failed: int = 0
+    skipped: int = 0
     chunks: int = 0
     seconds: float = 0.0
     files: list[FileReport] = field(default_factory=list)
@@ -93,6 +95,7 @@ class Ingester:
         self._cage = cage
         self._batch_documents = batch_documents
         self._on_progress = on_progress
+        self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = Report()
         self._files = 0
         self._pending: list[_Pending] = []
@@ -101,11 +104,14 @@ class Ingester:
         self._since = time.monotonic()
         self._records: dict[str, set[str]] | None = None
 
-    def run(self, paths: Iterable[Path], *, prune: bool = False) -> Report:
+    def run(
+        self, paths: Iterable[Path], *, wanted: Wanted | None = None, prune: bool = False
+    ) -> Report:
         """Ingest files and folders.
 
         Args:
             paths: Files and folders; a BEIR folder or corpus file gives a document a line.
+            wanted: Which files are taken; by default all.
             prune: Also remove documents below `paths` whose file, or whose record in a corpus
                 file, is gone.
         """
@@ -113,7 +119,10 @@ class Ingester:
         roots = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps symlinks
         seen: set[str] = set()
         self._records = {} if prune else None
-        files = list(discover(roots))
+        files = list(discover(roots, wanted))
+        named = frozenset(display(root) for root in roots)
+        every = wanted is not None and bool(wanted.include)
+        self._asked_for = lambda place: every or place in named
         self._files = len(files)
         for file in files:
             seen.add(display(file))
@@ -148,8 +157,7 @@ class Ingester:
         if known.outcome == "ok" and known.document_id is None and self._records is not None:
             return False  # which records of a corpus file are gone is seen by reading it
         if known.outcome != "ok":
-            self._report.failed += 1
-            self._done(known.path, known.outcome, known.reason)
+            self._unread(known.path, known.outcome, known.reason)
             return True
         if known.document_id is None:  # a corpus file: its records are places of their own
             outcomes = [source.outcome for source in self._writer.sources(f"{known.path}#")]
@@ -261,8 +269,16 @@ class Ingester:
     def _refuse(self, place: str, digest: str, outcome: Outcome, reason: str) -> None:
         source = Source(path=place, digest=digest, outcome=outcome, reason=reason)
         self._writer.put([], [source])
-        self._report.failed += 1
-        self._done(place, outcome, reason)
+        self._unread(place, outcome, reason)
+
+    def _unread(self, place: str, outcome: str, reason: str) -> None:
+        """Report a place without a document; one that nobody asked for is no failure."""
+        if outcome == "no_document" and not self._asked_for(place):
+            self._report.skipped += 1
+            self._done(place, "skipped", reason)
+        else:
+            self._report.failed += 1
+            self._done(place, outcome, reason)
 
     def _done(self, path: str, outcome: str, reason: str) -> None:
         self._report.files.append(FileReport(path, outcome, reason))

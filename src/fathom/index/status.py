@@ -4,7 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from fathom.index.base import Status
+from fathom.index.base import Key, Status
+from fathom.index.filters import IS_DATE, KEY
 from fathom.index.keyword import FOLDER
 from fathom.index.schema import FILE
 from fathom.index.store import Store
@@ -22,11 +23,29 @@ def status(directory: Path, store: Store, revision: int) -> Status:
         documents=count("documents"),
         chunks=count("chunks"),
         sources=count("sources"),
-        failed=count("sources", "outcome != 'ok'"),
+        failed=count("sources", "outcome NOT IN ('ok', 'no_document')"),
         content=content_hash(store, revision),
         identity=store.identity(),
+        keys=_keys(store, revision),
         bytes_on_disk=_sizes(directory),
     )
+
+
+def _keys(store: Store, revision: int) -> dict[str, Key]:
+    rows = store.connection.execute(
+        "SELECT key, CASE WHEN type IN ('integer', 'real') THEN 'number' "  # noqa: S608 - constant
+        "WHEN type IN ('true', 'false') THEN 'bool' "
+        f"WHEN value {IS_DATE} THEN 'date' ELSE 'text' END AS kind, count(*) "
+        "FROM documents, json_each(metadata) WHERE added <= ? GROUP BY key, kind "
+        "ORDER BY key, count(*) DESC, kind",
+        (revision,),
+    )
+    found: dict[str, Key] = {}
+    for key, kind, count in rows:
+        if KEY.fullmatch(key):  # by others nothing can be filtered
+            before = found.get(key, Key((), 0))
+            found[key] = Key((*before.kinds, kind), before.documents + count)
+    return found
 
 
 def content_hash(store: Store, revision: int) -> str:

@@ -97,6 +97,14 @@ def ingest(
     as_json: JsonOption = False,
     prune: Annotated[bool, typer.Option(help="Also remove documents whose file is gone.")] = False,
     rebuild: Annotated[bool, typer.Option(help="Start from an empty index.")] = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Take only such files, '*.md'; may be repeated."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Leave such files and folders out; likewise."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the status of each file here, as JSON.")
     ] = None,
@@ -112,8 +120,9 @@ def ingest(
     from fathom.serving.output import ingest_text, show, show_json
     from fathom.serving.progress import ingest_progress
 
+    flags = {"ingest.include": include or None, "ingest.exclude": exclude or None}
     with (
-        build_engine(index, assignments, offline=offline) as engine,
+        build_engine(index, assignments, offline=offline, flags=flags) as engine,
         ingest_progress(verbose=verbose) as on_progress,
     ):
         done = engine.ingest(paths, prune=prune, rebuild=rebuild, on_progress=on_progress)

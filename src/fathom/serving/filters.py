@@ -3,17 +3,18 @@
 import re
 from collections.abc import Sequence
 
+from fathom.documents.facts import typed
 from fathom.errors import UsageError
-from fathom.types import Filter, Scalar
+from fathom.types import Filter
 
-_FORM = re.compile(r"\s*(?P<key>\w+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL)
+_FORM = re.compile(r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL)
 _OPS = {"^=": "prefix"}
 
 
 def parse_filters(texts: Sequence[str]) -> tuple[Filter, ...]:
     """Read `key=value`, `key>=3`, `path^=/home/reports`, `year=2020,2021` (any of these).
 
-    A value is a number or true/false where it looks like one; quote it to keep it text.
+    A value is a number, a date or true/false where it looks like one; quote it to keep it text.
 
     Raises:
         UsageError: If a condition has another form.
@@ -26,22 +27,9 @@ def _parse(text: str) -> Filter:
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
-    values = [_value(part.strip()) for part in match["value"].split(",")]
+    values = [typed(part) for part in match["value"].split(",")]
     if len(values) > 1:
         if op != "=":
             raise UsageError(f"filter {text!r}: several values go with = only")
         return Filter(match["key"], "in", tuple(values))
     return Filter(match["key"], op, values[0])  # type: ignore[arg-type]  # one of _FORM's
-
-
-def _value(text: str) -> Scalar:
-    if text in {"true", "false"}:
-        return text == "true"
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.index.base import Status, Summary
+from fathom.index.filters import COLUMNS
 from fathom.index.ingest import Report
 from fathom.index.traces import TraceSummary
 from fathom.serving.doctor import Finding
@@ -164,7 +166,13 @@ def status_text(status: Status) -> str:
         f"{status.documents} documents, {status.chunks} chunks, {status.failed} places failed",
         f"revision {status.revision}, {size:.1f} MB on disk",
     ]
-    return "\n".join(lines + [f"  {key} = {value}" for key, value in status.identity.items()])
+    lines += [f"  {key} = {value}" for key, value in status.identity.items()]
+    lines.append(f"filter by {', '.join(COLUMNS)} (all documents)")
+    lines += [
+        f"  {name}: {' or '.join(key.kinds)} ({key.documents} documents)"
+        for name, key in status.keys.items()
+    ]
+    return "\n".join(lines)
 
 
 def document_json(document: Document) -> dict[str, Any]:
@@ -183,11 +191,13 @@ def ingest_text(report: Report) -> str:
     """What an ingestion did, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
-        f"{report.removed} removed, {report.failed} failed; "
+        f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped; "
         f"{report.chunks} chunks in {report.seconds:.1f} s"
     ]
-    bad = [file for file in report.files if file.outcome != "ok"]
+    bad = [file for file in report.files if file.outcome not in {"ok", "skipped"}]
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
+    kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
+    lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
     return "\n".join(lines)
 
 

@@ -1,0 +1,54 @@
+"""What people write for a number, a date or a truth, in the head of a file or in a filter."""
+
+import re
+from datetime import date
+
+from fathom.types import Scalar
+
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})", re.ASCII)
+_REAL = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})\.\d{1,15}(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_DATE = re.compile(r"(?P<y>\d{4})([-/])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?P<time>[T ]\d.*)?", re.ASCII)
+_SPOKEN = re.compile(
+    r"(?:(?P<d>\d{1,2})\.? (?P<m>[A-Z][a-z]+)\.?,?|(?P<m2>[A-Z][a-z]+)\.? (?P<d2>\d{1,2}),) "
+    r"(?P<y>\d{4})",
+    re.ASCII,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_QUOTES = "\"'"
+
+
+def typed(text: str) -> Scalar:
+    """The value that a text looks like: a truth, a number, a date, else the text.
+
+    Dates become ISO 8601 texts (`2021-05-01`), which compare in the order of time. What is
+    quoted stays text, and so do numbers with leading zeros, which are codes.
+    """
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
+        return text[1:-1]
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else iso_date(text) or text
+
+
+def iso_date(text: str) -> str:
+    """The date that a text is, as ISO 8601, with the time as written; `""` if it is none.
+
+    Known are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`; forms that read
+    differently in two countries are not.
+    """
+    found = _DATE.fullmatch(text)
+    if found:
+        month, day, time = int(found["m"]), int(found["d"]), found["time"] or ""
+    else:
+        found = _SPOKEN.fullmatch(text)
+        name = (found["m"] or found["m2"]).lower()[:3] if found else ""
+        if found is None or name not in _MONTHS:
+            return ""
+        month, day, time = _MONTHS.index(name) + 1, int(found["d"] or found["d2"]), ""
+    try:
+        return f"{date(int(found['y']), month, day).isoformat()}{time.replace(' ', 'T', 1)}"
+    except ValueError:
+        return ""
