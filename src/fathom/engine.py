@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from fathom.documents.discover import Wanted
-from fathom.documents.guard import Cage
 from fathom.documents.paths import check_paths
 from fathom.errors import UsageError
 from fathom.index.base import Reader, Status, Summary
 from fathom.index.embedded import open_reader, open_writer, verify
-from fathom.index.ingest import Ingester, Progress, Report
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
 from fathom.models.base import Embedder
@@ -27,8 +25,9 @@ from fathom.settings import Settings
 from fathom.tracing.outline import tree
 from fathom.types import Answer, Document, Filter, Hit, Query
 
-if TYPE_CHECKING:  # LangGraph takes a second to import
+if TYPE_CHECKING:  # LangGraph takes a second to import, and who asks reads no files
     from fathom.asking import Live, Options, Replay
+    from fathom.index.ingest import Progress, Report
     from fathom.strategies.run import Outcome
 
 
@@ -102,8 +101,8 @@ class Engine:
         *,
         prune: bool = False,
         rebuild: bool = False,
-        on_progress: Progress = lambda _report, _files: None,
-    ) -> Report:
+        on_progress: "Progress" = lambda _report, _files: None,
+    ) -> "Report":
         """Bring the index in line with files and folders.
 
         Args:
@@ -118,6 +117,9 @@ class Engine:
             IndexLocked: If another process is writing.
         """
         wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        from fathom.documents.guard import Cage
+        from fathom.index.ingest import Ingester
+
         check_paths(paths, wanted)
         self.close()
         index = self.settings.index
@@ -186,6 +188,8 @@ class Engine:
         """See `ask`; with the trace, also where it is not kept."""
         check_question(question)
         self.roles.prepare()  # what is wrong with a model is known before anything is opened
+        if not self.parts.warm:  # meanwhile, as importing LangGraph takes as long
+            self.executor.submit(self.parts.warm_up)
         from fathom import asking
 
         if self._live is None:

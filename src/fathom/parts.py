@@ -6,6 +6,7 @@ With the engine, the only place that knows which parts stand behind the protocol
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from fathom.agents.content import ContentTerms
@@ -81,6 +82,7 @@ class Parts:
         """
         self.settings = settings
         self.warm = False
+        self._warming = Lock()
         self._embedder = embedder
         self._cross_reader = cross_reader
 
@@ -225,11 +227,17 @@ class Parts:
         )
 
     def warm_up(self) -> None:
-        """Load what a question needs, so that none has to wait for it within its budget."""
-        with suppress(ModelError):  # searches fall back on words then, and say so
-            self.embedder.embed(["warm"])
-        self.cross_reader.asking("warm").read([WARM])
-        self.warm = True
+        """Load what a question needs, so that none has to wait for it within its budget.
+
+        Who calls it while another thread is at it waits for that; once is enough.
+        """
+        with self._warming:
+            if self.warm:
+                return
+            with suppress(ModelError):  # searches fall back on words then, and say so
+                self.embedder.embed(["warm"])
+            self.cross_reader.asking("warm").read([WARM])
+            self.warm = True
 
     def cast(self, roles: "Roles") -> "Cast":
         """The agents with the minds that the settings give them."""

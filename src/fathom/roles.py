@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
-from fathom.llm.chat import LangChainChat
-from fathom.llm.load import load_chat
 from fathom.llm.patience import Patience
 from fathom.llm.role import Role, RoleModel
 from fathom.prices import load_prices
@@ -15,6 +13,7 @@ from fathom.settings import Settings
 
 if TYPE_CHECKING:
     from fathom.agents.web import WebEngine
+    from fathom.llm.chat import LangChainChat
 
 ROLES: tuple[Role, ...] = get_args(Role)
 Connect = Callable[[str], ChatModel]
@@ -95,7 +94,9 @@ class Roles:
             max_tokens=llm.max_tokens,
         )
 
-    def _connected(self, name: str) -> LangChainChat:
+    def _connected(self, name: str) -> "LangChainChat":
+        from fathom.llm.load import load_chat
+
         llm = self._settings.llm
         own = name == llm.model
         chat = load_chat(

@@ -4,12 +4,15 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from usearch.index import Index
 
 from fathom.index.filters import Numbers
 from fathom.index.rows import HalfMatrix, checksum
+
+if TYPE_CHECKING:
+    from usearch.index import Index
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
@@ -92,7 +95,9 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
     return GraphRecord(file=name, until=int(numbers[-1]), chunks=len(numbers), size=size, crc=crc)
 
 
-def _empty(dimension: int) -> Index:
+def _empty(dimension: int) -> "Index":
+    from usearch.index import Index  # small indexes have no graph, and it takes a while
+
     return Index(
         ndim=dimension,
         metric="ip",

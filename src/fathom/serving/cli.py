@@ -1,5 +1,6 @@
 """The command line: argument parsing and printing only."""
 
+import gc
 import json
 import os
 import sys
@@ -28,6 +29,9 @@ from fathom.serving.options import (
     run_flags,
 )
 
+GARBAGE_AFTER = 50_000
+"""Objects; at Python's 700, looking for garbage among what was imported is a tenth of a start."""
+
 app = typer.Typer(
     name="fathom",
     help='Ask your own documents: cited answers, or an honest "I don\'t know".',
@@ -46,6 +50,7 @@ app.command("eval")(evaluate)
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
+    gc.set_threshold(GARBAGE_AFTER)
     try:
         code = app(standalone_mode=False)
     except FathomError as error:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from fathom.config import Value
 from fathom.index.base import Status, Summary
 from fathom.index.filters import COLUMNS
-from fathom.index.ingest import Report
 from fathom.index.traces import TraceSummary
-from fathom.serving.doctor import Finding
 from fathom.types import Answer, Citation, Document, Hit
 from fathom.usage import Usage
 
-if TYPE_CHECKING:  # LangGraph takes a second to import
+if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
     from fathom.asking import Replay
+    from fathom.index.ingest import Report
+    from fathom.serving.doctor import Finding
 
 REASONS = {
     "no_evidence": "the documents hold nothing that answers this",
@@ -187,7 +187,7 @@ def document_json(document: Document) -> dict[str, Any]:
     }
 
 
-def ingest_text(report: Report) -> str:
+def ingest_text(report: "Report") -> str:
     """What an ingestion did, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
@@ -208,7 +208,7 @@ def settings_text(values: Sequence[Value]) -> str:
     )
 
 
-def findings_text(findings: Sequence[Finding]) -> str:
+def findings_text(findings: "Sequence[Finding]") -> str:
     """One finding a line."""
     return "\n".join(
         f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings

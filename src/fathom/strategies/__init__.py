@@ -1,1 +1,5 @@
 """Ways of answering, one graph per file; the only room that knows LangGraph."""
+
+from fathom.strategies.light import import_langgraph
+
+import_langgraph()

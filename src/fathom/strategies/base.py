@@ -1,15 +1,10 @@
 """What a strategy promises, and which there are."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Protocol
 
 from fathom.run import Run
-from fathom.strategies.anchor import AnchorGate
-from fathom.strategies.hybrid import Hybrid
-from fathom.strategies.maf import Maf
-from fathom.strategies.mao import Mao
-from fathom.strategies.naive import Naive
-from fathom.strategies.rrf import Rrf
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Query
 
@@ -43,11 +38,24 @@ class Strategy(Protocol):
         ...
 
 
+def _made(name: str, kind: str) -> Callable[[Tools], Strategy]:
+    """Makes the strategy of a class; imported then, as a question needs but one of them."""
+
+    def make(tools: Tools) -> Strategy:
+        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(tools)
+        return made
+
+    return make
+
+
 STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {
-    "naive": Naive.of,
-    "maf": Maf.of,
-    "anchor": AnchorGate.of,
-    "rrf": Rrf.of,
-    "hybrid": Hybrid.of,
-    "mao": Mao.of,
+    name: _made(name, kind)
+    for name, kind in {
+        "naive": "Naive",
+        "maf": "Maf",
+        "anchor": "AnchorGate",
+        "rrf": "Rrf",
+        "hybrid": "Hybrid",
+        "mao": "Mao",
+    }.items()
 }
