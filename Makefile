@@ -29,11 +29,12 @@ test-slow: $(VENV)/dev ## the long checks too
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
 
-check: $(VENV)/dev ## format, lint, types, imports
+check: $(VENV)/dev ## format, lint, types, imports, clean figures
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m experiments --check
 
 fix: $(VENV)/dev ## let ruff mend what it can
 	$(BIN)/ruff format .

@@ -13,8 +13,10 @@ from experiments.extractive import ExtractiveModel
 from experiments.lab.corpora import derived
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
+from experiments.lab.prints import Print, applies, prints_of
 from experiments.lab.seen import Cell, Seen
 from experiments.lab.standin import NAME, StandIn
+from training.manifest import Manifest
 
 from fathom.config import Layers
 from fathom.engine import Engine
@@ -39,12 +41,15 @@ class Bench:
         work: Indexes, records and derived corpora are kept below it.
         commit: Of the code.
         indexes: Where the indexes are; by default below `work`.
+        manifests: Of what was learned from and chosen on; such questions are not asked, unless the
+            experiment says that it is not `clean`.
     """
 
     data: Path
     work: Path
     commit: str = "unknown"
     indexes: Path | None = None
+    manifests: Sequence[Manifest] = ()
 
     def see(self, experiment: Experiment) -> Seen:
         """All records of an experiment.
@@ -56,12 +61,13 @@ class Bench:
         places: dict[tuple[Data, str], list[Arm]] = {}
         for data in experiment.data:
             for arm in experiment.arms:
-                if not arm.on or data.set in arm.on:
+                if arm.asks(data):
                     places.setdefault((data, arm.corpus), []).append(arm)
+        systems = {data.set: experiment.systems(data) for data in experiment.data}
         cells = {
             (cell.set, cell.arm.corpus, cell.arm.name): cell
             for (data, corpus), arms in places.items()
-            for cell in self._asked(data, corpus, arms)
+            for cell in self._asked(data, corpus, arms, systems[data.set])
         }
         ordered = [
             cells[data.set, arm.corpus, arm.name]
@@ -94,9 +100,17 @@ class Bench:
             )
         return folder
 
-    def _asked(self, data: Data, corpus: str, arms: Sequence[Arm]) -> Iterator[Cell]:
+    def prints(self, name: str) -> Mapping[str, Print]:
+        """Of the questions of a data set, whatever variant of its corpus is searched."""
+        if name not in self._prints:
+            self._prints[name] = prints_of(load(self.folder(name)))
+        return self._prints[name]
+
+    def _asked(
+        self, data: Data, corpus: str, arms: Sequence[Arm], systems: frozenset[str]
+    ) -> Iterator[Cell]:
         folder = derived(self.folder(data.set), corpus, self.work / "corpora")
-        dataset = load(folder)
+        dataset = self._clean(load(folder), data, systems)
         self._indexed(dataset)
         for arm in arms:
             records = self._records(dataset, arm, data.queries)
@@ -104,9 +118,29 @@ class Bench:
             named = (replace(each, strategy=arm.name, varied={}) for each in records)
             yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits)
 
+    def _clean(self, dataset: Dataset, data: Data, systems: frozenset[str]) -> Dataset:
+        """Without the questions that had a part in one of these systems."""
+        used = [each for each in self.manifests if applies(each, systems)]
+        if not data.clean or not used:
+            return dataset
+        prints = self.prints(data.set)
+        kept = tuple(
+            question
+            for question in dataset.questions
+            if not any(prints[question.id].touched(manifest) for manifest in used)
+        )
+        if not kept:
+            raise UsageError(
+                f"{data.set}: every question was learned from or chosen on; ask another data set, "
+                "or say clean = false"
+            )
+        return replace(dataset, questions=kept)
+
     def _records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         """What was seen of an arm, by this process or before, else what it says now."""
-        key = (dataset.name, bool(arm.retriever), arm.system, canonical(arm.assignments), queries)
+        among = tuple(question.id for question in dataset.questions)
+        system = (bool(arm.retriever), arm.system, canonical(arm.assignments))
+        key = (dataset.name, *system, among, queries)
         if key not in self._seen:
             self._seen[key] = self._answers(dataset, arm, queries)
         return self._seen[key]
@@ -170,6 +204,11 @@ class Bench:
     @cached_property
     def _seen(self) -> dict[Hashable, Sequence[Record]]:
         """Opening an engine takes longer than reading what it said before."""
+        return {}
+
+    @cached_property
+    def _prints(self) -> dict[str, Mapping[str, Print]]:
+        """A corpus is read once."""
         return {}
 
     @cached_property

@@ -5,7 +5,6 @@ judgements; `cut-N` has N documents and the questions that these can answer (`cu
 from hashes of ids alone: the same data set gives the same variant everywhere.
 """
 
-import gzip
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from experiments.lab.cut import cut
 from experiments.lab.degrade import LEGACY, Neglect, degraded
+from experiments.lab.packed import pack
 from experiments.lab.texts import Text, texts_of
 
 from fathom.documents.identity import content_digest
@@ -90,8 +90,8 @@ def _write(place: Path, dataset: Dataset, texts: Iterable[Text], made: Json) -> 
     aside = place.with_name(f".{place.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    _pack(aside / "corpus.jsonl.gz", map(_document, texts))
-    _pack(aside / "queries.jsonl.gz", map(_query, dataset.questions))
+    pack(aside / "corpus.jsonl.gz", map(_document, texts), level=3)
+    pack(aside / "queries.jsonl.gz", map(_query, dataset.questions), level=3)
     judged = [
         f"{question}\t{document}\t{grade}\n"
         for question, grades in dataset.qrels.items()
@@ -102,13 +102,6 @@ def _write(place: Path, dataset: Dataset, texts: Iterable[Text], made: Json) -> 
     (place / MADE).unlink(missing_ok=True)  # half removed it must not count as made
     shutil.rmtree(place, ignore_errors=True)
     aside.rename(place)
-
-
-def _pack(file: Path, rows: Iterable[Json]) -> None:
-    # Without a name and a time in it, equal rows give equal bytes.
-    with file.open("wb") as raw, gzip.GzipFile("", "wb", 3, raw, mtime=0) as packed:
-        for row in rows:
-            packed.write(json.dumps(row).encode() + b"\n")
 
 
 def _document(text: Text) -> Json:

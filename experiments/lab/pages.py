@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.blocks import Block, Figure, Sentences, Table
+from experiments.lab.clean import Published
 from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.provenance import together
-from experiments.lab.summary import Summary
-
-Published = Sequence[tuple[Experiment, Summary]]
 
 LONG = 60
 """Tables with more lines are folded."""
@@ -22,7 +20,7 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-def page(paper: str, published: Published) -> str:
+def page(paper: str, published: Sequence[Published]) -> str:
     """All experiments of a paper.
 
     Args:
@@ -34,12 +32,12 @@ def page(paper: str, published: Published) -> str:
         "Made by `make reproduce` from records; do not edit. [What the measures "
         "mean](../measures.md), [all results](README.md)."
     ]
-    for experiment, summary in published:
-        lines += ["", *_section(experiment, summary)]
+    for each in published:
+        lines += ["", *_section(each)]
     return "\n".join(lines) + "\n"
 
 
-def contents(published: Published) -> str:
+def contents(published: Sequence[Published]) -> str:
     """The page that names all of them."""
     lines = [
         "# Results",
@@ -47,21 +45,27 @@ def contents(published: Published) -> str:
         "Every table and figure of the five papers, remade on the data that we have. Made by "
         "`make reproduce`; do not edit. Numbers in brackets are 95 % intervals.",
         "",
+        "*Clean*: no question, and no article or document that one is about, was learned from or "
+        "chosen on; each page says what is not. The scores of every question, without texts, are "
+        "in `<paper>/<name>.scores.jsonl.gz`.",
+        "",
         *_few(published),
-        "| experiment | of the paper | questions asked | seconds |",
-        "|---|---|---|---|",
+        "| experiment | of the paper | questions asked | clean | seconds |",
+        "|---|---|---|---|---|",
     ]
-    for experiment, summary in published:
+    for each in published:
+        experiment, summary = each.experiment, each.summary
         asked = sum(row["queries"] for row in summary.rows)
         link = f"[{experiment.title}]({experiment.paper}.md#{_anchor(experiment)})"
-        lines.append(f"| {link} | {experiment.where} | {asked} | {summary.seconds:.0f} |")
-    made = together(summary.provenance for _, summary in published)
+        cells = (link, experiment.where, str(asked), each.state, f"{summary.seconds:.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    made = together(each.summary.provenance for each in published)
     return "\n".join([*lines, "", *(f"Made by {each.sentence}." for each in made)]) + "\n"
 
 
-def _few(published: Published) -> Sequence[str]:
+def _few(published: Sequence[Published]) -> Sequence[str]:
     """A warning where nothing but samples was asked."""
-    if any(data.set != SAMPLES for experiment, _ in published for data in experiment.data):
+    if any(data.set != SAMPLES for each in published for data in each.experiment.data):
         return ()
     return (
         "**On the project's own samples only**, a handful of questions over 26 documents: this "
@@ -75,11 +79,14 @@ def _anchor(experiment: Experiment) -> str:
     return experiment.id.replace("/", "-")
 
 
-def _section(experiment: Experiment, summary: Summary) -> Iterator[str]:
+def _section(published: Published) -> Iterator[str]:
+    experiment, summary = published.experiment, published.summary
     yield f'<a id="{_anchor(experiment)}"></a>'
     yield f"## {experiment.title}"
     yield ""
     yield f"*{experiment.where}.* `python -m experiments {experiment.id}`"
+    yield ""
+    yield published.note
     for block in summary.blocks:
         yield ""
         yield from _lines(block, experiment)

@@ -24,10 +24,16 @@ class Part(BaseModel):
 
 
 class Data(Part):
-    """A data set, and how many of its questions are asked."""
+    """A data set, and how many of its questions are asked.
+
+    Attributes:
+        clean: Only questions are asked that had no part in making what is asked. Where nothing
+            else is left, `false` asks all of them, and the page says what they had a part in.
+    """
 
     set: str
     queries: int | None = Field(default=None, ge=1)
+    clean: bool = True
 
 
 class Arm(Part):
@@ -68,6 +74,10 @@ class Arm(Part):
     def system(self) -> str:
         """The name of the strategy or retriever."""
         return self.strategy or self.retriever
+
+    def asks(self, data: Data) -> bool:
+        """Whether it is asked on a data set."""
+        return not self.on or data.set in self.on
 
     @property
     def assignments(self) -> dict[str, str]:
@@ -174,9 +184,13 @@ class Experiment(Part):
         """All arms, one for each corpus and choice of values."""
         return tuple(each for arm in self.arm for each in arm.each(self.settings))
 
+    def systems(self, data: Data) -> frozenset[str]:
+        """The strategies and retrievers that are asked on a data set."""
+        return frozenset(arm.system for arm in self.arms if arm.asks(data))
+
     def shortened(self) -> "Experiment":
         """The same on the project's own samples."""
-        few = Data(set=SAMPLES, queries=self.fast.queries)
+        few = Data(set=SAMPLES, queries=self.fast.queries, clean=False)
         arms = {}
         for arm in self.arms:
             corpus = self.fast.corpora.get(arm.corpus, arm.corpus)

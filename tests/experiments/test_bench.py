@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.diary import Diary
 from tests.experiments.toy import TOML, bench, experiment
+from training.manifest import Manifest, fingerprints
 
 from fathom.errors import UsageError
 
@@ -71,3 +72,32 @@ def test_the_diary_tells_what_was_asked_by_which_code(tmp_path: Path) -> None:
         ("rrf", 1, "bbb"),
         ("rrf", 1, "bbb"),
     ]
+
+
+GULDEN = fingerprints(["A mooring permit costs 50 gulden a year."])
+
+
+def test_what_was_learned_from_is_not_asked(tmp_path: Path) -> None:
+    learned = Manifest(what="learned", documents=GULDEN)
+    seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path))
+    assert [[each.question for each in cell.records] for cell in seen.cells] == [["q1"]] * 3
+    all_ = TOML.replace("queries = 2", "queries = 2, clean = false")
+    seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path, all_))
+    assert {len(cell.records) for cell in seen.cells} == {2}
+
+
+def test_all_arms_are_asked_what_none_was_made_with(tmp_path: Path) -> None:
+    chosen = Manifest(what="chosen", systems=frozenset({"rrf"}), questions=frozenset())
+    other = replace(chosen, systems=frozenset({"mao"}), documents=GULDEN)
+    seen = replace(bench(tmp_path), manifests=(chosen, other)).see(experiment(tmp_path))
+    assert {len(cell.records) for cell in seen.cells} == {2}
+    used = replace(chosen, documents=GULDEN)
+    seen = replace(bench(tmp_path), manifests=(used, other)).see(experiment(tmp_path))
+    assert {len(cell.records) for cell in seen.cells} == {1}
+
+
+def test_a_data_set_without_a_clean_question_has_to_be_marked(tmp_path: Path) -> None:
+    learned = Manifest(what="learned", articles=fingerprints(["fees"]))
+    marked = replace(bench(tmp_path), manifests=(learned,))
+    with pytest.raises(UsageError, match=r"toy: every question was .* or say clean = false"):
+        marked.see(experiment(tmp_path))

@@ -23,8 +23,8 @@ def row(headline: Headline, system: str, value: float, corpus: str = "") -> dict
         "system": system,
         "corpus": corpus,
         "queries": 50,
-        "measures": {headline.measure: value},
-        "intervals": {headline.measure: [value - 0.1, value + 0.1]},
+        "measures": {each.measure: value for each in HEADLINES},
+        "intervals": {each.measure: [value - 0.1, value + 0.1] for each in HEADLINES},
     }
 
 
@@ -35,16 +35,22 @@ def test_a_line_for_each_figure_whose_experiment_was_made() -> None:
         made
         for each in own
         for made in (
-            row(each, each.arm, 0.1, corpus="legacy"),
             row(each, each.arm, 0.66),
             row(each, each.baseline, 0.5),
+            row(each, each.arm, 0.1, corpus="legacy"),
         )
     ]
     lines = headlines({first.experiment: replace(SUMMARY, id=first.experiment, rows=rows)})
     assert len(lines) == 2 + len(own)
-    assert f"| 0.66 [0.56, 0.76] (`{first.arm}`) | 0.50 [0.40, 0.60] (`naive`) |" in lines[2]
-    assert lines[2].endswith("[50](docs/results/fathom.md#fathom-strategies) |")
+    assert (
+        f"| 0.66 [0.56, 0.76] (`{first.arm}`) | 0.50 [0.40, 0.60] (`{first.baseline}`) |"
+        in lines[2]
+    )
+    assert lines[2].endswith("[50](docs/results/fathom.md#fathom-defaults) |")
     assert len(headlines({})) == 2
+    ours = [made for made in rows if made["system"] == first.arm]
+    alone = replace(SUMMARY, id=first.experiment, rows=ours)
+    assert len(headlines({first.experiment: alone})) == 2
 
 
 def test_the_lines_stand_between_the_marks() -> None:

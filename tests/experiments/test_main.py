@@ -1,5 +1,6 @@
 """One command asks, keeps and publishes; the same command gives the same figures."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -49,15 +50,19 @@ def test_a_page_shows_our_figures_beside_the_papers(place: Path) -> None:
     assert "Nothing differs." in page
     assert "As printed." in page
     contents = (place / "one" / "out" / "README.md").read_text()
-    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 6 |" in contents
+    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 6 | yes |" in contents
     assert "at unknown, " in contents
     assert "seed 0" in contents
 
 
 def test_nothing_of_the_data_sets_is_published(place: Path) -> None:
     assert run(place) == 0
-    told = "".join(file.read_text() for file in (place / "one" / "out").rglob("*.*"))
-    assert "mooring" not in told
+    files = [file for file in (place / "one" / "out").rglob("*.*") if file.suffix != ".gz"]
+    told = "".join(file.read_text() for file in files)
+    packed = (place / "one" / "out" / "toy" / "table.scores.jsonl.gz").read_bytes()
+    told += gzip.decompress(packed).decode()
+    assert '"F1": ' in told
+    assert not [word for word in ("mooring", "crowns", "Fees") if word in told]
 
 
 def test_pages_are_made_anew_from_what_was_published(place: Path) -> None:

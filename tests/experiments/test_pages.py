@@ -7,11 +7,13 @@ import pytest
 from experiments.__main__ import PUBLISHED
 from experiments.lab.bench import ROOT
 from experiments.lab.blocks import Figure, Sentences, Table
+from experiments.lab.clean import Published
 from experiments.lab.pages import contents, page
 from experiments.lab.plan import found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from tests.experiments.toy import experiment
+from training.manifest import manifests
 
 MADE = Provenance(
     version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"
@@ -30,8 +32,12 @@ SUMMARY = Summary(
 )
 
 
+def known(folder: Path) -> Published:
+    return Published(experiment=experiment(folder), summary=SUMMARY, questions=(), stains=())
+
+
 def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
-    made = page("toy", [(experiment(tmp_path), SUMMARY)])
+    made = page("toy", [known(tmp_path)])
     assert "**Ours**\n\n| system | F1 |\n|---|---|\n| a\\|b | 0.5 |\n" in made
     assert "**Tested**\n\n- a is better than b\n" in made
     assert "![Up is better](toy/table-front-toy.svg)\n\n*Up is better*\n" in made
@@ -40,17 +46,18 @@ def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
 
 
 def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
-    told = contents([(experiment(tmp_path), SUMMARY)])
-    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | 12 |" in told
+    told = contents([known(tmp_path)])
+    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in told
     assert told.count("Made by Fathom 1 at abc, def") == 1
     later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
-    both = contents([(experiment(tmp_path), SUMMARY), (experiment(tmp_path), later)])
+    both = contents([known(tmp_path), replace(known(tmp_path), summary=later)])
     assert both.count("Made by Fathom 1 at abc, def, ghi, a processor") == 1
 
 
 def test_few_questions_are_called_few(tmp_path: Path) -> None:
-    short = experiment(tmp_path).shortened()
-    for made in (page("toy", [(short, SUMMARY)]), contents([(short, SUMMARY)])):
+    whole = known(tmp_path)
+    short = replace(whole, experiment=whole.experiment.shortened())
+    for made in (page("toy", [short]), contents([short])):
         assert "On the project's own samples only" in made
 
 
@@ -76,10 +83,11 @@ def test_every_paper_is_published() -> None:
 
 @pytest.mark.parametrize("name", published())
 def test_what_is_published_is_up_to_date(name: str) -> None:
-    known = [(each, Summary.load(PUBLISHED, each)) for each in found(ROOT / "experiments")]
-    whole = [(each, summary) for each, summary in known if summary is not None]
+    learned = tuple(manifests())
+    every = [Published.load(PUBLISHED, each, learned) for each in found(ROOT / "experiments")]
+    whole = [each for each in every if each is not None]
     paper = name.removesuffix(".md")
-    own = [(each, summary) for each, summary in whole if each.paper == paper]
+    own = [each for each in whole if each.experiment.paper == paper]
     made = contents(whole) if paper == "README" else page(paper, own)
     assert (PUBLISHED / name).read_text(encoding="utf-8") == made, "python -m experiments --pages"
 

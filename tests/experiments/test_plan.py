@@ -95,3 +95,11 @@ def test_our_own_files_are_whole() -> None:
         assert each.shortened().arms
         sets = {data.set for data in each.data}
         assert all(sets.issuperset(arm.on) for arm in each.arms), each.id
+
+
+def test_squad_is_asked_on_articles_that_nothing_was_learned_from() -> None:
+    asked = [data for each in found(ROOT / "experiments") for data in each.data]
+    assert "squad-retrieval" not in {data.set for data in asked}
+    fresh = [data for data in asked if data.set == "squad-fresh"]
+    assert fresh
+    assert all(data.clean and data.queries and data.queries >= 300 for data in fresh)

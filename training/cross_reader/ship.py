@@ -3,7 +3,8 @@
     python -m training.cross_reader.ship --model RUN/cross-reader.onnx --figures RUN/figures.json
 
 Writes the model and its card: the file's sha256, the calibration that `evaluate` fitted, and the
-licences of all it learned from.
+licences of all it learned from. The manifest that training left beside the model
+(`learned.json.gz`) goes to `training/manifests/` under the name of the model.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 from pathlib import Path
 
 from training.cross_reader.sources import RANKED, SHARES, SOURCES
+from training.manifest import MANIFESTS, manifest_of
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
 
@@ -28,8 +30,9 @@ def card(model: Path, figures: Path) -> dict[str, object]:
     }
 
 
-def ship(model: Path, figures: Path, folder: Path) -> None:
-    """Copy the model into `folder` and write its card beside it."""
+def ship(model: Path, figures: Path, folder: Path, manifests: Path = MANIFESTS) -> None:
+    """Copy the model into `folder` with its card beside it, and its manifest into `manifests`."""
+    shutil.copyfile(model.with_name("learned.json.gz"), manifest_of(model, manifests))
     about = json.dumps(card(model, figures), indent=1) + "\n"
     shutil.copyfile(model, folder / "cross-reader.onnx")
     (folder / "cross-reader.json").write_text(about, encoding="utf-8")

@@ -4,8 +4,8 @@
 
 Stops after `--blocks` blocks or `--minutes` minutes, whichever is first; the learning rate falls to
 nothing by then. Time in which the process is stopped counts, time in which there is none does not.
-Writes `last.pt` every few minutes and `curve.jsonl`; started again with the same folder it goes on
-where it stopped.
+Writes `learned.json.gz` (what it learns from, hashed), `last.pt` every few minutes and
+`curve.jsonl`; started again with the same folder it goes on where it stopped.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from training.cross_reader.losses import losses, total
 from training.cross_reader.model import CrossReader, from_encoder
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
+from training.manifest import learned_from, write
 
 from fathom.models.embedder import load_embedder
 from fathom.models.pair import PairTokens
@@ -196,6 +197,7 @@ def main() -> None:
     run.resume()
     embedder = CachedEmbedder(load_embedder(), settings.out / "vectors.db")
     rows = list(load(settings.data, settings.shares, embedder).train)
+    write(settings.out / "learned.json.gz", learned_from(rows))
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
     train(run, rows)
 

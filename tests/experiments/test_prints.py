@@ -1,0 +1,69 @@
+"""What a question is about: its text, its documents and their articles, hashed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from experiments.lab.prints import Print, applies, prints_of
+from tests.evaluation.test_datasets import write
+from training.manifest import Manifest, fingerprint, fingerprints
+
+from fathom.evaluation.datasets import load
+
+CORPUS = "".join(
+    json.dumps({"_id": name, "title": title, "text": text}) + "\n"
+    for name, title, text in (
+        ("d1", "Fees", "A permit costs 40 crowns."),
+        ("d2", "", "Boats are blue."),
+        ("d3", "Boats", "Boats float."),
+    )
+)
+QUERIES = "".join(
+    json.dumps({"_id": name, "text": f"{name}?", "answers": answers, "metadata": metadata}) + "\n"
+    for name, answers, metadata in (
+        ("judged", ["40"], {}),
+        ("own", ["blue"], {"documents": ["d2"]}),
+        (
+            "unanswerable",
+            [],
+            {"answerable": False, "paragraph": "d3", "article": "Private_boats"},
+        ),
+    )
+)
+PRINT = Print(question=fingerprint("Who?"), articles=("a",), documents=("d", "e"))
+
+
+def test_a_question_is_about_its_documents(tmp_path: Path) -> None:
+    found = prints_of(load(write(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))
+    assert found["judged"] == Print(
+        question=fingerprint("judged?"),
+        articles=(fingerprint("fees"),),
+        documents=(fingerprint("a permit costs 40 crowns"),),
+    )
+    assert found["own"].articles == ()
+    assert found["own"].documents == (fingerprint("Boats are blue."),)
+
+
+def test_an_unanswerable_question_is_about_the_paragraph_it_was_made_of(tmp_path: Path) -> None:
+    found = prints_of(load(write(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))["unanswerable"]
+    assert set(found.articles) == fingerprints(["Boats", "private boats"])
+    assert found.documents == (fingerprint("Boats float."),)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "touched"),
+    [
+        (Manifest(what="learned", questions=fingerprints(["who"])), True),
+        (Manifest(what="learned", articles=frozenset("a")), True),
+        (Manifest(what="learned", documents=frozenset("e")), True),
+        (Manifest(what="learned", questions=frozenset("a"), articles=frozenset("d")), False),
+    ],
+)
+def test_one_part_is_enough(manifest: Manifest, touched: bool) -> None:
+    assert PRINT.touched(manifest) is touched
+
+
+def test_a_choice_is_in_the_systems_that_it_names() -> None:
+    assert applies(Manifest(what="chosen"), ["naive"])
+    assert applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive", "mao"])
+    assert not applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive"])

@@ -1,0 +1,36 @@
+"""The scores of every question give the means of the summary, and hold no text."""
+
+from pathlib import Path
+from statistics import fmean
+
+from experiments.lab.scores import load, save, scored
+from tests.experiments.toy import bench, experiment
+
+from fathom.evaluation.scores import SCORES
+
+
+def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:
+    at = bench(tmp_path)
+    seen = at.see(experiment(tmp_path))
+    questions = tuple(scored(seen, {"toy": at.prints("toy")}))
+    asked = [record.question for record in seen.cells[0].records]
+    assert [(each.set, each.question) for each in questions] == [("toy", each) for each in asked]
+    assert {each.systems for each in questions} == {frozenset({"naive", "rrf"})}
+    for place, cell in enumerate(seen.cells):
+        own = [question.scores[place] for question in questions]
+        assert {score["system"] for score in own} == {cell.arm.name}
+        means = {name: value for name, value in cell.row.measures.items() if name in SCORES}
+        assert means.keys() == own[0].keys() & SCORES.keys()
+        for name, value in means.items():
+            assert abs(fmean(score[name] for score in own) - value) < 1e-6, name
+    assert questions[0].scores[0]["retrievals"] == 1
+    assert 0 <= questions[0].scores[0]["confidence"] <= 1
+
+
+def test_scores_are_read_as_they_were_saved(tmp_path: Path) -> None:
+    at = bench(tmp_path)
+    questions = tuple(scored(at.see(experiment(tmp_path)), {"toy": at.prints("toy")}))
+    first = save(tmp_path / "a", "toy/table", questions).read_bytes()
+    assert load(tmp_path / "a", "toy/table") == questions
+    assert save(tmp_path / "b", "toy/table", questions).read_bytes() == first
+    assert load(tmp_path / "b", "toy/other") == ()

@@ -1,0 +1,68 @@
+"""Write which questions were chosen on: python -m training.chosen --data DATA.
+
+Reads `chosen.toml` and the data sets, and writes the fingerprints of the questions that each entry
+names to `manifests/chosen-<entry>.json.gz`. Manifests of entries that are gone are removed.
+"""
+
+import argparse
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from training.cross_reader.rows import number_of
+from training.manifest import MANIFESTS, Manifest, choices, fingerprints, write
+
+from fathom.evaluation.datasets import Dataset, Question, load
+
+ROOT = Path(__file__).parents[1]
+
+
+def named(dataset: Dataset, parts: str) -> Iterator[Question]:
+    """The questions of a data set that an entry names, such as "even, drawn 300".
+
+    Raises:
+        ValueError: If a part is unknown.
+    """
+    for part in parts.split(","):
+        match part.split():
+            case ["all"]:
+                yield from dataset.questions
+            case ["even"]:
+                yield from _half(dataset, rest=0)
+            case ["odd"]:
+                yield from _half(dataset, rest=1)
+            case ["first", count]:
+                yield from dataset.judged[: int(count)]
+            case ["drawn", count]:
+                odd = _half(dataset, rest=1)
+                yield from random.Random(1).sample(odd, min(int(count), len(odd)))
+            case _:
+                raise ValueError(f"{dataset.name}: {part!r} names no questions; see chosen.toml")
+
+
+def _half(dataset: Dataset, *, rest: int) -> list[Question]:
+    return [each for each in dataset.questions if number_of(each.id) % 2 == rest]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    data = parser.parse_args().data
+    entries = choices()
+    sets: dict[str, Dataset] = {}
+    for name, entry in entries.items():
+        texts: list[str] = []
+        for each, parts in entry["sets"].items():
+            if each not in sets:
+                sets[each] = load(ROOT / each if each == "samples" else data / each)
+            texts += [question.text for question in named(sets[each], parts)]
+        manifest = Manifest(what=entry["what"], questions=fingerprints(texts))
+        write(MANIFESTS / f"chosen-{name}.json.gz", manifest)
+        print(f"{name}: {len(manifest.questions)} questions")
+    for file in MANIFESTS.glob("chosen-*.json.gz"):
+        if file.name.removeprefix("chosen-").removesuffix(".json.gz") not in entries:
+            file.unlink()
+
+
+if __name__ == "__main__":
+    main()
