@@ -2,8 +2,8 @@
 
 For each data set below SHARED_DATA (default ../shared/data) with judgements: nDCG@10 of the hybrid
 retriever, and of its best 24 chunks reranked with several weights of relevance; the gain with its
-paired bootstrap interval (95 %). Only questions the cross-reader did not learn from: of
-squad-retrieval those of the reported development articles, of other sets the development half.
+paired bootstrap interval (95 %). Only the half of the questions on which no constant is fitted, and
+of squad-retrieval only articles that version 1 of the cross-reader did not learn from.
 """
 
 import argparse
