@@ -1,7 +1,9 @@
 """What tests of several rooms share."""
 
 import json
+import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ from fathom.types import Chunk, Hit, Span
 from fathom.usage import Budget
 
 FEES = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
+NOBODY = 65534
 QUESTION = "How much does a mooring permit cost?"
 
 
@@ -84,6 +87,34 @@ def extractive(messages: list[dict[str, str]]) -> str:
     text = body.split("\n", 2)[-1].strip()
     first = re.split(r"(?<=[.!?])\s", text)[0][:300].strip()
     return reply(first, first)
+
+
+@contextmanager
+def unprivileged(folder: Path) -> Iterator[None]:
+    """Be somebody whom permissions stop, for the length of a `with` block.
+
+    They do not stop root; who is root becomes nobody, to whom `folder` is given.
+    """
+    if os.geteuid():
+        yield
+        return
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    closed = [parent for parent in folder.parents if not parent.stat().st_mode & stat.S_IXOTH]
+    for parent in closed:
+        parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
+    groups, group = os.getgroups(), os.getegid()
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+        for parent in closed:
+            parent.chmod(parent.stat().st_mode & ~stat.S_IXOTH)
 
 
 def open_sockets() -> set[str]:

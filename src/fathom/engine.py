@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from fathom.documents.discover import Wanted
 from fathom.documents.paths import check_paths
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.index.base import Reader, Status, Summary
 from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.places import display
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
 from fathom.models.base import Embedder
@@ -118,9 +119,10 @@ class Engine:
         """
         wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
         from fathom.documents.guard import Cage
+        from fathom.index.batch import Batch
         from fathom.index.ingest import Ingester
 
-        check_paths(paths, wanted)
+        check_paths(paths, wanted, self._is_known)
         self.close()
         index = self.settings.index
         with (
@@ -133,16 +135,23 @@ class Engine:
             ) as writer,
             Cage(self.parts.caps) as cage,
         ):
-            report = Ingester(
+            batch = Batch(
                 writer=writer,
                 embedder=self.parts.embedder,
                 chunker=self.parts.chunker,
-                cage=cage,
-                batch_documents=self.settings.ingest.batch_documents,
-                on_progress=on_progress,
-            ).run(paths, wanted=wanted, prune=prune)
+                most_documents=self.settings.ingest.batch_documents,
+            )
+            ingester = Ingester(batch, cage, on_progress=on_progress)
+            report = ingester.run(paths, wanted=wanted, prune=prune)
         self._sweep_traces()
         return report
+
+    def _is_known(self, path: Path) -> bool:
+        try:
+            index = self.reader(checked=False)
+        except FathomError:
+            return False  # there is none, or a damaged one
+        return any(True for _ in index.sources(display(Path(os.path.abspath(path)))))  # noqa: PTH100 - keeps symlinks
 
     def search(
         self,

@@ -1,6 +1,7 @@
 """What every index must do, by hand; a further engine adds itself to `ENGINES`."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,7 +166,44 @@ def test_what_is_stored_comes_back(engine: tuple[Writer, Reader]) -> None:
     listed = list(reader.documents())
     assert [(one.id, one.chunks) for one in listed] == [("cats", 2), ("ships", 1)]
     assert reader.source("/c/cats") == source(CATS)
-    assert [one.path for one in reader.sources("/c/s")] == ["/c/ships"]
+    assert [one.path for one in reader.sources("/c")] == ["/c/cats", "/c/ships"]
+    assert [one.path for one in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
+    assert [one.path for one in reader.sources("/c/ships")] == ["/c/ships"]
+    assert list(reader.sources("/c/s")) == []
+    assert reader.places("cats") == [source(CATS)]
+    assert reader.roots() == []
+    writer.set_roots(["/c", "/caf\udce9"])
+    assert reader.roots() == ["/c", "/caf\udce9"]
+
+
+def test_a_document_has_the_path_of_a_place_that_holds_it(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    writer.put([CATS], [source(CATS), source(CATS, "/copy"), source(CATS, "/another")])
+    writer.put([], [replace(source(CATS, "/another"), outcome="stale", reason="torn")])
+    writer.forget(["/c/cats"])
+    assert [one.path for one in reader.documents()] == ["/copy"]
+    assert [one.path for one in reader.places("cats")] == ["/another", "/copy"]
+
+
+def test_a_stale_place_keeps_its_document(engine: tuple[Writer, Reader]) -> None:
+    writer, reader = engine
+    put(writer, CATS)
+    writer.put([], [replace(source(CATS), outcome="stale", reason="torn")])
+    assert reader.document("cats") == CATS.document
+    assert (reader.status().stale, reader.status().failed) == (1, 0)
+
+
+def test_vectors_are_kept_until_their_document_is_stored(engine: tuple[Writer, Reader]) -> None:
+    writer, _ = engine
+    text = CATS.chunks[0].context
+    writer.keep_vectors({text: axis(1), "other": axis(0, 1)})
+    kept = writer.kept_vectors([text, "none"])
+    assert list(kept) == [text]
+    assert kept[text].tolist() == axis(1).tolist()
+    put(writer, CATS)
+    assert list(writer.kept_vectors([text, "other"])) == ["other"]
+    writer.optimize()
+    assert writer.kept_vectors(["other"]) == {}
 
 
 def test_replacing_leaves_nothing_of_the_old(engine: tuple[Writer, Reader]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -10,6 +10,9 @@ from pathlib import Path, PurePath
 from fathom.errors import UsageError
 
 _CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+
+OnError = Callable[[Path, OSError], None]
+"""Told of a folder that could not be looked into, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,12 @@ def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
     )
 
 
-def discover(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Path]:
+def discover(
+    paths: Iterable[Path],
+    wanted: Wanted | None = None,
+    *,
+    on_error: OnError = lambda _folder, _error: None,
+) -> Iterator[Path]:
     """The regular files at and under `paths`, each once, sorted within a folder.
 
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
@@ -56,6 +64,7 @@ def discover(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Pa
     Args:
         paths: Files and folders.
         wanted: Which files are taken; by default all.
+        on_error: Told of folders that could not be looked into.
 
     Raises:
         UsageError: If one of `paths` does not exist.
@@ -64,15 +73,18 @@ def discover(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Pa
     for path in paths:
         if not os.path.lexists(path):
             raise UsageError(f"{path}: no such file or folder; check the path")
-        for file in _under(path, wanted or Wanted()):
-            found = file.stat()
+        for file in _under(path, wanted or Wanted(), on_error):
+            try:
+                found = file.stat()
+            except OSError:
+                continue  # gone since it was listed
             identity = (found.st_dev, found.st_ino)
             if identity not in seen:
                 seen.add(identity)
                 yield file
 
 
-def _under(path: Path, wanted: Wanted) -> Iterator[Path]:
+def _under(path: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
     if not path.is_dir():
         if _is_regular(path) and wanted.takes(PurePath(path.name)):
             yield path
@@ -80,18 +92,26 @@ def _under(path: Path, wanted: Wanted) -> Iterator[Path]:
     root = path.resolve()
     folders = [path]
     while folders:
-        files, inner = _entries(folders.pop(), root)
+        folder = folders.pop()
+        try:
+            files, inner = _entries(folder, root)
+        except FileNotFoundError:
+            continue  # gone since it was listed
+        except OSError as error:
+            on_error(folder, error)
+            continue
         yield from (file for file in files if wanted.takes(file.relative_to(path)))
         folders.extend(each for each in reversed(inner) if not wanted.shuts(each.relative_to(path)))
 
 
 def _entries(folder: Path, root: Path) -> tuple[list[Path], list[Path]]:
-    """The wanted files and the folders directly inside `folder`, both sorted."""
-    try:
-        with os.scandir(folder) as scan:
-            entries = sorted((e for e in scan if not e.name.startswith(".")), key=lambda e: e.name)
-    except OSError:
-        return [], []  # unreadable, or gone since it was listed
+    """The wanted files and the folders directly inside `folder`, both sorted.
+
+    Raises:
+        OSError: If the folder cannot be listed, or what it lists cannot be looked at.
+    """
+    with os.scandir(folder) as scan:
+        entries = sorted((e for e in scan if not e.name.startswith(".")), key=lambda e: e.name)
     corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
     if corpus:
         return corpus[:1], []
@@ -103,6 +123,10 @@ def _entries(folder: Path, root: Path) -> tuple[list[Path], list[Path]]:
 def _is_regular(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.stat().st_mode)
+    except PermissionError:
+        if path.is_symlink():
+            return False  # where it leads is not ours to know
+        raise
     except (OSError, ValueError):
         return False  # a dangling or circular link
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fathom.types import Chunk, Document, Filter
 
 Matrix = NDArray[np.float32]
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,12 @@ class Source:
 
     Attributes:
         path: `file` or `file#_id`.
-        digest: sha256 of what was read there.
-        outcome: `ok` or why there is no document.
+        digest: sha256 of what was read there; where that is `stale`, of what was read last.
+        outcome: `ok`, `stale` (what was read there before is kept, because it cannot be read any
+            more or is gone), or why there is no document.
         reason: One line; empty when `ok`.
-        document_id: The document read there; `None` unless `ok`. Equal files share one document.
+        document_id: The document read there; `None` where there is none, and for the file of a
+            corpus, whose records are places of their own. Equal files share one document.
     """
 
     path: str
@@ -43,6 +46,11 @@ class Source:
     outcome: str
     reason: str = ""
     document_id: str | None = None
+
+    @property
+    def is_corpus(self) -> bool:
+        """Whether it is a file of records."""
+        return self.document_id is None and self.outcome in {"ok", "stale"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,8 @@ class Status:
 
     Attributes:
         revision: Grows by one with every published change.
+        failed: Places that gave no document.
+        stale: Places whose document is kept although it cannot be read there any more.
         content: sha256 over all documents, chunks and vectors, independent of the order in
             which they came.
         keys: What documents can be filtered by, beside the columns that all have: each key with
@@ -91,6 +101,7 @@ class Status:
     chunks: int
     sources: int
     failed: int
+    stale: int
     content: str
     identity: Mapping[str, str]
     keys: Mapping[str, "Key"] = field(default_factory=dict)
@@ -129,8 +140,16 @@ class Reader(Protocol):
         """What is known of this place."""
         ...
 
-    def sources(self, prefix: str = "") -> Iterator[Source]:
-        """All known places whose path starts with `prefix`, ordered by path."""
+    def sources(self, below: str = "/") -> Iterator[Source]:
+        """All known places at `below`: itself, what is in it, its records; ordered by path."""
+        ...
+
+    def places(self, document_id: str) -> list[Source]:
+        """All places that hold this document, ordered by path."""
+        ...
+
+    def roots(self) -> list[str]:
+        """The files and folders that the index was asked to hold, as they were named."""
         ...
 
     def revision(self) -> str:
@@ -167,6 +186,18 @@ class Writer(Reader, Protocol):
 
     def forget(self, paths: Sequence[str]) -> int:
         """Remove these places and the documents that only they held; returns how many went."""
+        ...
+
+    def set_roots(self, roots: Sequence[str]) -> None:
+        """Note which files and folders the index is asked to hold."""
+        ...
+
+    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors, by the text they are of, until a document with it is stored."""
+        ...
+
+    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Those of the vectors that are kept."""
         ...
 
     def optimize(self) -> None:

@@ -1,15 +1,25 @@
 """What is written to SQLite: one transaction that adds and removes, one that publishes."""
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, Source, Vector
 from fathom.index.rows import checksum, fingerprint, pack_blocks, pack_metadata
 from fathom.index.schema import transaction
+
+# A document whose own place let go of it is from now on that of another of its places.
+_MOVE = """
+UPDATE documents SET path = (
+  SELECT path FROM sources WHERE document_id = documents.id ORDER BY outcome <> 'ok', path LIMIT 1)
+WHERE id IN (SELECT value FROM json_each(?))
+  AND id IN (SELECT document_id FROM sources)
+  AND path NOT IN (SELECT path FROM sources WHERE document_id = documents.id)
+"""
 
 
 class Changes:
@@ -26,6 +36,7 @@ class Changes:
             self._remove_documents([entry.document.id for entry in entries], revision)
             for entry in entries:
                 self._add(entry, revision)
+            self._let_go_of_vectors(entries)
             left = self._replace_sources(sources, revision)
             self._remove_unheld(left, revision)
 
@@ -51,8 +62,12 @@ class Changes:
                 "(SELECT no FROM documents WHERE removed <= ?)",
                 (revision,),
             )
+            left = execute(
+                "SELECT json_group_array(document_id) FROM sources WHERE removed <= ?", (revision,)
+            ).fetchone()[0]
             for table in ("chunks", "documents", "sources"):
                 execute(f"DELETE FROM {table} WHERE removed <= ?", (revision,))  # noqa: S608 - constant
+            execute(_MOVE, (left,))
             self._set("published", revision)
 
     def touches_chunks(self) -> bool:
@@ -68,6 +83,36 @@ class Changes:
         """Numbers of the chunks that the unpublished revisions remove."""
         rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
         return [row[0] for row in rows]
+
+    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors of texts whose documents are not stored yet."""
+        with transaction(self._connection, write=True):
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO kept VALUES (?, ?)",
+                [(_key(text), vector.tobytes()) for text, vector in vectors.items()],
+            )
+
+    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Those of the vectors that are kept."""
+        by_key = {_key(text): text for text in texts}
+        rows = self._connection.execute(
+            "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(by_key)),),
+        )
+        return {by_key[row[0]]: np.frombuffer(row[1], dtype=np.float32) for row in rows}
+
+    def _let_go_of_vectors(self, entries: Sequence[Entry]) -> None:
+        if self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()[0]:
+            stored = [_key(chunk.context) for entry in entries for chunk in entry.chunks]
+            self._connection.execute(
+                "DELETE FROM kept WHERE key IN (SELECT value FROM json_each(?))",
+                (json.dumps(stored),),
+            )
+
+    def drop_vectors(self) -> None:
+        """Drop what `keep_vectors` kept: whoever wanted it has come to an end."""
+        with transaction(self._connection, write=True):
+            self._connection.execute("DELETE FROM kept")
 
     def note(self, key: str, value: str) -> None:
         """Keep a value in `meta`, in a transaction of its own."""
@@ -193,3 +238,7 @@ class Changes:
             "AND id IN (SELECT value FROM json_each(?))",
             (revision, among),
         )
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -140,6 +140,7 @@ def _open_store(
         _check_laid_out(store, directory)
         if identity is not None:
             _check_identity(directory, store.identity(), identity)
+        connection.execute(schema.LATER)
     except BaseException:
         connection.close()
         raise

@@ -1,27 +1,27 @@
-"""Files go into the index: read in the cage, cut, embedded, stored in batches."""
+"""Files go into the index: read in the cage, cut, embedded, stored in batches.
+
+What is there stays: a place that cannot be read any more keeps the document that it gave and is
+marked stale; only what is proved gone is removed, and only where that was asked for.
+"""
 
 import hashlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
 
 from fathom.documents.base import Outcome, Parsed, Refused
-from fathom.documents.chunk import Chunker
 from fathom.documents.discover import Wanted, discover
 from fathom.documents.failure import Failure
 from fathom.documents.guard import Cage
 from fathom.documents.identity import content_digest, document_id
 from fathom.documents.language import detect
 from fathom.documents.parse import read
-from fathom.index.base import Entry, Source, Writer
-from fathom.models.base import Embedder
+from fathom.index.base import Reader, Source
+from fathom.index.batch import Batch, Pending
+from fathom.index.places import GONE, RECORD_GONE, display, is_below, is_gone, path_at
 from fathom.types import Document
-
-BATCH_CHARS = 400_000
-BATCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Report:
     """What an ingestion did; the counts are of documents, `failed` also of files without one.
 
     Attributes:
+        failed: Files, folders and records that could not be read.
+        stale: Documents that stay although their place could not be read or is gone.
         skipped: Files that are no documents (pictures, programs) and were not asked for.
         files: One entry a file (of a corpus also one a record that failed), in order.
     """
@@ -47,6 +49,7 @@ class Report:
     unchanged: int = 0
     removed: int = 0
     failed: int = 0
+    stale: int = 0
     skipped: int = 0
     chunks: int = 0
     seconds: float = 0.0
@@ -62,16 +65,6 @@ Progress = Callable[[Report, int], None]
 """Told the counts so far and how many files there are in all."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A document on its way into the index, and what was known of its place before."""
-
-    document: Document
-    source: Source
-    known: Source | None
-    is_record: bool
-
-
 class Ingester:
     """Brings an index in line with files; running it again continues or does nothing.
 
@@ -81,28 +74,34 @@ class Ingester:
 
     def __init__(
         self,
-        *,
-        writer: Writer,
-        embedder: Embedder,
-        chunker: Chunker,
+        batch: Batch,
         cage: Cage,
-        batch_documents: int,
+        *,
+        before: Reader | None = None,
         on_progress: Progress = lambda _report, _files: None,
     ) -> None:
-        self._writer = writer
-        self._embedder = embedder
-        self._chunker = chunker
+        """Nothing is read yet.
+
+        Args:
+            batch: How documents go into the index.
+            cage: Where files are read.
+            before: The index that this one is to replace; what cannot be read any more is taken
+                from there.
+            on_progress: Told the counts so far and how many files there are.
+        """
+        self._batch = batch
+        self._writer = batch.writer
+        self._files = batch.files
+        self._clock = batch.clock
         self._cage = cage
-        self._batch_documents = batch_documents
+        self._before = before
         self._on_progress = on_progress
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = Report()
-        self._files = 0
-        self._pending: list[_Pending] = []
-        self._pending_ids: dict[str, str] = {}
-        self._pending_chars = 0
-        self._since = time.monotonic()
-        self._records: dict[str, set[str]] | None = None
+        self._total = 0
+        self._prune = False
+        self._gone: set[str] = set()
+        self._healed: list[Source] = []
 
     def run(
         self, paths: Iterable[Path], *, wanted: Wanted | None = None, prune: bool = False
@@ -110,39 +109,60 @@ class Ingester:
         """Ingest files and folders.
 
         Args:
-            paths: Files and folders; a BEIR folder or corpus file gives a document a line.
+            paths: Files and folders; a BEIR folder or corpus file gives a document a line. One
+                that is missing stands for what was read there before.
             wanted: Which files are taken; by default all.
             prune: Also remove documents below `paths` whose file, or whose record in a corpus
                 file, is gone.
         """
-        started = time.monotonic()
+        started = self._clock()
+        self._prune = prune
+        wanted = wanted or Wanted()
         roots = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps symlinks
-        seen: set[str] = set()
-        self._records = {} if prune else None
-        files = list(discover(roots, wanted))
+        files = self._survey(roots, wanted)
         named = frozenset(display(root) for root in roots)
-        every = wanted is not None and bool(wanted.include)
-        self._asked_for = lambda place: every or place in named
-        self._files = len(files)
+        self._asked_for = lambda place: bool(wanted.include) or place in named
+        self._total = len(files)
         for file in files:
-            seen.add(display(file))
             self._file(file)
         self._flush()
-        if prune:
-            self._prune(roots, seen)
+        self._let_go()
         self._writer.optimize()
-        self._report.seconds = time.monotonic() - started
-        self._on_progress(self._report, self._files)
+        self._report.seconds = self._clock() - started
+        self._on_progress(self._report, self._total)
         return self._report
+
+    def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
+        """The files to read: those found, and those known that may still be there."""
+        there = [root for root in roots if os.path.lexists(root)]
+        found = discover(there, wanted, on_error=self._closed)
+        files = {display(file): file for file in found}
+        for root in map(display, roots):
+            for place in sorted(self._known_files(root) - files.keys()):
+                name = os.path.relpath(place, root) if place != root else Path(place).name
+                if self._files.is_gone(place):
+                    self._gone.add(place)
+                elif wanted.takes(PurePath(name)):
+                    files[place] = path_at(place)
+        return list(files.values())
+
+    def _known_files(self, root: str) -> set[str]:
+        places = {self._files.file_of(source.path) for source in self._writer.sources(root)}
+        # What only begins like a record of a file is the name of another one.
+        return {place for place in places if is_below(place, root)}
+
+    def _closed(self, folder: Path, error: OSError) -> None:
+        self._report.failed += 1
+        self._done(display(folder), "failed", f"cannot be read: {error.strerror}")
 
     def _file(self, file: Path) -> None:
         place = display(file)
+        known = self._writer.source(place)
         try:
             digest = content_digest(file)
         except OSError as error:
-            self._refuse(place, "", "failed", f"cannot be read: {error.strerror}")
+            self._cannot_read(place, error)
             return
-        known = self._writer.source(place)
         if known is not None and known.digest == digest and self._still_true(known):
             return
         try:
@@ -150,128 +170,215 @@ class Ingester:
         except Refused as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
+    def _cannot_read(self, place: str, error: OSError) -> None:
+        if is_gone(place):
+            self._gone.add(place)  # since it was listed
+            return
+        reason = f"cannot be read: {error.strerror}"
+        self._refuse(place, "", "failed", reason)
+        if self._is_corpus(place):
+            self._missing(place, set(), reason)
+
+    def _is_corpus(self, file: str) -> bool:
+        return self._files.file_of(f"{file}#") == file
+
     def _still_true(self, known: Source) -> bool:
         """Report a place whose content has not changed; False if it must be read all the same."""
         if known.outcome == "failed":
             return False  # a limit or a crash may have been bad luck
-        if known.outcome == "ok" and known.document_id is None and self._records is not None:
-            return False  # which records of a corpus file are gone is seen by reading it
-        if known.outcome != "ok":
-            self._unread(known.path, known.outcome, known.reason)
+        if known.is_corpus:
+            return self._corpus_still_true(known)
+        if known.document_id is None:
+            self._without(known.path, known.outcome, known.reason)
             return True
-        if known.document_id is None:  # a corpus file: its records are places of their own
-            outcomes = [source.outcome for source in self._writer.sources(f"{known.path}#")]
-            self._report.unchanged += outcomes.count("ok")
-            self._report.failed += len(outcomes) - outcomes.count("ok")
-        else:
-            self._report.unchanged += 1
+        if known.outcome == "stale":
+            self._writer.put([], [_ok(known)])
+        self._report.unchanged += 1
         self._done(known.path, "ok", "unchanged")
         return True
 
+    def _corpus_still_true(self, known: Source) -> bool:
+        if known.outcome == "stale" or self._prune:
+            return False  # which of its records are there is seen by reading it
+        outcomes = [record.outcome for record in self._records(known.path)]
+        kept = outcomes.count("ok") + outcomes.count("stale")
+        self._report.unchanged += outcomes.count("ok")
+        self._report.stale += outcomes.count("stale")
+        self._report.failed += len(outcomes) - kept
+        self._done(known.path, "ok", "unchanged")
+        return True
+
+    def _records(self, file: str, index: Reader | None = None) -> list[Source]:
+        return [
+            source
+            for source in (index or self._writer).sources(file)
+            if source.path != file and self._files.file_of(source.path) == file
+        ]
+
     def _read(self, file: Path, place: str, digest: str, known: Source | None) -> None:
         held: set[str] = set()
-        for part in read(file, self._cage):
-            if isinstance(part, Failure):
-                at = f"{place}#{part.record or part.line}"
-                self._refuse(at, digest, part.outcome, part.reason)
-            elif part.record is None:
-                document = _document(part, document_id(digest), place)
-                source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
-                self._add(_Pending(document, source, known, is_record=False))
-                return
-            else:
-                at = f"{place}#{part.record}"
-                self._record(part, at)
-            held.add(at)
+        try:
+            for part in read(file, self._cage):
+                if isinstance(part, Parsed) and part.record is None:
+                    self._whole(part, place, digest, known)
+                    return
+                if not held:
+                    self._begin_corpus(place, known)
+                held.add(self._part(part, place, digest))
+        except Refused as refusal:
+            if self._is_corpus(place):
+                self._missing(place, held, refusal.reason)
+            raise
         # Written last: an interrupted corpus file is read again, and finds its records there.
         self._flush()
         self._writer.put([], [Source(path=place, digest=digest, outcome="ok")])
-        if self._records is not None:
-            self._records[place] = held
+        if self._prune:
+            self._gone.update(one.path for one in self._records(place) if one.path not in held)
+        else:
+            self._missing(place, held, RECORD_GONE)
         self._done(place, "ok", f"{len(held)} records")
+
+    def _begin_corpus(self, place: str, known: Source | None) -> None:
+        # Noted first too: its records must be known for records if this is broken off.
+        if known is None or not known.is_corpus:
+            self._let_document_go(known)
+            self._writer.put([], [Source(path=place, digest="", outcome="ok")])
+        self._files.add_corpus(place)
+
+    def _missing(self, file: str, held: set[str], reason: str) -> None:
+        """Mark the records of a corpus file that it does not hold, or that could not be read."""
+        self._flush()
+        known = {one.path: one for one in self._records(file)}
+        self._mark_stale([one for path, one in known.items() if path not in held], reason)
+        if self._before is not None and reason != RECORD_GONE:
+            for one in self._records(file, self._before):
+                if one.path not in known and one.path not in held:
+                    self._carry_over(one.path, reason)
+
+    def _part(self, part: Parsed | Failure, file: str, digest: str) -> str:
+        """Take one record, or note why there is none; returns its place."""
+        if isinstance(part, Failure):
+            place = f"{file}#{part.record or part.line}"
+            self._refuse(place, digest, part.outcome, part.reason)
+        else:
+            place = f"{file}#{part.record}"
+            self._record(part, place)
+        return place
+
+    def _whole(self, part: Parsed, place: str, digest: str, known: Source | None) -> None:
+        if self._is_corpus(place):
+            raise Refused("failed", "held records before and holds none now")
+        document = _document(part, document_id(digest), place)
+        self._let_document_go(known)
+        self._add(Pending(document, _source(document, digest), known))
 
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         known = self._writer.source(place)
-        if known is not None and known.digest == digest and known.outcome == "ok":
+        if known is not None and known.digest == digest and known.document_id is not None:
+            if known.outcome == "stale":
+                self._healed.append(_ok(known))
             self._report.unchanged += 1
             return
         document = _document(parsed, str(parsed.record), place)
-        owner = self._owner(document.id)
+        owner = self._batch.owner(document.id)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
-        elif owner is not None and owner != place:
+        elif owner not in {None, place} and not self._files.is_gone(str(owner)):
             reason = f"the id {document.id!r} belongs to {owner} already; use another --index"
             self._refuse(place, digest, "failed", reason)
         else:
-            source = Source(path=place, digest=digest, outcome="ok", document_id=document.id)
-            self._add(_Pending(document, source, known, is_record=True))
+            if owner not in {None, place}:
+                self._gone.add(str(owner))
+            self._add(Pending(document, _source(document, digest), known, is_record=True))
 
-    def _owner(self, document_id: str) -> str | None:
-        if document_id in self._pending_ids:
-            return self._pending_ids[document_id]
-        stored = self._writer.document(document_id)
-        return stored.path if stored else None
+    def _let_document_go(self, known: Source | None) -> None:
+        """Before a place lets go of its document: make it that of another place that holds it."""
+        if known is None or known.document_id is None:
+            return
+        others = [
+            other
+            for other in self._writer.places(known.document_id)
+            if other.path != known.path and other.outcome == "ok"
+        ]
+        others = [other for other in others if not self._files.is_gone(other.path)]
+        if not others:
+            return
+        stored = self._writer.document(known.document_id)
+        if stored is None or stored.path != known.path:
+            return
+        for other in others:
+            if self._move(other):
+                return
 
-    def _add(self, pending: _Pending) -> None:
-        if not self._pending:
-            self._since = time.monotonic()
-        self._pending.append(pending)
-        self._pending_ids.setdefault(pending.document.id, pending.source.path)
-        self._pending_chars += len(pending.document.text)
-        full = self._pending_chars > BATCH_CHARS or len(self._pending) >= self._batch_documents
-        if full or time.monotonic() - self._since > BATCH_SECONDS:
+    def _move(self, source: Source) -> bool:
+        """Read a file again, because its document is to have this place; whether that went."""
+        file = path_at(source.path)
+        try:
+            if content_digest(file) != source.digest:
+                return False  # its turn comes
+            for part in read(file, self._cage):
+                if isinstance(part, Parsed) and part.record is None:
+                    document = _document(part, str(source.document_id), source.path)
+                    self._add(Pending(document, source, source, moves=True))
+                    return True
+        except (OSError, Refused):
+            pass
+        return False
+
+    def _add(self, pending: Pending) -> None:
+        if self._batch.add(pending):
             self._flush()
 
     def _flush(self) -> None:
-        if not self._pending:
-            return
-        entries = list(self._entries())
-        self._writer.put(entries, [pending.source for pending in self._pending])
-        self._report.chunks += sum(len(entry.chunks) for entry in entries)
-        for pending in self._pending:
-            if pending.known is not None and pending.known.outcome == "ok":
-                self._report.changed += 1
-            else:
-                self._report.new += 1
-            if not pending.is_record:
-                owner = self._pending_ids[pending.document.id]
-                twin = f"same content as {owner}" if owner != pending.source.path else ""
-                self._report.files.append(FileReport(pending.source.path, "ok", twin))
-        self._pending.clear()
-        self._pending_ids.clear()
-        self._pending_chars = 0
-        self._on_progress(self._report, self._files)
+        if self._healed:
+            self._writer.put([], self._healed)
+            self._healed.clear()
+        stored, chunks = self._batch.store()
+        self._report.chunks += chunks
+        for pending, owner in stored:
+            if pending.known is not pending.source:  # else it was counted in its turn
+                self._stored(pending, owner)
+        if stored:
+            self._on_progress(self._report, self._total)
 
-    def _entries(self) -> Iterator[Entry]:
-        """Cut and embed the pending documents that are not stored yet, equal ones once."""
-        fresh: dict[str, _Pending] = {}
-        for pending in self._pending:
-            stored = None if pending.is_record else self._writer.document(pending.document.id)
-            if stored is None:
-                fresh.setdefault(pending.document.id, pending)
-            else:
-                self._pending_ids[pending.document.id] = stored.path
-        split = [self._chunker.split(pending.document) for pending in fresh.values()]
-        vectors = self._embedder.embed([chunk.context for chunks in split for chunk in chunks])
-        start = 0
-        for pending, chunks in zip(fresh.values(), split, strict=True):
-            end = start + len(chunks)
-            yield Entry(
-                document=pending.document,
-                chunks=chunks,
-                vectors=vectors[start:end],
-                digest=pending.source.digest,
+    def _stored(self, pending: Pending, owner: str) -> None:
+        source = pending.source
+        if source.outcome == "stale":
+            self._report.stale += 1
+        elif pending.known is not None and pending.known.document_id is not None:
+            self._report.changed += 1
+        else:
+            self._report.new += 1
+        if owner != source.path and self._files.is_gone(owner):
+            self._gone.add(owner)
+        if not pending.is_record:
+            self._report.files.append(
+                FileReport(source.path, source.outcome, source.reason or self._twin(source, owner))
             )
-            start = end
+
+    def _twin(self, source: Source, owner: str) -> str:
+        if owner == source.path:
+            return ""
+        return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
 
     def _refuse(self, place: str, digest: str, outcome: Outcome, reason: str) -> None:
-        source = Source(path=place, digest=digest, outcome=outcome, reason=reason)
-        self._writer.put([], [source])
-        self._unread(place, outcome, reason)
+        """Note why a place gives no document now; what it gave before stays."""
+        known = self._writer.source(place)
+        if known is not None and (known.document_id is not None or known.is_corpus):
+            self._report.failed += 1
+            self._mark_stale([known], reason)
+            self._done(place, "stale", reason)
+        elif self._carry_over(place, reason):
+            self._report.failed += 1
+        else:
+            source = Source(path=place, digest=digest, outcome=outcome, reason=reason)
+            if source != known:
+                self._writer.put([], [source])
+            self._without(place, outcome, reason)
 
-    def _unread(self, place: str, outcome: str, reason: str) -> None:
+    def _without(self, place: str, outcome: str, reason: str) -> None:
         """Report a place without a document; one that nobody asked for is no failure."""
         if outcome == "no_document" and not self._asked_for(place):
             self._report.skipped += 1
@@ -280,28 +387,77 @@ class Ingester:
             self._report.failed += 1
             self._done(place, outcome, reason)
 
+    def _mark_stale(self, known: Iterable[Source], reason: str) -> None:
+        """Say of places that what they gave is what they gave once."""
+        kept = [one for one in known if one.document_id is not None or one.is_corpus]
+        marked = [replace(one, outcome="stale", reason=reason) for one in kept]
+        news = [one for one in marked if one not in kept]
+        if news:
+            self._writer.put([], news)
+        self._report.stale += sum(one.document_id is not None for one in kept)
+
+    def _carry_over(self, place: str, reason: str) -> bool:
+        """Take what a place gave from the index before this one; whether there was something."""
+        source = self._before.source(place) if self._before is not None else None
+        if self._before is None or source is None:
+            return False
+        stale = replace(source, outcome="stale", reason=reason)
+        if source.is_corpus:
+            self._files.add_corpus(place)
+            self._writer.put([], [stale])
+            for record in self._records(place, self._before):
+                self._carry_over(record.path, reason)
+            self._done(place, "stale", reason)
+            return True
+        document = self._before.document(source.document_id) if source.document_id else None
+        if document is None:
+            return False
+        is_record = self._files.file_of(place) != place
+        self._add(Pending(replace(document, path=place), stale, None, is_record=is_record))
+        return True
+
+    def _let_go(self) -> None:
+        """Places whose file or record is gone: what only they held is removed if that is asked."""
+        files = {self._files.file_of(place) for place in self._gone}
+        files = {file for file in files if self._files.is_gone(file)}
+        gone = {
+            source.path: source
+            for place in sorted(self._gone | files)
+            for source in [self._writer.source(place), *self._records(place)]
+            if source is not None
+        }
+        for source in gone.values():
+            self._let_document_go(source)
+        self._flush()
+        kept = [] if self._prune else [s for s in gone.values() if self._only_here(s, gone)]
+        files = {self._files.file_of(source.path) for source in kept}
+        kept += [gone[file] for file in files if file in gone and gone[file] not in kept]
+        forgotten = gone.keys() - {source.path for source in kept}
+        if forgotten:
+            self._report.removed += self._writer.forget(sorted(forgotten))
+        self._mark_stale(kept, GONE)
+        for source in kept:
+            if self._files.file_of(source.path) == source.path:
+                self._done(source.path, "stale", GONE)
+
+    def _only_here(self, source: Source, gone: Container[str]) -> bool:
+        """Whether a document would be lost with these places."""
+        if source.document_id is None:
+            return False
+        places = self._writer.places(source.document_id)
+        return not any(one.outcome == "ok" and one.path not in gone for one in places)
+
     def _done(self, path: str, outcome: str, reason: str) -> None:
         self._report.files.append(FileReport(path, outcome, reason))
-        self._on_progress(self._report, self._files)
-
-    def _prune(self, roots: list[Path], seen: set[str]) -> None:
-        gone = [
-            source.path
-            for root in roots
-            for source in self._writer.sources(display(root))
-            if source.path not in seen and self._gone(source.path, seen)
-        ]
-        self._report.removed += self._writer.forget(gone)
-
-    def _gone(self, place: str, seen: set[str]) -> bool:
-        file = place.split("#", maxsplit=1)[0]
-        held = (self._records or {}).get(file)  # None: not a corpus file, or not read to its end
-        return file not in seen or (held is not None and place not in held)
+        self._on_progress(self._report, self._total)
 
 
-def display(path: Path) -> str:
-    """The path as text that can be stored and shown, also where its name is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+def _ok(source: Source) -> Source:
+    return replace(source, outcome="ok", reason="")
+
+
+def _source(document: Document, digest: str) -> Source:
+    return Source(path=document.path, digest=digest, outcome="ok", document_id=document.id)
 
 
 def _document(parsed: Parsed, document_id: str, place: str) -> Document:

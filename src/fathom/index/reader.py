@@ -123,10 +123,20 @@ class EmbeddedReader:
         with self._snapshot() as revision:
             return self._store.source(path, revision)
 
-    def sources(self, prefix: str = "") -> Iterator[Source]:
+    def sources(self, below: str = "/") -> Iterator[Source]:
         """See `Reader.sources`."""
         with self._snapshot() as revision:
-            return self._store.sources(prefix, revision)
+            return self._store.sources(below, revision)
+
+    def places(self, document_id: str) -> list[Source]:
+        """See `Reader.places`."""
+        with self._snapshot() as revision:
+            return self._store.places(document_id, revision)
+
+    def roots(self) -> list[str]:
+        """See `Reader.roots`."""
+        with self._snapshot():
+            return self._store.roots()
 
     def revision(self) -> str:
         """See `Reader.revision`."""

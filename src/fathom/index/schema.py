@@ -52,6 +52,9 @@ CREATE TABLE vectors(
   chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
 
+# Came later; indexes that were made before get it when they are next written to.
+LATER = "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+
 
 def connect(
     directory: Path, *, write: bool, durability: Durability = "normal"

@@ -167,14 +167,28 @@ class Store:
         ).fetchone()
         return Source(**row) if row else None
 
-    def sources(self, prefix: str, revision: int) -> Iterator[Source]:
-        """Places whose path starts with `prefix`, ordered by path."""
+    def sources(self, below: str, revision: int) -> Iterator[Source]:
+        """Places at `below`: itself, what is in it, its records; ordered by path."""
+        base = below.rstrip("/")
+        # "0" is the character after "/", "$" the one after "#".
         rows = self.connection.execute(
-            f"SELECT {_SOURCE} FROM sources WHERE substr(path, 1, ?) = ? AND added <= ? "  # noqa: S608 - constant
-            "ORDER BY path",
-            (len(prefix), prefix, revision),
+            f"SELECT {_SOURCE} FROM sources WHERE added <= ? AND (path = ? "  # noqa: S608 - constant
+            "OR (path >= ? AND path < ?) OR (path >= ? AND path < ?)) ORDER BY path",
+            (revision, base, f"{base}/", f"{base}0", f"{base}#", f"{base}$"),
         )
         return (Source(**row) for row in rows.fetchall())
+
+    def places(self, document_id: str, revision: int) -> list[Source]:
+        """Places that hold this document, ordered by path."""
+        rows = self.connection.execute(
+            f"SELECT {_SOURCE} FROM sources WHERE document_id = ? AND added <= ? ORDER BY path",  # noqa: S608 - constant
+            (document_id, revision),
+        )
+        return [Source(**row) for row in rows.fetchall()]
+
+    def roots(self) -> list[str]:
+        """See `Reader.roots`."""
+        return list(json.loads(self.meta("roots") or "[]"))
 
 
 _SOURCE = "path, digest, outcome, reason, document_id"

@@ -1,12 +1,13 @@
 """The one process that changes an embedded index."""
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from fathom.index import schema
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, Source, Vector
 from fathom.index.changes import Changes
 from fathom.index.derived import catch_up, entries, graph_is_worn
 from fathom.index.graph import GraphRecord, build
@@ -88,6 +89,21 @@ class EmbeddedWriter(EmbeddedReader):
                 self._purge()
             return gone
 
+    def set_roots(self, roots: Sequence[str]) -> None:
+        """See `Writer.set_roots`."""
+        with self._writing():
+            self._changes.note("roots", json.dumps(list(roots)))
+
+    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
+        """See `Writer.keep_vectors`."""
+        with self._writing():
+            self._changes.keep_vectors(vectors)
+
+    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """See `Writer.kept_vectors`."""
+        with self._writing():
+            return self._changes.kept_vectors(texts)
+
     def optimize(self) -> None:
         """See `Writer.optimize`.
 
@@ -98,6 +114,7 @@ class EmbeddedWriter(EmbeddedReader):
         """
         with self._writing():
             self._finish()
+            self._changes.drop_vectors()
             dead = int(self._store.meta("dead"))
             if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
                 self._purge()

@@ -163,7 +163,8 @@ def status_text(status: Status) -> str:
     """The state of an index in a few lines."""
     size = sum(status.bytes_on_disk.values()) / 1e6
     lines = [
-        f"{status.documents} documents, {status.chunks} chunks, {status.failed} places failed",
+        f"{status.documents} documents, {status.chunks} chunks, {status.failed} places failed, "
+        f"{status.stale} stale",
         f"revision {status.revision}, {size:.1f} MB on disk",
     ]
     lines += [f"  {key} = {value}" for key, value in status.identity.items()]
@@ -191,7 +192,8 @@ def ingest_text(report: "Report") -> str:
     """What an ingestion did, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
-        f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped; "
+        f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped, "
+        f"{report.stale} stale; "
         f"{report.chunks} chunks in {report.seconds:.1f} s"
     ]
     bad = [file for file in report.files if file.outcome not in {"ok", "skipped"}]

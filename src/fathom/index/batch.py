@@ -1,0 +1,138 @@
+"""Documents on their way into the index: cut, embedded, and stored together in one step."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from fathom.documents.chunk import Chunker
+from fathom.index.base import Entry, Source, Writer
+from fathom.index.patience import PatientEmbedder
+from fathom.index.places import Files
+from fathom.models.base import Embedder
+from fathom.types import Document
+
+BATCH_SECONDS = 2.0
+MOST_CHARS = 400_000
+_FIRST_CHARS = 50_000
+_LEAST_CHARS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A document on its way into the index, and what was known of its place before.
+
+    Attributes:
+        source: What is to be noted of its place.
+        is_record: Whether it came from a corpus file.
+        moves: Whether it replaces the same document at another place.
+    """
+
+    document: Document
+    source: Source
+    known: Source | None
+    is_record: bool = False
+    moves: bool = False
+
+
+class Batch:
+    """Takes documents until there are enough of them, or the first is some seconds old.
+
+    Attributes:
+        writer: Of the index into which they go.
+        files: What is known of the files of its places.
+        clock: Gives seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        writer: Writer,
+        embedder: Embedder,
+        chunker: Chunker,
+        most_documents: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is in it yet.
+
+        Args:
+            writer: Of the index.
+            embedder: What turns chunks into vectors.
+            chunker: What cuts documents.
+            most_documents: So many are stored in one step at most.
+            clock: Gives seconds.
+        """
+        self.writer = writer
+        self.files = Files(writer)
+        self.clock = clock
+        self._embedder = PatientEmbedder(embedder, writer, clock)
+        self._chunker = chunker
+        self._most_documents = most_documents
+        self._pending: list[Pending] = []
+        self._owners: dict[str, str] = {}
+        self._chars = 0
+        self._room = _FIRST_CHARS
+        self._since = clock()
+
+    def add(self, pending: Pending) -> bool:
+        """Take a document; whether it is time to store."""
+        if not self._pending:
+            self._since = self.clock()
+        self._pending.append(pending)
+        self._owners.setdefault(pending.document.id, pending.source.path)
+        self._chars += len(pending.document.text)
+        full = self._chars > self._room or len(self._pending) >= self._most_documents
+        return full or self.clock() - self._since > BATCH_SECONDS
+
+    def owner(self, document_id: str) -> str | None:
+        """The place that a document has, or is about to have."""
+        if document_id in self._owners:
+            return self._owners[document_id]
+        stored = self.writer.document(document_id)
+        return stored.path if stored else None
+
+    def store(self) -> "tuple[list[tuple[Pending, str]], int]":
+        """Store what is there: each with the place that had the document first; the chunks."""
+        if not self._pending:
+            return [], 0
+        begun = self.clock()
+        entries = list(self._entries())
+        self.writer.put(entries, [pending.source for pending in self._pending])
+        self._adapt(self.clock() - begun)
+        stored = [(pending, self._owners[pending.document.id]) for pending in self._pending]
+        self._pending.clear()
+        self._owners.clear()
+        self._chars = 0
+        return stored, sum(len(entry.chunks) for entry in entries)
+
+    def _adapt(self, seconds: float) -> None:
+        """Let a batch take about as long as what is lost when it is broken off may be old."""
+        room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
+        self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
+
+    def _entries(self) -> Iterator[Entry]:
+        """Cut and embed the pending documents that are not stored yet, equal ones once."""
+        fresh: dict[str, Pending] = {}
+        for pending in self._pending:
+            stored = None if pending.is_record else self.writer.document(pending.document.id)
+            if stored is None or pending.moves or self._lets_go(stored):
+                fresh.setdefault(pending.document.id, pending)
+            if stored is not None:
+                self._owners[pending.document.id] = stored.path
+        split = [self._chunker.split(pending.document) for pending in fresh.values()]
+        vectors = self._embedder.embed([chunk.context for chunks in split for chunk in chunks])
+        start = 0
+        for pending, chunks in zip(fresh.values(), split, strict=True):
+            end = start + len(chunks)
+            yield Entry(
+                document=pending.document,
+                chunks=chunks,
+                vectors=vectors[start:end],
+                digest=pending.source.digest,
+            )
+            start = end
+
+    def _lets_go(self, stored: Document) -> bool:
+        """Whether a document is no more, or not for long, where it was."""
+        turned = {one.source.path: one.document.id for one in self._pending}
+        elsewhere = turned.get(stored.path, stored.id) != stored.id
+        return elsewhere or self.files.is_gone(stored.path)

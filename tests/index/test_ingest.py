@@ -1,0 +1,290 @@
+"""Data that is there stays: what an ingestion keeps, marks, moves and removes."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at, unprivileged
+
+from fathom.documents.parse import parse_bytes
+from fathom.engine import Engine
+from fathom.index.base import Source
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """An engine that parses files in this process: what is tried here is not the cage."""
+    monkeypatch.setattr(
+        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+    )
+    monkeypatch.setattr("fathom.documents.guard.Cage", lambda _: nullcontext())
+    with engine_at(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def writer(name: str, text: str) -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    return writer
+
+
+def paths(engine: Engine, folder: Path) -> list[str]:
+    return [Path(one.path).relative_to(folder).as_posix() for one in engine.documents()]
+
+
+def source(engine: Engine, file: Path) -> Source:
+    found = engine.reader(checked=False).source(str(file))
+    assert found is not None
+    return found
+
+
+def test_prune_keeps_what_only_begins_like_the_folder(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    for name in ("px/a.md", "px2/b.md", "px-old/c.md", "px#d.md"):
+        write(name, f"Text of {name}.")
+    engine.ingest([tmp_path / name for name in ("px", "px2", "px-old", "px#d.md")])
+    (tmp_path / "px" / "a.md").unlink()
+    (tmp_path / "px2" / "b.md").unlink()
+    (tmp_path / "px#d.md").unlink()
+    write("px/e.md", "Text of e.")
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+    assert paths(engine, tmp_path) == ["px#d.md", "px-old/c.md", "px/e.md", "px2/b.md"]
+
+
+def test_prune_keeps_links_and_hidden_files_that_are_there(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    write("elsewhere/real.md", "Somewhere else.")
+    write("another/other.md", "In another folder.")
+    write("px/a.md", "Some text.")
+    write("px/.hidden.md", "Hidden text.")
+    (tmp_path / "px" / "link.md").symlink_to(tmp_path / "elsewhere" / "real.md")
+    (tmp_path / "px" / "folder").symlink_to(tmp_path / "another")
+    named = [tmp_path / "px" / name for name in (".hidden.md", "link.md", "folder", "a.md")]
+    engine.ingest(named)
+    before = {one.path for one in engine.reader().sources()}
+    assert len(before) == 4
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 0
+    assert {one.path for one in engine.reader().sources()} == before
+    (tmp_path / "elsewhere" / "real.md").unlink()
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+
+
+def test_an_unreadable_folder_keeps_its_documents_and_is_named(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/closed/a.md", "Some text.")
+    write("px/b.md", "Other text.")
+    with unprivileged(tmp_path):
+        engine.ingest([tmp_path / "px"])
+        file.parent.chmod(0)
+        report = engine.ingest([tmp_path / "px"], prune=True)
+        assert (report.removed, report.stale, report.failed) == (0, 1, 2)
+        assert {(one.path, one.outcome, one.reason) for one in report.files} == {
+            (str(file.parent), "failed", "cannot be read: Permission denied"),
+            (str(file), "stale", "cannot be read: Permission denied"),
+            (str(tmp_path / "px" / "b.md"), "ok", "unchanged"),
+        }
+        assert paths(engine, tmp_path) == ["px/b.md", "px/closed/a.md"]
+        file.parent.chmod(0o700)
+        assert engine.ingest([tmp_path / "px"]).unchanged == 2
+    assert source(engine, file).outcome == "ok"
+
+
+def test_an_unreadable_file_keeps_its_document(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/a.md", "Some text.")
+    with unprivileged(tmp_path):
+        engine.ingest([tmp_path / "px"])
+        file.chmod(0)
+        report = engine.ingest([tmp_path / "px"])
+        assert (report.failed, report.stale) == (1, 1)
+        marked = source(engine, file)
+        assert (marked.outcome, marked.reason) == ("stale", "cannot be read: Permission denied")
+        assert engine.document(str(file)).text == "Some text."
+        assert engine.status().stale == 1
+
+
+@pytest.mark.parametrize("broken", [b"PK\x03\x04 half a DOCX", b"", b"%PDF-1.7 half", b"  \n"])
+def test_a_broken_file_keeps_the_good_version(
+    engine: Engine, write: Write, tmp_path: Path, broken: bytes
+) -> None:
+    file = write("px/a.md", "The good version.")
+    engine.ingest([file])
+    file.write_bytes(broken)
+    for _ in range(2):
+        report = engine.ingest([tmp_path / "px"])
+        assert (report.failed, report.stale, report.changed) == (1, 1, 0)
+        assert engine.document(str(file)).text == "The good version."
+    marked = source(engine, file)
+    assert (marked.outcome, bool(marked.reason)) == ("stale", True)
+    file.write_text("The new version.")
+    assert engine.ingest([tmp_path / "px"]).changed == 1
+    assert [engine.document(one.id).text for one in engine.documents()] == ["The new version."]
+    assert engine.status().stale == 0
+
+
+def test_a_good_version_that_comes_back_is_no_longer_stale(engine: Engine, write: Write) -> None:
+    file = write("px/a.md", "The good version.")
+    engine.ingest([file])
+    file.write_bytes(b"PK\x03\x04 half a DOCX")
+    engine.ingest([file])
+    file.write_text("The good version.")
+    assert engine.ingest([file]).unchanged == 1
+    assert source(engine, file).outcome == "ok"
+
+
+def test_what_is_gone_is_stale_until_it_is_pruned(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/a.md", "Some text.")
+    write("px/b.md", "Other text.")
+    engine.ingest([tmp_path / "px"])
+    file.unlink()
+    report = engine.ingest([tmp_path / "px"])
+    assert (report.stale, report.removed, report.failed) == (1, 0, 0)
+    assert "--prune" in source(engine, file).reason
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+    assert paths(engine, tmp_path) == ["px/b.md"]
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "a file"])
+def test_a_folder_that_is_gone_or_empty_can_be_pruned(
+    engine: Engine, write: Write, tmp_path: Path, how: str
+) -> None:
+    file = write("px/in/a.md", "Some text.")
+    write("other/b.md", "Other text.")
+    engine.ingest([tmp_path / "px", tmp_path / "other"])
+    file.unlink()
+    if how != "empty":
+        file.parent.rmdir()
+        file.parent.parent.rmdir()
+    if how == "a file":
+        (tmp_path / "px").write_text("Now a file.")
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+    expected = ["other/b.md", "px"] if how == "a file" else ["other/b.md"]
+    assert paths(engine, tmp_path) == expected
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_renamed_file_has_its_new_path(
+    engine: Engine, write: Write, tmp_path: Path, prune: bool
+) -> None:
+    file = write("px/old.md", "Some text without a title.")
+    engine.ingest([tmp_path / "px"])
+    file.rename(file.with_name("new.md"))
+    report = engine.ingest([tmp_path / "px"], prune=prune)
+    assert (report.removed, report.stale) == (0, 0)
+    assert report.files[0].reason == f"moved from {file}"
+    (found,) = engine.documents()
+    assert (Path(found.path).name, found.title) == ("new.md", "new")
+    assert engine.reader().source(str(file)) is None
+    assert engine.search("text")[0].chunk.title == "new"
+    assert engine.verify() == []
+
+
+def test_a_file_moved_out_of_the_folder_has_its_new_path(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/a.md", "Some text.")
+    write("px/b.md", "Other text.")
+    engine.ingest([tmp_path / "px"])
+    (tmp_path / "py").mkdir()
+    file.rename(tmp_path / "py" / "a.md")
+    engine.ingest([tmp_path / "py"])
+    assert paths(engine, tmp_path) == ["px/b.md", "py/a.md"]
+    assert [Path(one.path).name for one in engine.reader().sources()] == ["b.md", "a.md"]
+
+
+@pytest.mark.parametrize("how", ["removed", "changed"])
+def test_a_copy_takes_over_the_document(
+    engine: Engine, write: Write, tmp_path: Path, how: str
+) -> None:
+    file = write("px/a.md", "Some text.")
+    write("px/b.md", "Some text.")
+    engine.ingest([tmp_path / "px"])
+    assert paths(engine, tmp_path) == ["px/a.md"]
+    if how == "removed":
+        file.unlink()
+    else:
+        file.write_text("Changed text.")
+    engine.ingest([tmp_path / "px"])
+    found = {Path(one.path).name: one.title for one in engine.documents()}
+    assert found == ({"b.md": "b"} if how == "removed" else {"a.md": "a", "b.md": "b"})
+
+
+def test_a_known_file_behind_a_link_of_the_same_folder_is_brought_up_to_date(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/b.md", "Some text.")
+    engine.ingest([tmp_path / "px"])
+    (tmp_path / "px" / "a.md").symlink_to("b.md")
+    file.write_text("Changed text.")
+    engine.ingest([tmp_path / "px"])
+    assert [engine.document(one.id).text for one in engine.documents()] == ["Changed text."]
+
+
+def records(*numbers: int) -> str:
+    rows = [{"_id": f"d{n}", "text": f"Ferry {n} sails at noon."} for n in numbers]
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def outcomes(engine: Engine) -> dict[str, str]:
+    return {Path(one.path).name: one.outcome for one in engine.reader().sources()}
+
+
+def test_records_of_a_corpus_that_cannot_be_read_are_stale(engine: Engine, write: Write) -> None:
+    file = write("set/corpus.jsonl", records(0, 1))
+    engine.ingest([file.parent])
+    file.write_bytes(b"\xff\xfe\x00")
+    report = engine.ingest([file.parent], prune=True)
+    assert (report.failed, report.stale, report.removed) == (1, 2, 0)
+    assert set(outcomes(engine).values()) == {"stale"}
+    file.write_text(records(0, 1))
+    assert engine.ingest([file.parent]).unchanged == 2
+    assert set(outcomes(engine).values()) == {"ok"}
+
+
+def test_a_record_that_is_gone_from_its_file_is_stale(engine: Engine, write: Write) -> None:
+    file = write("set/corpus.jsonl", records(0, 1))
+    engine.ingest([file.parent])
+    file.write_text(records(1))
+    assert engine.ingest([file.parent]).stale == 1
+    assert outcomes(engine) == {
+        "corpus.jsonl": "ok", "corpus.jsonl#d0": "stale", "corpus.jsonl#d1": "ok",
+    }  # fmt: skip
+    assert engine.ingest([file.parent], prune=True).removed == 1
+
+
+def test_a_corpus_that_is_gone(engine: Engine, write: Write, tmp_path: Path) -> None:
+    file = write("set/corpus.jsonl", records(0, 1))
+    engine.ingest([file.parent])
+    file.unlink()
+    assert engine.ingest([file.parent]).stale == 2
+    write("moved/corpus.jsonl", records(0, 1))
+    assert engine.ingest([tmp_path / "moved"]).failed == 0
+    assert outcomes(engine).keys() == {"corpus.jsonl", "corpus.jsonl#d0", "corpus.jsonl#d1"}
+    assert {Path(one.path).parent.name for one in engine.reader().sources()} == {"moved"}
+
+
+def test_a_name_with_a_number_sign_is_no_record(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    write("px/C", "The language before.")
+    file = write("px/C#.md", "A language.")
+    engine.ingest([tmp_path / "px"])
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 0
+    file.unlink()
+    assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+    assert paths(engine, tmp_path) == ["px/C"]
