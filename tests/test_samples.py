@@ -1,17 +1,23 @@
 """The sample corpus keeps what its README says."""
 
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from fathom.documents.base import Parsed
 from fathom.documents.parse import parse_bytes
+from fathom.engine import Engine
+from fathom.settings import IndexSettings, Settings
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 CORPUS = SAMPLES / "corpus"
@@ -22,6 +28,15 @@ FORMATS = {
 QUESTIONS: list[dict[str, Any]] = [
     json.loads(line) for line in (SAMPLES / "questions.jsonl").read_text("utf-8").splitlines()
 ]
+
+
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo", SAMPLES / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
 @cache
@@ -62,6 +77,50 @@ def test_counts() -> None:
 def test_the_demo_has_one_question_of_each_kind() -> None:
     shown = [one["metadata"]["show"] for one in QUESTIONS if "show" in one["metadata"]]
     assert sorted(shown) == ["conflict", "factoid", "indonesian", "procedure", "unanswerable"]
+
+
+def test_the_demo_checks_what_is_told() -> None:
+    asked = {one["metadata"]["show"]: one for one in QUESTIONS if "show" in one["metadata"]}
+    told = demo().faults
+    cited = '\n\n  [1] Bridges, page 4: "a"\n  confidence 0.9, 3.48 s'
+    assert told(asked["factoid"], f"Clara Benning{cited}") == []
+    assert told(asked["factoid"], f"Tomas Rell{cited}")
+    assert told(asked["factoid"], "Clara Benning\n  confidence 0.9")
+    both = "35 and 48\nThe documents give different answers:\n  [1] a\n  [2] b"
+    assert told(asked["conflict"], both) == []
+    assert told(asked["conflict"], both.replace("48", "480"))
+    assert told(asked["conflict"], both.replace("different", "two"))
+    assert told(asked["conflict"], both.replace("  [2]", ""))
+    assert told(asked["unanswerable"], "I don't know: nothing") == []
+    assert told(asked["unanswerable"], "4 crowns")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("samples")
+    with Engine(Settings(index=IndexSettings(directory=folder))) as engine:
+        engine.ingest([CORPUS])
+        yield engine
+
+
+def test_conflicts_are_told_where_the_samples_have_them_and_nowhere_else(engine: Engine) -> None:
+    told = {}
+    for question in QUESTIONS:
+        answer = engine.ask(question["text"])
+        quotes = {each.n: each.quote for each in answer.citations}
+        others = [quotes[n] for other in answer.conflicts for n in other.citations]
+        if others:
+            told[question["_id"]] = answer.short_answer, *(c.answer for c in answer.conflicts)
+            assert all(c.answer in " ".join(others) for c in answer.conflicts)
+    expected = {
+        one["_id"]: set(one["answers"])
+        for one in QUESTIONS
+        if one["metadata"]["type"] == "contradiction"
+    }
+    numbers = {
+        name: set(re.findall(r"\d+(?!.*\d)", "\n".join(said))) for name, said in told.items()
+    }
+    assert numbers == expected
 
 
 def test_every_format_is_there_and_all_is_small() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.amount import amount_of
+from fathom.agents.amount import agree, amount_of, amounts_of
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,33 @@ from fathom.agents.amount import amount_of
 )
 def test_dates_before_numbers(text: str, amount: tuple[float, ...] | None) -> None:
     assert amount_of(text) == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("8 September 1891, at 14:30, for 64,300 crowns", [(1891, 9, 8), (14, 30), (64_300,)]),
+        ("Twelve items, or 12 in 2024", [(2024, 0, 0), (12,)]),
+        ("nobody knows", []),
+    ],
+)
+def test_all_amounts_of_a_text(text: str, amounts: list[tuple[float, ...]]) -> None:
+    assert amounts_of(text) == amounts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ((1891, 9, 8), (1891, 0, 0), True),
+        ((1891, 9, 8), (1891, 9, 9), False),
+        ((35.0,), (35.0,), True),
+        ((1_400_000.0,), (1_403_122.0,), True),
+        ((35.0,), (48.0,), False),
+        ((14, 30), (1430.0,), False),
+    ],
+)
+def test_amounts_agree_but_for_what_is_left_open(
+    one: tuple[float, ...], other: tuple[float, ...], same: bool
+) -> None:
+    assert agree(one, other) is same
+    assert agree(other, one) is same

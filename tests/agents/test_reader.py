@@ -10,7 +10,7 @@ from fathom.models.reading import Reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Draft, Hit
 
-OLD = "In 2023 a permit cost 35 crowns. It rained."
+OLD = "In 2023 a mooring permit cost 35 crowns. It rained."
 SAME = "A permit is had for 40 crowns, they say."
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fathom.serving.output import answer_text, hits_json, hits_text, plain, show_json
-from fathom.types import Answer, Chunk, Citation, Hit, Span
+from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Span
 from fathom.usage import Budget, Usage
 
 CITATION = Citation(
@@ -51,6 +51,41 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
         '  [1] Fees, page 2: "It costs 4"',
         "  confidence 0.90, 0.00 s",
     ]
+
+
+def test_the_short_answer_comes_first_where_it_says_less() -> None:
+    shown = answer_text(replace(ANSWER, short_answer="4")).splitlines()
+    assert shown[:3] == ["4", "", "It costs 4 [1]"]
+    for said in ("It costs 4", "It costs 4."):
+        assert answer_text(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
+
+
+def test_yes_or_no_comes_first() -> None:
+    shown = answer_text(replace(ANSWER, short_answer="no")).splitlines()
+    assert shown[:3] == ["no", "", "It costs 4 [1]"]
+
+
+def test_who_disagrees_is_shown_with_what_each_says() -> None:
+    other = replace(CITATION, n=2, document="d2", title="Treasury", quote="It costs\n5")
+    answer = replace(
+        ANSWER,
+        short_answer="4",
+        citations=(CITATION, other),
+        conflicts=(Conflict(answer="5", citations=(2,)),),
+    )
+    assert answer_text(answer).splitlines()[:7] == [
+        "4",
+        "",
+        "The documents give different answers:",
+        "  Fees [1]: 4",
+        "  Treasury [2]: 5",
+        "",
+        "It costs 4 [1]",
+    ]
+
+
+def test_the_time_shown_is_what_the_user_waited() -> None:
+    assert "confidence 0.90, 1.61 s" in answer_text(ANSWER, seconds=1.614)
 
 
 def test_what_comes_from_the_web_says_so() -> None:

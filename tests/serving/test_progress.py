@@ -26,3 +26,22 @@ def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch
     shown.text("It costs 4.")
     assert shown.wants_text
     assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
+
+
+def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    shown = steps_shown()
+    for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
+        shown.step("search", news)
+    shown.step("read", "done")
+    shown.step("search", "3 hits")
+    lines = err.getvalue().split("\n")
+    assert lines == [
+        "  search: 43 hits",
+        "\x1b[A\x1b[2K\r  search (2 times): 10 hits",
+        "\x1b[A\x1b[2K\r  search (3 times): 9 hits",
+        "  read: done",
+        "  search: 3 hits",
+        "",
+    ]

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from fathom.agents.finding import Candidate, Found, candidates_of
 from fathom.agents.form import form_of, word_for
 from fathom.agents.looking import Look, look
-from fathom.agents.wording import same
+from fathom.agents.rivals import Rival, Rivalry
 from fathom.models.reading import PairReader
 from fathom.run import Run
-from fathom.types import Alternative, Draft, Hit
+from fathom.types import Alternative, Draft, Evidence, Hit
 
 # Fitted by `training/fit_span_reader.py`; the figures are in docs/answers.md.
 FALL = 0.8
@@ -43,18 +43,20 @@ class SpanReader:
     """Answers with the span that the pair reader finds best, and quotes the sentence around it.
 
     Equal answers of several hits count together. Hits are read best first, no further than the
-    answer can still change (`looking.look`). A question for a list reads them all and gives every
-    answer that is nearly as likely as the best. Yes or no is said only when the pair reader is
-    sure; otherwise the sentence speaks for itself. Deterministic, no language model.
+    answer can still change (`looking.look`). Where other documents give another value it is told
+    beside the answer (`rivals`). A question for a list reads all hits and gives every answer that
+    is nearly as likely as the best. Yes or no is said only when the pair reader is sure; otherwise
+    the sentence speaks for itself. Deterministic, no language model.
 
     Attributes:
-        sentences: At most so many quotes, but for a list.
-        keep: A further sentence is quoted, and another answer told, when it is at least so likely
-            as this share of the best, wherever its hit stands.
+        sentences: At most so many quotes, but for a list and for rivals.
+        keep: A further sentence is quoted when it is at least so likely as this share of the best,
+            wherever its hit stands.
         sure: From this probability on yes or no is said.
         fall: How fast the trust in hits falls with their place; see `looking.trust`.
         sureness: The law of the confidence's logit: slopes in the logits of the best answer's
             score and of its chunk's being answerable, and an offset.
+        rivalry: Looks for documents that give another value.
     """
 
     pairs: PairReader
@@ -63,6 +65,7 @@ class SpanReader:
     sure: float = 0.8
     fall: float = FALL
     sureness: tuple[float, float, float] = SURENESS
+    rivalry: Rivalry = field(default_factory=Rivalry)
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
@@ -88,7 +91,13 @@ class SpanReader:
             seen = look(asking, hits, lambda _: 0.0, fall=self.fall)
             return seen, self._listed(candidates_of(seen))
         seen = look(asking, hits, _best, fall=self.fall)
-        return seen, self._answered(candidates_of(seen))
+        draft = self._answered(candidates_of(seen))
+        if not draft.evidence:
+            return seen, draft
+        own = draft.evidence[0].hit
+        return seen, _beside(
+            draft, self.rivalry.of(question, draft.short_answer, own, hits, asking)
+        )
 
     def _answered(self, candidates: Sequence[Candidate]) -> Draft:
         if not candidates:
@@ -99,7 +108,6 @@ class SpanReader:
         return Draft(
             evidence=tuple(each.evidence for each in kept),
             short_answer=best.text,
-            alternatives=tuple(_alternatives(kept)),
             confidence=self._confidence(best),
         )
 
@@ -179,12 +187,18 @@ def _quotes(places: Sequence[Found]) -> list[Found]:
     return list(first.values())
 
 
-def _alternatives(kept: Sequence[Found]) -> list[Alternative]:
-    """Answers of other documents that are not the first one's."""
-    best = kept[0]
-    return [
-        Alternative(text=each.text, evidence=(number,))
-        for number, each in enumerate(kept)
-        if each.evidence.hit.chunk.document_id != best.evidence.hit.chunk.document_id
-        and not same(each.text, best.text)
-    ]
+def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:
+    """The draft with what other documents say instead, each with its quote."""
+    evidence = list(draft.evidence)
+    others = []
+    for rival in rivals:
+        place = next((at for at, own in enumerate(evidence) if _quoted_alike(own, rival)), None)
+        if place is None:
+            place = len(evidence)
+            evidence.append(rival.evidence)
+        others.append(Alternative(text=rival.text, evidence=(place,)))
+    return replace(draft, evidence=tuple(evidence), alternatives=tuple(others))
+
+
+def _quoted_alike(own: Evidence, rival: Rival) -> bool:
+    return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)

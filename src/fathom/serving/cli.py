@@ -162,6 +162,7 @@ def ask(
     from fathom.serving.filters import parse_filters
     from fathom.serving.output import answer_text, show, show_json
     from fathom.serving.progress import steps_shown
+    from fathom.serving.started import seconds_running
 
     text = _text(question)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
@@ -172,7 +173,7 @@ def ask(
         if as_json:
             show_json(answer)
         else:
-            show(answer_text(answer))
+            show(answer_text(answer, seconds=seconds_running()))
         if explain and not as_json:
             show(f"\n{engine.explained(answer)}")
     if answer.status == "abstained" and answer.stop_reason == "budget":

@@ -1,6 +1,7 @@
 """What the command line prints: one JSON object, or plain text for people."""
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ REASONS = {
     "conflict": "the documents contradict each other",
     "budget": "the budget was spent before there was a supported answer",
 }
+_MARK = re.compile(r"\s*\[\d+\]")
 
 
 def plain(text: str) -> str:
@@ -50,11 +52,16 @@ def _fields(value: object) -> Any:  # noqa: ANN401 - whatever JSON can hold
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
-def answer_text(answer: Answer) -> str:
-    """An answer with its citations, or why there is none."""
+def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
+    """An answer with its citations, or why there is none.
+
+    Args:
+        answer: What to show: the short answer first, then who disagrees, then the sentences.
+        seconds: How long the user has waited; by default how long the question took.
+    """
     lines = []
     if answer.status == "answered":
-        lines += [answer.answer, ""]
+        lines += [*_short(answer), *_disagreeing(answer), answer.answer, ""]
     elif answer.status == "failed":
         lines += [f"No answer: {answer.stop_reason}", ""]
     else:
@@ -63,10 +70,36 @@ def answer_text(answer: Answer) -> str:
             lines.append("Nearest, but not enough:")
     lines += [_cited(citation) for citation in answer.citations]
     if answer.confidence is not None:
-        lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage)}")
+        lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage, seconds)}")
     if answer.trace_id:
         lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
+
+
+def _short(answer: Answer) -> list[str]:
+    """The short answer and a line between, where it says less than the whole."""
+    short = " ".join(answer.short_answer.split())
+    whole = _MARK.sub("", answer.answer).strip(" .")
+    return [short, ""] if short and short.strip(" .") != whole else []
+
+
+def _disagreeing(answer: Answer) -> list[str]:
+    """Who says what, where the documents give different answers."""
+    if not answer.conflicts:
+        return []
+    others = {n for conflict in answer.conflicts for n in conflict.citations}
+    own = tuple(each.n for each in answer.citations if each.n not in others)
+    said = [(answer.short_answer, own), *((c.answer, c.citations) for c in answer.conflicts)]
+    names = {each.n: each.title for each in answer.citations}
+    return [
+        "The documents give different answers:",
+        *(
+            f"  {', '.join(f'{names[n]} [{n}]' for n in numbers)}: {' '.join(text.split())}"
+            for text, numbers in said
+            if text
+        ),
+        "",
+    ]
 
 
 def _cited(citation: Citation) -> str:
@@ -77,11 +110,12 @@ def _cited(citation: Citation) -> str:
     return f'  [{citation.n}] {citation.title}{place}: "{quote}"'
 
 
-def _spent(usage: Usage) -> str:
+def _spent(usage: Usage, seconds: float | None) -> str:
+    waited = f"{usage.seconds if seconds is None else seconds:.2f} s"
     if not usage.llm_calls:
-        return f"{usage.seconds:.2f} s"
+        return waited
     cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.6f} USD"
-    return f"{usage.seconds:.2f} s, {usage.llm_calls} calls, {usage.tokens} tokens, {cost}"
+    return f"{waited}, {usage.llm_calls} calls, {usage.tokens} tokens, {cost}"
 
 
 def replay_json(done: "Replay") -> dict[str, Any]:

@@ -8,6 +8,8 @@ from fathom.index.ingest import Progress, Report
 from fathom.run import Listener
 from fathom.serving.output import plain
 
+_LINE_BEFORE = "\x1b[A\x1b[2K\r"
+
 
 @contextmanager
 def ingest_progress(*, verbose: bool) -> Iterator[Progress]:
@@ -73,15 +75,29 @@ def steps_shown() -> Listener:
 
 
 class _Steps(Listener):
-    """A line for each step that is over, and the sentences of a language model as they come."""
+    """A line for each step that is over, and the sentences of a language model as they come.
+
+    A step that is taken several times in a row has one line, which counts.
+    """
 
     wants_text = True
 
+    def __init__(self) -> None:
+        self._last, self._times = "", 0
+
     def step(self, name: str, news: str) -> None:
-        if news:
-            sys.stderr.write(plain(f"  {name}: {' '.join(news.split())}") + "\n")
-            sys.stderr.flush()
+        if not news:
+            return
+        self._times = self._times + 1 if name == self._last else 1
+        self._last = name
+        counted = f" ({self._times} times)" if self._times > 1 else ""
+        self._write(f"  {name}{counted}: {' '.join(news.split())}", again=self._times > 1)
 
     def text(self, words: str) -> None:
-        sys.stderr.write(plain(f"  > {' '.join(words.split())}") + "\n")
+        self._last = ""
+        self._write(f"  > {' '.join(words.split())}", again=False)
+
+    def _write(self, line: str, *, again: bool) -> None:
+        """Write a line, or write it anew."""
+        sys.stderr.write(f"{_LINE_BEFORE if again else ''}{plain(line)}\n")
         sys.stderr.flush()

@@ -1,0 +1,133 @@
+"""Rivals: other documents that answer the same question with another value.
+
+Wording always differs, so two answers disagree only where that can be told: both give dates, times
+or numbers and have none in common, or both name things of the kind that was asked for.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fathom.agents.alike import alike
+from fathom.agents.amount import Amount, agree, amounts_of
+from fathom.agents.anchors import anchors, missing
+from fathom.agents.finding import around
+from fathom.agents.kinds import kind_of, spans_of
+from fathom.models.reading import Asking
+from fathom.types import Evidence, Hit
+
+_MEASURED = re.compile(
+    r"\b(?:what|apa)\b.*\b(?:fees?|prices?|costs?|charges?|fines?|rates?|salary|pay|wages?|limit|"
+    r"maximum|minimum|deadline|budget|revenue|weight|height|depth|width|length|size|age|speed|"
+    r"temperature|number|total|amount)\b",
+    re.IGNORECASE,
+)
+
+_MEASURES = {"any", "time", "number"}
+"""Kinds of questions whose answers are compared by their amounts."""
+_OFTEN_UNSAID = {"unit", "category"}
+"""Kinds of anchors that a text leaves out though it speaks of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """What another document answers instead.
+
+    Attributes:
+        text: In a few words.
+        answerable: Probability that its chunk answers the question.
+    """
+
+    text: str
+    answerable: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rivalry:
+    """Looks for rivals of an answer.
+
+    Attributes:
+        likely: A chunk must answer the question with this probability, in [0, 1].
+        share: And its answer be at least so likely as this share of that, in [0, 1].
+        most: So many hits of other documents are looked at.
+    """
+
+    likely: float = 0.5
+    share: float = 0.3
+    most: int = 3
+
+    def of(
+        self, question: str, answer: str, own: Hit, hits: Sequence[Hit], asking: Asking
+    ) -> list[Rival]:
+        """The rivals of an answer, the best-ranked first; of equal ones the first.
+
+        Args:
+            question: What was asked.
+            answer: In a few words.
+            own: The hit that gives it.
+            hits: All of them, best first.
+            asking: The question, put to the pair reader.
+        """
+        if not _is_telling(question, answer):
+            return []
+        wanted = [each for each in anchors(question) if each.kind not in _OFTEN_UNSAID]
+        lacking = missing(wanted, _context(own))
+        found: list[Rival] = []
+        for hit in _others(own, hits)[: self.most]:
+            if set(missing(wanted, _context(hit))) <= set(lacking):
+                found += self._said(question, [answer, *(r.text for r in found)], hit, asking)
+        return found
+
+    def _said(
+        self, question: str, before: Sequence[str], hit: Hit, asking: Asking
+    ) -> Iterator[Rival]:
+        """What a hit says, if it answers the question otherwise than all before it."""
+        (reading,) = asking.read([hit.chunk])
+        best = next(iter(reading.spans), None)
+        if reading.answerable < self.likely or best is None:
+            return
+        text = " ".join(best.span.cut(hit.chunk.text).split())
+        sure = best.score >= self.share * reading.answerable
+        if sure and all(disagree(question, text, each) for each in before):
+            span = around(hit.chunk.text, best.span)
+            evidence = Evidence(hit=hit, span=span, support=best.score)
+            yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
+
+
+def disagree(question: str, one: str, other: str) -> bool:
+    """Whether two answers to a question cannot both be the same value."""
+    if alike(question, one, other):
+        return False
+    kind = kind_of(question)
+    if kind in _MEASURES:
+        return _apart(amounts_of(one), amounts_of(other))
+    return all(spans_of(kind, text, question) for text in (one, other))
+
+
+def _apart(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
+    """Whether both hold amounts of the same sort, but none in common."""
+    pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
+    return bool(pairs) and not any(agree(one, other) for one, other in pairs)
+
+
+def _is_telling(question: str, answer: str) -> bool:
+    """Whether of such answers it can be told that they differ."""
+    kind = kind_of(question)
+    if kind in _MEASURES:
+        asked = kind != "any" or _MEASURED.search(question)
+        return bool(asked and amounts_of(answer))
+    return bool(spans_of(kind, answer, question))
+
+
+def _others(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
+    """The best hit of each other document."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.chunk.document_id, hit)
+    first.pop(own.chunk.document_id, None)
+    return list(first.values())
+
+
+def _context(hit: Hit) -> str:
+    return hit.chunk.context
