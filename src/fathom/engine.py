@@ -24,7 +24,7 @@ from fathom.roles import Connect, Roles
 from fathom.run import in_loop
 from fathom.settings import Settings
 from fathom.tracing.outline import tree
-from fathom.types import Answer, Document, Filter, Hit, Query
+from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 
 if TYPE_CHECKING:  # LangGraph takes a second to import, and who asks reads no files
     from fathom.asking import Live, Options, Replay
@@ -175,6 +175,13 @@ class Engine:
         query = Query(text=text, filters=tuple(filters))
         return self.retriever(retriever).retrieve(query, k=chosen)
 
+    def places(self, hits: Sequence[Hit]) -> list[Place]:
+        """Where the hits' chunks stand in their documents, in the order of the hits."""
+        index = self.reader(checked=False)
+        names = {hit.chunk.document_id for hit in hits}
+        documents = {name: found for name in names if (found := index.document(name))}
+        return [_place(hit.chunk, documents.get(hit.chunk.document_id)) for hit in hits]
+
     def ask(self, question: str, **options: "Unpack[Options]") -> Answer:
         """Answer from the documents, or say that they do not hold an answer.
 
@@ -313,3 +320,11 @@ class Engine:
         if self._opened is None:
             self._opened = open_reader(self.directory, self.parts.identity if checked else None)
         return self._opened
+
+
+def _place(chunk: Chunk, document: Document | None) -> Place:
+    """Of a document that has gone since the search only what the chunk itself knows is known."""
+    if document is not None:
+        return document.place_at(chunk.span.start)
+    section = section_of(chunk.title, chunk.headings)
+    return Place(path=chunk.path, title=chunk.title, section=section, page=chunk.page)

@@ -1,8 +1,10 @@
 """The nouns of Fathom: frozen values that every room understands."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Literal
 
 from fathom.usage import Budget, Usage
@@ -64,6 +66,8 @@ class Document:
         title: The document's own title, else its file name.
         language: `en`, `id`, or `und` when neither is likely.
         metadata: Typed values to filter by.
+        lines: Where lines of the file begin in the text, as (offset, line from 1), both growing;
+            empty where the format has no lines, as PDF.
     """
 
     id: str
@@ -73,11 +77,69 @@ class Document:
     language: str = "und"
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
+    lines: tuple[tuple[int, int], ...] = ()
 
-    def page_at(self, offset: int) -> int | None:
-        """The page that the character at `offset` stands on."""
-        place = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
-        return self.blocks[place - 1].page if place else None
+    def place_at(self, offset: int) -> "Place":
+        """Where the character at `offset` is to be found."""
+        before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
+        block = self.blocks[before - 1] if before else None
+        return Place(
+            path=self.path,
+            title=self.title,
+            section=section_of(self.title, block.headings if block else ()),
+            page=block.page if block else None,
+            line=self.line_at(offset),
+        )
+
+    def line_at(self, offset: int) -> int:
+        """The line of the character at `offset`; see `Place`."""
+        if not self.lines:
+            return self.text.count("\n", 0, offset) + 1
+        before = bisect_right(self.lines, offset, key=lambda line: line[0])
+        return self.lines[max(before - 1, 0)][1]
+
+    def line_span(self, line: int) -> Span:
+        """The text of a line as `line_at` counts them; of a line that holds none, the one before.
+
+        Past the last line it is the last one.
+        """
+        starts = self.lines or tuple(
+            (start, number) for number, start in enumerate(_line_starts(self.text), start=1)
+        )
+        after = bisect_right(starts, line, key=lambda each: each[1])
+        start = starts[max(after - 1, 0)][0]
+        end = starts[after][0] if after < len(starts) else len(self.text)
+        return Span(start, max(start, start + len(self.text[start:end].rstrip())))
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(found.end() for found in re.finditer("\n", text))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in the documents something stands, for who wants to look it up.
+
+    Attributes:
+        path: The file (`file#_id` for a record of a corpus file).
+        title: The document's own title, else the file's name.
+        section: Headings above it, outermost first, joined by ` > `; without the title.
+        page: Page, slide or sheet from 1; `None` where the format has none.
+        line: From 1: of the file where its format has lines, else of the text as it was read.
+            `fathom docs show PATH --at LINE` opens there. `None` where it is not known.
+    """
+
+    path: str
+    title: str
+    section: str = ""
+    page: int | None = None
+    line: int | None = None
+
+
+def section_of(title: str, headings: tuple[str, ...]) -> str:
+    """A heading path in one line, without the document's title at its head."""
+    inner = headings[1:] if headings[:1] == (title,) else headings
+    return " > ".join(inner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +154,7 @@ class Chunk:
         headings: Section path at the chunk's start, outermost first.
         page: Page at the chunk's start, from 1.
         title: Title of the document.
+        path: Of the document; empty where there is none.
         source: Where it comes from; of the web nothing is known but this text.
     """
 
@@ -101,16 +164,38 @@ class Chunk:
     span: Span
     ordinal: int
     title: str = ""
+    path: str = ""
     headings: tuple[str, ...] = ()
     page: int | None = None
     source: Source = "corpus"
 
     @property
+    def label(self) -> str:
+        """What its document is called: the title, led by the names of folder and file.
+
+        A name is left out where all its words stand in what follows it. Records of a corpus file
+        have their title only.
+        """
+        return " > ".join(self._names())
+
+    @property
     def context(self) -> str:
-        """What embedder and BM25 see: title and section path, a line break, the text."""
-        path = dict.fromkeys(part for part in (self.title, *self.headings) if part)
-        head = " > ".join(path)
+        """What embedder and BM25 see: label and section path, a line break, the text."""
+        head = " > ".join(dict.fromkeys((*self._names(), *filter(None, self.headings))))
         return f"{head}\n{self.text}" if head else self.text
+
+    def _names(self) -> list[str]:
+        names = [self.title] if self.title else []
+        if self.path and not self.path.endswith(f"#{self.document_id}"):
+            file = PurePath(self.path)
+            for name in (file.stem, file.parent.name):
+                if _words(name) - _words(" ".join(names)):
+                    names.insert(0, name)
+        return names
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +243,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A verbatim quote that supports an answer.
+    """A verbatim quote that supports an answer; for path, title, section, page, line see `Place`.
 
     Attributes:
         n: Number of the marker in the answer, from 1.
+        line: `None` where it is not known, as of the web.
         start: Offset of the quote in the document's text.
         end: End of the quote, half-open.
         verified: Whether the document's text holds the quote at these offsets, checked last.
@@ -170,8 +256,11 @@ class Citation:
 
     n: int
     document: str
+    path: str = ""
     title: str
-    page: int | None
+    section: str = ""
+    page: int | None = None
+    line: int | None = None
     start: int
     end: int
     quote: str

@@ -114,8 +114,11 @@ def _verified(
             Citation(
                 n=len(numbers) + 1,
                 document=document,
+                path=quoted.path,
                 title=quoted.title,
+                section=quoted.section,
                 page=quoted.page,
+                line=quoted.line,
                 start=span.start,
                 end=span.end,
                 quote=item.quote,
@@ -153,7 +156,7 @@ def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, .
 
 def _recorded(item: Evidence) -> Quoted:
     """The quote in the text that the web gave, which the trace keeps; there is nothing else."""
-    return Quoted(title=item.hit.chunk.title, page=None, text=item.quote)
+    return Quoted(title=item.hit.chunk.title, text=item.quote)
 
 
 def _place(item: Evidence) -> Span:

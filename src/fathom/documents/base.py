@@ -38,6 +38,7 @@ class Parsed:
         title: The document's own title; empty when it has none.
         metadata: Typed values such as author or date.
         record: The `_id` of a corpus record; `None` for a file.
+        lines: See `Document`.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Parsed:
     blocks: tuple[Block, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     record: str | None = None
+    lines: tuple[tuple[int, int], ...] = ()
 
 
 class Parser(Protocol):

@@ -113,6 +113,7 @@ def chunk_of(
         span=span,
         ordinal=ordinal,
         title=document.title,
+        path=document.path,
         headings=headings,
         page=page,
     )

@@ -101,6 +101,7 @@ def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
         "metadata": dict(value.metadata),
         "record": value.record,
         "paths": list(paths),
+        "lines": [number for line in value.lines for number in line],
         "blocks": [
             number
             for b in value.blocks
@@ -126,7 +127,18 @@ def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
         blocks=_blocks(packed["blocks"], packed["paths"], len(text)),
         metadata={_string(key): _scalar(item) for key, item in packed["metadata"].items()},
         record=record,
+        lines=_lines(packed["lines"], len(text)),
     )
+
+
+def _lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
+    lines = tuple(zip(*[map(_whole, numbers)] * 2, strict=True))
+    before = (-1, 0)
+    for offset, line in lines:
+        if not (before[0] < offset < length and before[1] < line):
+            raise ValueError("damaged frame: a line lies outside the text")
+        before = (offset, line)
+    return lines
 
 
 def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:

@@ -4,6 +4,7 @@ import importlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -38,6 +39,10 @@ PARSERS: dict[Format, str] = {
     "xlsx": "xlsx",
     "xml": "xml",
 }
+
+# Formats whose lines a reader of the file counts; JSON is read out of order.
+_TAGGED = frozenset({"html", "xml"})
+_LINED = _TAGGED | {"csv", "markdown", "rst", "text"}
 
 
 def read(path: Path, cage: "Cage") -> Iterator[Parsed | Failure]:
@@ -87,13 +92,26 @@ def parse_stream(file: BinaryIO, name: str, limits: Limits) -> Iterator[Parsed |
         raise Refused("failed", f"larger than {limits.file_bytes // 1_000_000} MB; split it")
     file.seek(0)
     data = file.read()
-    yield checked(parser(sniff(data, name))(data), limits)
+    kind = sniff(data, name)
+    yield _lined(checked(parser(kind)(data), limits), kind, data)
 
 
 def parser(kind: Format) -> Parser:
     """The parser of a format, imported now."""
     module = importlib.import_module(f"fathom.documents.{PARSERS[kind]}")
     return cast("Parser", module.parse)
+
+
+def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
+    if kind not in _LINED:
+        return parsed
+    from fathom.documents.decode import decode_markup
+    from fathom.documents.lines import lines_of, without_tags
+
+    file = decode_markup(data)
+    if kind in _TAGGED:
+        file = without_tags(file)
+    return replace(parsed, lines=lines_of(parsed.text, file))
 
 
 def checked(parsed: Parsed, limits: Limits) -> Parsed:

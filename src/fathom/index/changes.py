@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from fathom.index.base import Entry, Source, Vector
-from fathom.index.rows import checksum, fingerprint, pack_blocks, pack_metadata
+from fathom.index.rows import checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.schema import transaction
 
 # A document whose own place let go of it is from now on that of another of its places.
@@ -178,7 +178,7 @@ class Changes:
                 revision,
             ),
         )
-        blocks = pack_blocks(document.blocks)
+        blocks = pack_structure(document)
         self._connection.execute(
             "INSERT INTO contents VALUES (?, ?, ?, ?)",
             (cursor.lastrowid, document.text, blocks, checksum(document.text.encode(), blocks)),

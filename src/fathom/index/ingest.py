@@ -469,4 +469,5 @@ def _document(parsed: Parsed, document_id: str, place: str) -> Document:
         language=detect(parsed.text),
         metadata=parsed.metadata,
         blocks=parsed.blocks,
+        lines=parsed.lines,
     )

@@ -19,8 +19,8 @@ HalfMatrix = NDArray[np.float16]
 _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
 
-def pack_blocks(blocks: Iterable[Block]) -> bytes:
-    """Blocks as compressed JSON; each distinct heading path is kept once."""
+def pack_structure(document: Document) -> bytes:
+    """Blocks and lines as compressed JSON; each distinct heading path is kept once."""
     paths: dict[tuple[str, ...], int] = {}
     flat = [
         (
@@ -30,16 +30,18 @@ def pack_blocks(blocks: Iterable[Block]) -> bytes:
             paths.setdefault(block.headings, len(paths)),
             block.page,
         )
-        for block in blocks
+        for block in document.blocks
     ]
-    return zlib.compress(json.dumps([list(paths), flat], separators=(",", ":")).encode())
+    lines = [number for line in document.lines for number in line]
+    whole = [list(paths), flat, lines]
+    return zlib.compress(json.dumps(whole, separators=(",", ":")).encode())
 
 
-def unpack_blocks(packed: bytes) -> tuple[Block, ...]:
-    """The inverse of `pack_blocks`."""
-    paths, flat = json.loads(zlib.decompress(packed))
+def unpack_structure(packed: bytes) -> tuple[tuple[Block, ...], tuple[tuple[int, int], ...]]:
+    """Blocks and lines, the inverse of `pack_structure`; older rows hold blocks only."""
+    paths, flat, *rest = json.loads(zlib.decompress(packed))
     paths = [tuple(path) for path in paths]
-    return tuple(
+    blocks = tuple(
         Block(
             kind=_KINDS[kind],
             span=Span(start, start + length),
@@ -48,6 +50,8 @@ def unpack_blocks(packed: bytes) -> tuple[Block, ...]:
         )
         for kind, start, length, path, page in flat
     )
+    numbers = rest[0] if rest else []
+    return blocks, tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
@@ -84,6 +88,7 @@ def fingerprint(entry: Entry, vectors: HalfMatrix) -> bytes:
 
 def to_document(row: sqlite3.Row) -> Document:
     """A row of documents joined with contents."""
+    blocks, lines = unpack_structure(row["blocks"])
     return Document(
         id=row["id"],
         text=row["text"],
@@ -91,12 +96,13 @@ def to_document(row: sqlite3.Row) -> Document:
         title=row["title"],
         language=row["language"],
         metadata=json.loads(row["metadata"]),
-        blocks=unpack_blocks(row["blocks"]),
+        blocks=blocks,
+        lines=lines,
     )
 
 
 def to_chunk(row: sqlite3.Row, text: str) -> Chunk:
-    """A row of chunks joined with its document's id and title; `text` is the document's."""
+    """A row of chunks joined with its document's id, title and path; `text` is the document's."""
     span = Span(row["start"], row["end"])
     return Chunk(
         id=row["id"],
@@ -105,6 +111,7 @@ def to_chunk(row: sqlite3.Row, text: str) -> Chunk:
         span=span,
         ordinal=row["ordinal"],
         title=row["title"],
+        path=row["path"],
         headings=tuple(json.loads(row["headings"])),
         page=row["page"],
     )

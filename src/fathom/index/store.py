@@ -104,7 +104,7 @@ class Store:
     def chunks(self, ids: Sequence[str], revision: int) -> dict[str, Chunk]:
         """The visible chunks with these ids."""
         rows = self.connection.execute(
-            "SELECT chunks.*, documents.id AS document_id, documents.title FROM chunks "
+            "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
             "JOIN documents ON documents.no = document_no "
             "WHERE chunks.id IN (SELECT value FROM json_each(?)) AND chunks.added <= ?",
             (json.dumps(list(ids)), revision),
@@ -132,7 +132,7 @@ class Store:
     def chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
         """All chunks of a document with their numbers, in order."""
         rows = self.connection.execute(
-            "SELECT chunks.*, documents.id AS document_id, documents.title FROM chunks "
+            "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
             "JOIN documents ON documents.no = document_no WHERE document_no = ? ORDER BY ordinal",
             (document_no,),
         )

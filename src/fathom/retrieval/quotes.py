@@ -16,11 +16,17 @@ Place = tuple[str, Span]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """What stands at a place; see `Citation` for the fields."""
+    """What stands at a place; see `Citation` for the fields.
 
-    title: str
-    page: int | None
+    Those with defaults are missing in older traces and of the web.
+    """
+
     text: str
+    title: str
+    path: str = ""
+    section: str = ""
+    page: int | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +59,5 @@ class Quotes:
         document = self.lookup(name)
         if document is None:
             return None
-        text = span.cut(document.text)
-        return asdict(Quoted(title=document.title, page=document.page_at(span.start), text=text))
+        found = asdict(document.place_at(span.start))
+        return {"text": span.cut(document.text), **found}

@@ -160,7 +160,7 @@ def ask(
 ) -> int:
     """Answer a question with citations, or say that the documents hold no answer."""
     from fathom.serving.filters import parse_filters
-    from fathom.serving.output import answer_text, show, show_json
+    from fathom.serving.output import answer_text, citation_links, show, show_json
     from fathom.serving.progress import steps_shown
     from fathom.serving.started import seconds_running
 
@@ -173,7 +173,7 @@ def ask(
         if as_json:
             show_json(answer)
         else:
-            show(answer_text(answer, seconds=seconds_running()))
+            show(answer_text(answer, seconds=seconds_running()), citation_links(answer))
         if explain and not as_json:
             show(f"\n{engine.explained(answer)}")
     if answer.status == "abstained" and answer.stop_reason == "budget":
@@ -196,15 +196,16 @@ def search(
 ) -> None:
     """Show the best hits for a query."""
     from fathom.serving.filters import parse_filters
-    from fathom.serving.output import hits_json, hits_text, show, show_json
+    from fathom.serving.output import hits_json, hits_text, place_links, show, show_json
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:
         hits = engine.search(text, k=k, retriever=retriever, filters=parse_filters(filters or []))
+        places = engine.places(hits)
     if as_json:
-        show_json(hits_json(text, hits))
+        show_json(hits_json(text, hits, places))
     else:
-        show(hits_text(hits))
+        show(hits_text(hits, places), place_links(places, hits))
 
 
 def _text(argument: str) -> str:

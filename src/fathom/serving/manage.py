@@ -1,5 +1,7 @@
 """The commands that look after an index: docs, config, status, doctor."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -31,19 +33,29 @@ def docs_list(
 @docs.command("show")
 def docs_show(
     document: Annotated[str, typer.Argument(help="Id or path.")],
+    at: Annotated[
+        str | None,
+        typer.Option(help="Open at a place: a citation's line, or its START-END characters."),
+    ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """The text of a document as it was read."""
-    from fathom.serving.output import document_json, show, show_json
+    """The text of a document as it was read, or what stands around one place of it."""
+    from fathom.serving.opened import opened_json, opened_text, place_of
+    from fathom.serving.output import document_json, is_terminal, show, show_json
 
     with build_engine(index, assignments) as engine:
         found = engine.document(document)
+    span = place_of(found, at) if at is not None else None
     if as_json:
-        show_json(document_json(found))
-    else:
+        whole = document_json(found)
+        show_json(whole if span is None else {**whole, "at": opened_json(found, span)})
+    elif span is None:
         show(found.text)
+    else:
+        styled = is_terminal() and not os.environ.get("NO_COLOR")
+        sys.stdout.write(opened_text(found, span, styled=styled) + "\n")
 
 
 @docs.command("rm")

@@ -1,18 +1,20 @@
 """What the command line prints: one JSON object, or plain text for people."""
 
 import json
+import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.index.base import Status, Summary
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.types import Answer, Citation, Document, Hit
+from fathom.types import Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
@@ -30,6 +32,9 @@ REASONS = {
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
+_PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
+
+
 def plain(text: str) -> str:
     """The text without control characters, which a document could use to fool a terminal."""
     return "".join(
@@ -38,9 +43,29 @@ def plain(text: str) -> str:
     )
 
 
-def show(text: str) -> None:
-    """Print text that may come from a document."""
-    sys.stdout.write(plain(text) + "\n")
+def show(text: str, links: Mapping[str, str] | None = None) -> None:
+    """Print text that may come from a document.
+
+    Args:
+        text: What to print.
+        links: Addresses by the words that lead to them where stdout is a terminal.
+    """
+    shown = plain(text)
+    if links and is_terminal():
+        shown = linked(shown, links)
+    sys.stdout.write(shown + "\n")
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal that understands more than letters."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def linked(text: str, links: Mapping[str, str]) -> str:
+    """The text with the words of `links` made clickable, as terminals know it (OSC 8)."""
+    targets = {plain(words): plain(target) for words, target in links.items()}
+    found = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
+    return found.sub(lambda m: f"\x1b]8;;{targets[m[0]]}\x1b\\{m[0]}\x1b]8;;\x1b\\", text)
 
 
 def show_json(value: object) -> None:
@@ -102,12 +127,49 @@ def _disagreeing(answer: Answer) -> list[str]:
     ]
 
 
+def citation_links(answer: Answer) -> dict[str, str]:
+    """Where the paths that `answer_text` names lead to."""
+    links = {}
+    for citation in answer.citations:
+        if citation.source == "web":
+            address = citation.document.removeprefix("web:")
+            links[address] = address
+        elif citation.path:
+            links[near(citation.path)] = file_link(citation.path, citation.document)
+    return links
+
+
 def _cited(citation: Citation) -> str:
-    place = f", page {citation.page}" if citation.page else ""
-    if citation.source == "web":
-        place = f" ({citation.document}, from the web)"
     quote = " ".join(citation.quote.split())
-    return f'  [{citation.n}] {citation.title}{place}: "{quote}"'
+    if citation.source == "web":
+        return f'  [{citation.n}] {citation.title} ({citation.document}, from the web): "{quote}"'
+    place = Place(
+        path=citation.path,
+        title=citation.title,
+        section=citation.section,
+        page=citation.page,
+        line=citation.line,
+    )
+    return f'  [{citation.n}] {place_text(place)}: "{quote}"'
+
+
+def place_text(place: Place) -> str:
+    """A place in one line: title, section and page, then path and line."""
+    name = " > ".join(filter(None, (place.title, place.section)))
+    page = f", {page_word(place.path)} {place.page}" if place.page else ""
+    line = f":{place.line}" if place.line else ""
+    return f"{name}{page} ({near(place.path)}{line})" if place.path else f"{name}{page}"
+
+
+def page_word(path: str) -> str:
+    """What the pages of a file are called."""
+    return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
+
+
+def near(path: str) -> str:
+    """A path as short as it can be given here: from the working directory if it lies below."""
+    inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
+    return inside or path
 
 
 def _spent(usage: Usage, seconds: float | None) -> str:
@@ -148,8 +210,8 @@ def traces_text(traces: Sequence[TraceSummary]) -> str:
     return "\n".join(lines) or "no traces"
 
 
-def hits_json(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
-    """The shape of `search --json`."""
+def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:
+    """The shape of `search --json`; of each hit its place is given too."""
     return {
         "query": query,
         "hits": [
@@ -158,30 +220,41 @@ def hits_json(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
                 "score": hit.score,
                 "document": hit.chunk.document_id,
                 "chunk": hit.chunk.id,
-                "title": hit.chunk.title,
-                "page": hit.chunk.page,
+                **asdict(place),
                 "start": hit.chunk.span.start,
                 "end": hit.chunk.span.end,
                 "text": hit.chunk.text,
             }
-            for hit in hits
+            for hit, place in zip(hits, places, strict=True)
         ],
     }
 
 
-def hits_text(hits: Sequence[Hit]) -> str:
+def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
     """Hits for people: a line of place and a few lines of text each."""
     if not hits:
         return "nothing found"
     parts = []
-    for hit in hits:
-        chunk = hit.chunk
-        path = " > ".join(dict.fromkeys((chunk.title, *chunk.headings)))
-        page = f", page {chunk.page}" if chunk.page else ""
-        text = " ".join(chunk.text.split())
+    for hit, place in zip(hits, places, strict=True):
+        text = " ".join(hit.chunk.text.split())
         short = text if len(text) <= 300 else f"{text[:297]}..."
-        parts.append(f"{hit.rank:>3}. {path}{page}  ({hit.score:.4f}, {chunk.id})\n     {short}")
+        head = f"{hit.rank:>3}. {place_text(place)}  ({hit.score:.4f}, {hit.chunk.id})"
+        parts.append(f"{head}\n     {short}")
     return "\n".join(parts)
+
+
+def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
+    """Where the paths that `hits_text` names lead to."""
+    return {
+        near(place.path): file_link(place.path, hit.chunk.document_id)
+        for place, hit in zip(places, hits, strict=True)
+        if place.path
+    }
+
+
+def file_link(path: str, document: str) -> str:
+    """The address of the file that a document was read from."""
+    return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 
 def documents_text(documents: Iterable[Summary]) -> str:

@@ -1,0 +1,96 @@
+"""A document opened at a place: the lines around it, the place itself marked."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fathom.errors import UsageError
+from fathom.serving.output import file_link, linked, near, page_word, plain
+from fathom.types import Document, Span
+
+AROUND = 10
+"""So many lines are shown on either side."""
+_PLACE = re.compile(r"(?P<start>\d{1,15})(?:-(?P<end>\d{1,15}))?", re.ASCII)
+_MARKED = "\x1b[30;43m", "\x1b[0m"  # black on yellow, as with a text marker
+
+
+def place_of(document: Document, at: str) -> Span:
+    """What is meant by a line (`12`), or by the characters that a citation names (`530-561`).
+
+    Raises:
+        UsageError: If it is neither, or the document has no such place.
+    """
+    found = _PLACE.fullmatch(at)
+    if found is None:
+        raise UsageError(f"--at {at!r}: give a line such as 12, or characters such as 530-561")
+    first = int(found["start"])
+    if found["end"] is None:
+        last = document.line_at(len(document.text))
+        if not 1 <= first <= last:
+            raise UsageError(f"--at {at}: {near(document.path)} has lines 1 to {last}")
+        return document.line_span(first)
+    if not first < int(found["end"]) <= len(document.text):
+        length = len(document.text)
+        raise UsageError(f"--at {at}: {near(document.path)} has characters 0-{length}")
+    return Span(first, int(found["end"]))
+
+
+def opened_json(document: Document, span: Span) -> dict[str, Any]:
+    """The place as `docs show --at --json` gives it."""
+    return {
+        **asdict(document.place_at(span.start)),
+        "start": span.start,
+        "end": span.end,
+        "text": span.cut(document.text),
+    }
+
+
+def opened_text(document: Document, span: Span, *, styled: bool) -> str:
+    """The lines around a place with their numbers, those of the place marked by `>`.
+
+    Args:
+        document: What is opened.
+        span: The place.
+        styled: For a terminal: the place in colour, the path clickable.
+    """
+    place = document.place_at(span.start)
+    page = f", {page_word(place.path)} {place.page}" if place.page else ""
+    section = f", {place.section}" if place.section else ""
+    head = plain(f"{near(place.path)}{page}{section}")
+    if styled:
+        head = linked(head, {near(place.path): file_link(place.path, document.id)})
+    lines = [plain(place.title), head, ""]
+    width = len(str(document.line_at(len(document.text))))
+    for line in _around(document.text, span):
+        inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
+        margin = f"{'>' if inside else ' '} {document.line_at(line.start):>{width}}  "
+        lines.append(f"{margin}{_shown(document.text, line, span, styled=styled and inside)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _around(text: str, span: Span) -> Iterator[Span]:
+    """The lines from some before the place to some behind it."""
+    start = text.rfind("\n", 0, span.start) + 1
+    end = _line_end(text, max(span.end - 1, span.start))
+    for _ in range(AROUND):
+        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
+        end = _line_end(text, end + 1)
+    at = start
+    for line in text[start:end].split("\n"):
+        yield Span(at, at + len(line))
+        at += len(line) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _shown(text: str, line: Span, marked: Span, *, styled: bool) -> str:
+    if not styled:
+        return plain(line.cut(text))
+    first, last = max(line.start, marked.start), min(line.end, marked.end)
+    start, end = _MARKED
+    before, inner, after = text[line.start : first], text[first:last], text[last : line.end]
+    return f"{plain(before)}{start}{plain(inner)}{end}{plain(after)}"
