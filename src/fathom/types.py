@@ -106,8 +106,8 @@ class Document:
         starts = self.lines or tuple(
             (start, number) for number, start in enumerate(_line_starts(self.text), start=1)
         )
-        after = bisect_right(starts, line, key=lambda each: each[1])
-        start = starts[max(after - 1, 0)][0]
+        after = max(bisect_right(starts, line, key=lambda each: each[1]), 1)
+        start = starts[after - 1][0]
         end = starts[after][0] if after < len(starts) else len(self.text)
         return Span(start, max(start, start + len(self.text[start:end].rstrip())))
 

@@ -16,7 +16,7 @@ DOCUMENT = Document(
     title="Fees",
     blocks=(
         Block(kind="heading", span=Span(0, 4), page=1),
-        Block(kind="paragraph", span=Span(6, 55), page=2),
+        Block(kind="paragraph", span=Span(6, 55), headings=("Fees", "Permits"), page=2),
     ),
 )
 CHUNK = Chunk(id="d1#0", document_id="d1", text=TEXT[6:], span=Span(6, len(TEXT)), ordinal=0)
@@ -42,7 +42,8 @@ def test_offsets_of_a_quote_point_into_the_document() -> None:
     assert answer.answer == "A permit costs 40 crowns. [1]"
     assert TEXT[citation.start : citation.end] == citation.quote == "A permit costs 40 crowns."
     assert citation.verified
-    assert citation.page == 2
+    assert (citation.path, citation.title, citation.section) == ("fees.md", "Fees", "Permits")
+    assert (citation.page, citation.line) == (2, 3)
     assert answer.stop_reason == "answered"
 
 

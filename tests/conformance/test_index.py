@@ -44,6 +44,7 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
                 span=span,
                 ordinal=ordinal,
                 title=f"Title of {name}",
+                path=f"/c/{name}",
                 headings=("Part", str(ordinal)),
                 page=ordinal + 1,
             )
@@ -57,6 +58,7 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
         language="en",
         metadata=metadata,
         blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
+        lines=((0, 3), (len(text) // 2, 7)),
     )
     matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
     return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
@@ -110,9 +112,9 @@ def test_words_by_stem_and_title(engine: tuple[Writer, Reader]) -> None:
 
 def test_ties_are_broken_by_chunk_id(engine: tuple[Writer, Reader]) -> None:
     writer, reader = engine
-    twins = [entry(name, ["the same words"], [[1]]) for name in "cadbe"]
+    twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]
     put(writer, *twins)
-    expected = ["a#0", "b#0", "c#0"]
+    expected = ["a#0", "b#0", "d#0"]
     # The titles differ in one letter, which is no word of the query.
     assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
     assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
@@ -131,6 +133,9 @@ def test_filters(engine: tuple[Writer, Reader]) -> None:
     assert both(Filter("year", "<", 2024)) == (cats, cats)
     assert both(Filter("kind", "=", "boat")) == (ships, ships)
     assert both(Filter("document", "in", ("ships", "none"))) == (ships, ships)
+    assert both(Filter("file", "=", "cats")) == (cats, cats)
+    assert both(Filter("folder", "=", "c")) == (cats | ships, cats | ships)
+    assert both(Filter("folder", "=", "d")) == (set(), set())
     assert both(Filter("path", "prefix", "/c/ca")) == (cats, cats)
     assert both(Filter("year", "=", "2024")) == (set(), set())
     assert both(Filter("year", ">=", 2020), Filter("kind", "!=", "pet")) == (ships, ships)

@@ -26,7 +26,14 @@ def entry(name: str, parts: list[str]) -> Entry:
         spans.append(Span(start, start + len(part)))
         start += len(part) + 1
     chunks = tuple(
-        Chunk(id=f"{name}#{n}", document_id=name, text=span.cut(text), span=span, ordinal=n)
+        Chunk(
+            id=f"{name}#{n}",
+            document_id=name,
+            text=span.cut(text),
+            span=span,
+            ordinal=n,
+            path=f"/{name}",
+        )
         for n, span in enumerate(spans)
     )
     rng = np.random.default_rng(len(text) + ord(name))

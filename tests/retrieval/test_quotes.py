@@ -13,10 +13,13 @@ DOCUMENT = Document(
     text="One. Two.",
     path="a.pdf",
     title="A",
-    blocks=(Block(kind="paragraph", span=Span(0, 9), page=3),),
+    blocks=(Block(kind="paragraph", span=Span(0, 9), headings=("A", "Part I", "Fees"), page=3),),
 )
 PLACES = [("d1", Span(5, 9)), ("gone", Span(0, 1))]
-FOUND = (Quoted(title="A", page=3, text="Two."), None)
+FOUND = (
+    Quoted(text="Two.", path="a.pdf", title="A", section="Part I > Fees", page=3, line=1),
+    None,
+)
 
 
 def test_what_stands_at_a_place_also_from_the_record() -> None:

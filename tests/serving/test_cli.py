@@ -330,5 +330,5 @@ def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Pa
     assert keys["year"] == {"kinds": ["number"], "documents": 3}
     assert keys["read-on"]["kinds"] == ["date"]
     told = run("status").out
-    assert "filter by path, title, language, document" in told
+    assert "filter by path, file, folder, title, language, document" in told
     assert "  final: bool (3 documents)" in told

@@ -2,18 +2,32 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from fathom.serving.output import answer_text, hits_json, hits_text, plain, show_json
-from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Span
+from fathom.serving.output import (
+    answer_text,
+    citation_links,
+    hits_json,
+    hits_text,
+    linked,
+    near,
+    plain,
+    show,
+    show_json,
+)
+from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Place, Span
 from fathom.usage import Budget, Usage
 
 CITATION = Citation(
     n=1,
     document="d1",
+    path="/c/fees.pptx",
     title="Fees",
+    section="Moorings",
     page=2,
+    line=7,
     start=0,
     end=9,
     quote="It costs\n4",
@@ -38,6 +52,7 @@ HIT = Hit(
     rank=1,
     retriever="hybrid",
 )
+PLACE = Place(path="/c/fees.pdf", title="Fees", section="Moorings", page=2, line=7)
 
 
 def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:
@@ -48,7 +63,7 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
     assert answer_text(ANSWER).splitlines() == [
         "It costs 4 [1]",
         "",
-        '  [1] Fees, page 2: "It costs 4"',
+        '  [1] Fees > Moorings, slide 2 (/c/fees.pptx:7): "It costs 4"',
         "  confidence 0.90, 0.00 s",
     ]
 
@@ -115,8 +130,11 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
     assert list(shown["citations"][0]) == [
         "n",
         "document",
+        "path",
         "title",
+        "section",
         "page",
+        "line",
         "start",
         "end",
         "quote",
@@ -134,8 +152,53 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
     ]
 
 
+def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(answer_text(ANSWER), citation_links(ANSWER))
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    show(answer_text(ANSWER), citation_links(ANSWER))
+    link = "(\x1b]8;;file:///c/fees.pptx\x1b\\/c/fees.pptx\x1b]8;;\x1b\\:7)"
+    assert link in capsys.readouterr().out
+    monkeypatch.setenv("TERM", "dumb")
+    show(answer_text(ANSWER), citation_links(ANSWER))
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_link_leads_to_the_file_of_a_record_or_to_the_page_of_the_web() -> None:
+    record = replace(CITATION, path="/c/corpus.jsonl#d1")
+    assert citation_links(replace(ANSWER, citations=(record,))) == {
+        "/c/corpus.jsonl#d1": "file:///c/corpus.jsonl"
+    }
+    page = replace(CITATION, document="web:https://a.example", path="", source="web")
+    links = citation_links(replace(ANSWER, citations=(page,)))
+    assert links == {"https://a.example": "https://a.example"}
+
+
+def test_a_link_brings_no_commands_of_a_document_to_the_terminal() -> None:
+    shown = linked("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
+    assert shown.count("\x1b") == 4  # those of the link itself
+    assert "https://a.example/\ufffd]8;;x" in shown
+
+
+def test_a_path_below_the_working_directory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert near(str(tmp_path / "a" / "b.md")) == "a/b.md"
+    assert near("/elsewhere/b.md") == "/elsewhere/b.md"
+    assert near(f"{tmp_path}2/b.md") == f"{tmp_path}2/b.md"
+
+
+def test_hits_say_where_they_stand() -> None:
+    shown = hits_text([HIT], [PLACE])
+    assert shown.splitlines()[0] == "  1. Fees > Moorings, page 2 (/c/fees.pdf:7)  (0.5000, d1#0)"
+
+
 def test_hits_json_has_the_contract_s_keys() -> None:
-    made = hits_json("cost", [HIT])
+    made = hits_json("cost", [HIT], [PLACE])
     assert made["query"] == "cost"
     assert made["hits"] == [
         {
@@ -143,8 +206,11 @@ def test_hits_json_has_the_contract_s_keys() -> None:
             "score": 0.5,
             "document": "d1",
             "chunk": "d1#0",
-            "title": "",
-            "page": None,
+            "path": "/c/fees.pdf",
+            "title": "Fees",
+            "section": "Moorings",
+            "page": 2,
+            "line": 7,
             "start": 3,
             "end": 13,
             "text": "It costs 4",
@@ -153,7 +219,7 @@ def test_hits_json_has_the_contract_s_keys() -> None:
 
 
 def test_nothing_found_is_said() -> None:
-    assert hits_text([]) == "nothing found"
+    assert hits_text([], []) == "nothing found"
 
 
 def test_a_failed_answer_says_what_broke() -> None:

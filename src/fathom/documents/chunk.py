@@ -50,7 +50,7 @@ class StructureChunker:
     @property
     def identity(self) -> Mapping[str, str]:
         """Name, version and sizes."""
-        return {"chunker": "structure/1", "size": f"{self._min}-{self._max}"}
+        return {"chunker": "structure/2", "size": f"{self._min}-{self._max}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """The chunks of `document`; none if it holds only white space."""

@@ -22,7 +22,7 @@ class FixedCharacters:
     @property
     def identity(self) -> Mapping[str, str]:
         """Name, version and sizes."""
-        return {"chunker": "characters/1", "size": f"{self._size}/{self._overlap}"}
+        return {"chunker": "characters/2", "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """The windows that hold more than white space, which is trimmed at their ends."""
@@ -57,7 +57,7 @@ class FixedTokens:
     @property
     def identity(self) -> Mapping[str, str]:
         """Name, version and sizes."""
-        return {"chunker": "tokens/1", "size": f"{self._size}/{self._overlap}"}
+        return {"chunker": "tokens/2", "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """The runs, in order."""

@@ -11,11 +11,14 @@ from fathom.errors import UsageError
 from fathom.types import Filter, Scalar
 
 COLUMNS: Mapping[str, str] = {
-    "path": "path",
-    "title": "title",
-    "language": "language",
-    "document": "id",
+    "path": "documents.path",
+    "file": "file_name(documents.path)",
+    "folder": "folder_name(documents.path)",
+    "title": "documents.title",
+    "language": "documents.language",
+    "document": "documents.id",
 }
+"""What every document has, as SQL; `schema.connect` brings the functions."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -125,7 +128,7 @@ def _field(key: str, kind: str) -> tuple[str, list[Bound]]:
 
 def _value(key: str) -> str:
     if key in COLUMNS:
-        return f"documents.{COLUMNS[key]}"
+        return COLUMNS[key]
     return "json_extract(documents.metadata, ?)"
 
 

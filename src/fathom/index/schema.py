@@ -9,7 +9,7 @@ kill nor a reader may see a mixture.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal
 
 from fathom.errors import IndexCorrupt, IndexMismatch, RunError
@@ -101,7 +101,17 @@ def _open(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA busy_timeout = 10000")
     connection.execute("PRAGMA cache_size = -16000")
+    for name, of in (("file_name", _file_name), ("folder_name", _folder_name)):
+        connection.create_function(name, 1, of, deterministic=True)
     return connection
+
+
+def _file_name(path: str) -> str:
+    return PurePath(path).name
+
+
+def _folder_name(path: str) -> str:
+    return PurePath(path).parent.name
 
 
 def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:

@@ -50,7 +50,7 @@ class CrossReader:
 
     def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
         """The raw scores of every chunk; None for a chunk without any token."""
-        keys = [(question, chunk.title, chunk.text) for chunk in chunks]
+        keys = [(question, chunk.label, chunk.text) for chunk in chunks]
         known = self._memory.known(keys)
         new = list(dict.fromkeys(key for key in keys if key not in known))
         found = dict(zip(new, self._read(question, new), strict=True))

@@ -78,7 +78,7 @@ class Selection:
         return ranked(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
 
     def _score(self, hit: Hit, wanted: frozenset[str]) -> float:
-        titled = bool(wanted & self.terms(hit.chunk.title))
+        titled = bool(wanted & self.terms(hit.chunk.label))
         share = len(wanted & self.terms(hit.chunk.text)) / len(wanted) if wanted else 0.0
         bonus = self.title_bonus if titled and share > self.title_overlap else 0.0
         return round(hit.score + bonus, _DIGITS)

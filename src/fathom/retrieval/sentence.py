@@ -48,6 +48,6 @@ class SentenceRetriever:
 
 
 def _sentences(chunk: Chunk) -> list[str]:
-    """The sentences, each under the title, without which many do not say what they are about."""
-    head = f"{chunk.title}: " if chunk.title else ""
+    """The sentences, each under the label, without which many do not say what they are about."""
+    head = f"{chunk.label}: " if chunk.label else ""
     return [head + span.cut(chunk.text) for span in split(chunk.text)] or [chunk.context]

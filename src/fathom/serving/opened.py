@@ -64,7 +64,8 @@ def opened_text(document: Document, span: Span, *, styled: bool) -> str:
     width = len(str(document.line_at(len(document.text))))
     for line in _around(document.text, span):
         inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
-        margin = f"{'>' if inside else ' '} {document.line_at(line.start):>{width}}  "
+        number = document.line_at(line.start) if line.start < line.end else ""
+        margin = f"{'>' if inside else ' '} {number:>{width}}  "
         lines.append(f"{margin}{_shown(document.text, line, span, styled=styled and inside)}")
     return "\n".join(line.rstrip() for line in lines)
 

@@ -1,0 +1,104 @@
+"""`docs show --at` opens where a citation stands."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at
+
+from fathom.errors import UsageError
+from fathom.serving.opened import opened_json, opened_text, place_of
+from fathom.types import Block, Document, Span
+
+TEXT = "\n".join(f"line {n} of it" for n in range(1, 31))
+DOCUMENT = Document(
+    id="d1",
+    text=TEXT,
+    path="/c/it.pdf",
+    title="It",
+    blocks=(Block(kind="paragraph", span=Span(0, len(TEXT)), headings=("Part I",), page=4),),
+)
+QUOTE = Span(TEXT.index("15 of"), TEXT.index("16 of it"))
+
+
+@pytest.mark.parametrize(("at", "text"), [("15", "line 15 of it"), ("0-6", "line 1")])
+def test_a_line_or_characters(at: str, text: str) -> None:
+    assert place_of(DOCUMENT, at).cut(TEXT) == text
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("x", "give a line such as 12"),
+        ("0", "has lines 1 to 30"),
+        ("31", "has lines 1 to 30"),
+        ("5-5", "has characters 0-"),
+        ("5-9999", "has characters 0-"),
+        ("-3", "give a line"),
+    ],
+)
+def test_other_places_are_refused_in_one_line(at: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        place_of(DOCUMENT, at)
+
+
+def test_ten_lines_around_with_the_place_marked() -> None:
+    shown = opened_text(DOCUMENT, QUOTE, styled=False).split("\n")
+    assert shown[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
+    assert shown[3:] == [
+        f"{'>' if n in {15, 16} else ' '} {n:>2}  line {n} of it" for n in range(5, 27)
+    ]
+
+
+def test_a_terminal_gets_colour_and_a_link() -> None:
+    shown = opened_text(DOCUMENT, QUOTE, styled=True)
+    assert "> 15  line \x1b[30;43m15 of it\x1b[0m\n> 16  \x1b[30;43mline \x1b[0m16 of it\n" in shown
+    assert "\x1b]8;;file:///c/it.pdf\x1b\\/c/it.pdf\x1b]8;;\x1b\\, page 4" in shown
+
+
+def test_a_document_s_own_commands_do_not_reach_the_terminal() -> None:
+    hostile = Document(id="d1", text="a\x1b[2Jb", path="/c/\x1b[1m.txt", title="\x07")
+    for styled in (True, False):
+        shown = opened_text(hostile, Span(0, 3), styled=styled)
+        assert "\x1b[2J" not in shown
+        assert "\x1b[1m" not in shown
+        assert "\x07" not in shown
+
+
+def test_json_names_the_place() -> None:
+    assert opened_json(DOCUMENT, QUOTE) == {
+        "path": "/c/it.pdf",
+        "title": "It",
+        "section": "Part I",
+        "page": 4,
+        "line": 15,
+        "start": QUOTE.start,
+        "end": QUOTE.end,
+        "text": "15 of it\nline ",
+    }
+
+
+def test_the_command_opens_there_in_colour_where_there_is_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "fees.md").write_text("# Fees\n\nA permit\ncosts 40 crowns.\n")
+    with engine_at(tmp_path) as engine:
+        engine.ingest([tmp_path / "fees.md"])
+    command = [sys.executable, "-m", "fathom.serving.cli", "docs", "show", "fees.md", "--at", "4"]
+    environment = {
+        **os.environ,
+        "FATHOM_INDEX__DIRECTORY": str(tmp_path / "index"),
+        "TERM": "xterm",
+    }
+    environment.pop("NO_COLOR", None)
+    piped = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert piped.stdout == "Fees\nfees.md\n\n  1  Fees\n\n> 3  A permit costs 40 crowns.\n"
+    ours, theirs = pty.openpty()
+    subprocess.run(command, cwd=tmp_path, env=environment, stdout=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode().replace("\r\n", "\n")
+    os.close(ours)
+    assert shown.endswith("> 3  A permit \x1b[30;43mcosts 40 crowns.\x1b[0m\n")
