@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,8 +95,10 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def agrees(self) -> None:
         chunks = {c.id: c for one in self.documents.values() for c in one.chunks}
-        assert {s.id for s in self.reader.documents()} == set(self.documents)
-        assert self.reader.chunks(sorted(chunks)) == [chunks[one] for one in sorted(chunks)]
+        paths = {s.id: s.path for s in self.reader.documents()}
+        assert paths.keys() == set(self.documents)
+        placed = {one: replace(c, path=paths[c.document_id]) for one, c in chunks.items()}
+        assert self.reader.chunks(sorted(chunks)) == [placed[one] for one in sorted(chunks)]
         held = {s.path: s.document_id for s in self.reader.sources()}
         assert held == self.held
         for word in ("red", "blue"):

@@ -2,21 +2,11 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from fathom.serving.output import (
-    answer_text,
-    citation_links,
-    hits_json,
-    hits_text,
-    linked,
-    near,
-    plain,
-    show,
-    show_json,
-)
+from fathom.serving.output import answer_text, hits_json, hits_text, show, show_json
+from fathom.serving.places import citation_links
 from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Place, Span
 from fathom.usage import Budget, Usage
 
@@ -53,10 +43,6 @@ HIT = Hit(
     retriever="hybrid",
 )
 PLACE = Place(path="/c/fees.pdf", title="Fees", section="Moorings", page=2, line=7)
-
-
-def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:
-    assert plain("a\x1b[2Jb\nc\td\x07\u202e") == "a\ufffd[2Jb\nc\td\ufffd\ufffd"
 
 
 def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
@@ -165,31 +151,6 @@ def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
     monkeypatch.setenv("TERM", "dumb")
     show(answer_text(ANSWER), citation_links(ANSWER))
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_a_link_leads_to_the_file_of_a_record_or_to_the_page_of_the_web() -> None:
-    record = replace(CITATION, path="/c/corpus.jsonl#d1")
-    assert citation_links(replace(ANSWER, citations=(record,))) == {
-        "/c/corpus.jsonl#d1": "file:///c/corpus.jsonl"
-    }
-    page = replace(CITATION, document="web:https://a.example", path="", source="web")
-    links = citation_links(replace(ANSWER, citations=(page,)))
-    assert links == {"https://a.example": "https://a.example"}
-
-
-def test_a_link_brings_no_commands_of_a_document_to_the_terminal() -> None:
-    shown = linked("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
-    assert shown.count("\x1b") == 4  # those of the link itself
-    assert "https://a.example/\ufffd]8;;x" in shown
-
-
-def test_a_path_below_the_working_directory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert near(str(tmp_path / "a" / "b.md")) == "a/b.md"
-    assert near("/elsewhere/b.md") == "/elsewhere/b.md"
-    assert near(f"{tmp_path}2/b.md") == f"{tmp_path}2/b.md"
 
 
 def test_hits_say_where_they_stand() -> None:

@@ -160,7 +160,8 @@ def ask(
 ) -> int:
     """Answer a question with citations, or say that the documents hold no answer."""
     from fathom.serving.filters import parse_filters
-    from fathom.serving.output import answer_text, citation_links, show, show_json
+    from fathom.serving.output import answer_text, show, show_json
+    from fathom.serving.places import citation_links
     from fathom.serving.progress import steps_shown
     from fathom.serving.started import seconds_running
 
@@ -196,7 +197,8 @@ def search(
 ) -> None:
     """Show the best hits for a query."""
     from fathom.serving.filters import parse_filters
-    from fathom.serving.output import hits_json, hits_text, place_links, show, show_json
+    from fathom.serving.output import hits_json, hits_text, show, show_json
+    from fathom.serving.places import place_links
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:

@@ -43,7 +43,8 @@ def docs_show(
 ) -> None:
     """The text of a document as it was read, or what stands around one place of it."""
     from fathom.serving.opened import opened_json, opened_text, place_of
-    from fathom.serving.output import document_json, is_terminal, show, show_json
+    from fathom.serving.output import document_json, show, show_json
+    from fathom.serving.terminal import is_terminal
 
     with build_engine(index, assignments) as engine:
         found = engine.document(document)

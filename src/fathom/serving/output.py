@@ -1,19 +1,19 @@
 """What the command line prints: one JSON object, or plain text for people."""
 
 import json
-import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.index.base import Status, Summary
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
+from fathom.serving.places import place_text
+from fathom.serving.terminal import is_terminal, linked, plain
 from fathom.types import Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
@@ -32,17 +32,6 @@ REASONS = {
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
-_PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
-
-
-def plain(text: str) -> str:
-    """The text without control characters, which a document could use to fool a terminal."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
-
-
 def show(text: str, links: Mapping[str, str] | None = None) -> None:
     """Print text that may come from a document.
 
@@ -54,18 +43,6 @@ def show(text: str, links: Mapping[str, str] | None = None) -> None:
     if links and is_terminal():
         shown = linked(shown, links)
     sys.stdout.write(shown + "\n")
-
-
-def is_terminal() -> bool:
-    """Whether stdout is a terminal that understands more than letters."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def linked(text: str, links: Mapping[str, str]) -> str:
-    """The text with the words of `links` made clickable, as terminals know it (OSC 8)."""
-    targets = {plain(words): plain(target) for words, target in links.items()}
-    found = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
-    return found.sub(lambda m: f"\x1b]8;;{targets[m[0]]}\x1b\\{m[0]}\x1b]8;;\x1b\\", text)
 
 
 def show_json(value: object) -> None:
@@ -127,18 +104,6 @@ def _disagreeing(answer: Answer) -> list[str]:
     ]
 
 
-def citation_links(answer: Answer) -> dict[str, str]:
-    """Where the paths that `answer_text` names lead to."""
-    links = {}
-    for citation in answer.citations:
-        if citation.source == "web":
-            address = citation.document.removeprefix("web:")
-            links[address] = address
-        elif citation.path:
-            links[near(citation.path)] = file_link(citation.path, citation.document)
-    return links
-
-
 def _cited(citation: Citation) -> str:
     quote = " ".join(citation.quote.split())
     if citation.source == "web":
@@ -151,25 +116,6 @@ def _cited(citation: Citation) -> str:
         line=citation.line,
     )
     return f'  [{citation.n}] {place_text(place)}: "{quote}"'
-
-
-def place_text(place: Place) -> str:
-    """A place in one line: title, section and page, then path and line."""
-    name = " > ".join(filter(None, (place.title, place.section)))
-    page = f", {page_word(place.path)} {place.page}" if place.page else ""
-    line = f":{place.line}" if place.line else ""
-    return f"{name}{page} ({near(place.path)}{line})" if place.path else f"{name}{page}"
-
-
-def page_word(path: str) -> str:
-    """What the pages of a file are called."""
-    return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
-
-
-def near(path: str) -> str:
-    """A path as short as it can be given here: from the working directory if it lies below."""
-    inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
-    return inside or path
 
 
 def _spent(usage: Usage, seconds: float | None) -> str:
@@ -241,20 +187,6 @@ def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
         head = f"{hit.rank:>3}. {place_text(place)}  ({hit.score:.4f}, {hit.chunk.id})"
         parts.append(f"{head}\n     {short}")
     return "\n".join(parts)
-
-
-def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
-    """Where the paths that `hits_text` names lead to."""
-    return {
-        near(place.path): file_link(place.path, hit.chunk.document_id)
-        for place, hit in zip(places, hits, strict=True)
-        if place.path
-    }
-
-
-def file_link(path: str, document: str) -> str:
-    """The address of the file that a document was read from."""
-    return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 
 def documents_text(documents: Iterable[Summary]) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from fathom.index.ingest import Progress, Report
 from fathom.run import Listener
-from fathom.serving.output import plain
+from fathom.serving.terminal import plain
 
 _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 

@@ -69,7 +69,7 @@ class Reports:
 
     def write(self, findings: "Findings") -> None:
         """Write all files."""
-        from fathom.serving.output import plain
+        from fathom.serving.terminal import plain
 
         if self.html is not None:
             from fathom.evaluation.page import page
