@@ -73,6 +73,11 @@ class Batch:
         self._room = _FIRST_CHARS
         self._since = clock()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be stored."""
+        return not self._pending
+
     def add(self, pending: Pending) -> bool:
         """Take a document; whether it is time to store."""
         if not self._pending:
@@ -90,12 +95,18 @@ class Batch:
         stored = self.writer.document(document_id)
         return stored.path if stored else None
 
-    def store(self) -> "tuple[list[tuple[Pending, str]], int]":
-        """Store what is there: each with the place that had the document first; the chunks."""
+    def store(
+        self, told: Callable[[int, int], None] = lambda _chunks, _of: None
+    ) -> "tuple[list[tuple[Pending, str]], int]":
+        """Store what is there: each with the place that had the document first; the chunks.
+
+        Args:
+            told: Told meanwhile how many chunks are embedded, of how many.
+        """
         if not self._pending:
             return [], 0
         begun = self.clock()
-        entries = list(self._entries())
+        entries = list(self._entries(told))
         self.writer.put(entries, [pending.source for pending in self._pending])
         self._adapt(self.clock() - begun)
         stored = [(pending, self._owners[pending.document.id]) for pending in self._pending]
@@ -109,7 +120,7 @@ class Batch:
         room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
         self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self, told: Callable[[int, int], None]) -> Iterator[Entry]:
         """Cut and embed the pending documents that are not stored yet, equal ones once."""
         fresh: dict[str, Pending] = {}
         for pending in self._pending:
@@ -119,7 +130,8 @@ class Batch:
             if stored is not None:
                 self._owners[pending.document.id] = stored.path
         split = [self._chunker.split(pending.document) for pending in fresh.values()]
-        vectors = self._embedder.embed([chunk.context for chunks in split for chunk in chunks])
+        texts = [chunk.context for chunks in split for chunk in chunks]
+        vectors = self._embedder.embed(texts, told=lambda done: told(done, len(texts)))
         start = 0
         for pending, chunks in zip(fresh.values(), split, strict=True):
             end = start + len(chunks)

@@ -20,6 +20,7 @@ from fathom.documents.language import detect
 from fathom.documents.parse import read
 from fathom.index.base import Reader, Source
 from fathom.index.batch import Batch, Pending
+from fathom.index.course import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, display, is_below, is_gone, path_at
 from fathom.types import Document
 
@@ -61,8 +62,8 @@ class Report:
         return self.new + self.changed + self.unchanged
 
 
-Progress = Callable[[Report, int], None]
-"""Told the counts so far and how many files there are in all."""
+Progress = Callable[[Report, Advance], None]
+"""Told the counts so far and how far it all is."""
 
 
 class Ingester:
@@ -78,7 +79,7 @@ class Ingester:
         cage: Cage,
         *,
         before: Reader | None = None,
-        on_progress: Progress = lambda _report, _files: None,
+        on_progress: Progress = lambda _report, _advance: None,
     ) -> None:
         """Nothing is read yet.
 
@@ -87,7 +88,7 @@ class Ingester:
             cage: Where files are read.
             before: The index that this one is to replace; what cannot be read any more is taken
                 from there.
-            on_progress: Told the counts so far and how many files there are.
+            on_progress: Told the counts so far and how far it all is.
         """
         self._batch = batch
         self._writer = batch.writer
@@ -95,10 +96,9 @@ class Ingester:
         self._clock = batch.clock
         self._cage = cage
         self._before = before
-        self._on_progress = on_progress
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = Report()
-        self._total = 0
+        self._course = Course(lambda advance: on_progress(self._report, advance))
         self._prune = False
         self._gone: set[str] = set()
         self._healed: list[Source] = []
@@ -122,14 +122,16 @@ class Ingester:
         files = self._survey(roots, wanted)
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
-        self._total = len(files)
+        self._course.begin({display(file): _size(file) for file in files})
         for file in files:
+            self._course.open(display(file))
             self._file(file)
+            self._course.close(stored=self._batch.is_empty)
         self._flush()
         self._let_go()
+        self._course.finish()
         self._writer.optimize()
         self._report.seconds = self._clock() - started
-        self._on_progress(self._report, self._total)
         return self._report
 
     def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
@@ -225,6 +227,7 @@ class Ingester:
                 if not held:
                     self._begin_corpus(place, known)
                 held.add(self._part(part, place, digest))
+                self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
         except Refused as refusal:
             if self._is_corpus(place):
                 self._missing(place, held, refusal.reason)
@@ -270,6 +273,7 @@ class Ingester:
             raise Refused("failed", "held records before and holds none now")
         document = _document(part, document_id(digest), place)
         self._let_document_go(known)
+        self._course.read()
         self._add(Pending(document, _source(document, digest), known))
 
     def _record(self, parsed: Parsed, place: str) -> None:
@@ -335,13 +339,13 @@ class Ingester:
         if self._healed:
             self._writer.put([], self._healed)
             self._healed.clear()
-        stored, chunks = self._batch.store()
+        stored, chunks = self._batch.store(self._course.embedded)
         self._report.chunks += chunks
         for pending, owner in stored:
             if pending.known is not pending.source:  # else it was counted in its turn
                 self._stored(pending, owner)
         if stored:
-            self._on_progress(self._report, self._total)
+            self._course.settle(chunks)
 
     def _stored(self, pending: Pending, owner: str) -> None:
         source = pending.source
@@ -449,7 +453,6 @@ class Ingester:
 
     def _done(self, path: str, outcome: str, reason: str) -> None:
         self._report.files.append(FileReport(path, outcome, reason))
-        self._on_progress(self._report, self._total)
 
 
 def _ok(source: Source) -> Source:
@@ -458,6 +461,13 @@ def _ok(source: Source) -> Source:
 
 def _source(document: Document, digest: str) -> Source:
     return Source(path=document.path, digest=digest, outcome="ok", document_id=document.id)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0  # its turn will say why
 
 
 def _document(parsed: Parsed, document_id: str, place: str) -> Document:

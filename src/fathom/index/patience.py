@@ -26,8 +26,15 @@ class PatientEmbedder:
         self._clock = clock
         self._size = _FIRST
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text, (texts, dimension) float32."""
+    def embed(
+        self, texts: Sequence[str], *, told: Callable[[int], None] = lambda _texts: None
+    ) -> Matrix:
+        """One unit vector a text, (texts, dimension) float32.
+
+        Args:
+            texts: What to embed.
+            told: Told after each slice how many are done.
+        """
         kept = self._writer.kept_vectors(texts)
         wanted = [text for text in dict.fromkeys(texts) if text not in kept]
         found, since = dict(kept), self._clock()
@@ -38,6 +45,7 @@ class PatientEmbedder:
             found.update(zip(part, self._embedder.embed(part), strict=True))
             fresh += part
             self._adapt(self._clock() - begun)
+            told(len(texts) - len(wanted))
             if wanted and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
                 self._writer.keep_vectors({text: found[text] for text in fresh})
                 fresh, since = [], self._clock()

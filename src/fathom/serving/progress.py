@@ -3,54 +3,36 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from fathom.index.ingest import Progress, Report
 from fathom.run import Listener
 from fathom.serving.terminal import plain
+
+if TYPE_CHECKING:  # who asks does not ingest
+    from fathom.index.course import Advance
+    from fathom.index.ingest import Progress, Report
 
 _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 
 
 @contextmanager
-def ingest_progress(*, verbose: bool) -> Iterator[Progress]:
+def ingest_progress(*, verbose: bool) -> "Iterator[Progress]":
     """Show how far an ingestion is.
 
     Args:
         verbose: Write a line for each file as soon as its outcome is stored, instead of the live
-            line of files, documents, chunks per second, failures and time left, which is shown
-            where stderr is a terminal.
+            line of what is done, how fast and how long it will take, which is shown where stderr
+            is a terminal.
     """
     if verbose:
         yield _Lines()
         return
-    from rich import progress as bars
-    from rich.console import Console
+    if not sys.stderr.isatty():
+        yield lambda _report, _advance: None
+        return
+    from fathom.serving.bar import ingest_bar
 
-    console = Console(stderr=True)
-    columns = (
-        bars.TextColumn("ingest"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TextColumn("files, {task.fields[documents]} documents"),
-        bars.TextColumn("{task.fields[rate]:.0f} chunks/s"),
-        bars.TextColumn("{task.fields[failed]} failed"),
-        bars.TimeElapsedColumn(),
-        bars.TimeRemainingColumn(),
-    )
-    with bars.Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("ingest", total=None, documents=0, rate=0.0, failed=0)
-
-        def update(report: Report, files: int) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            bar.update(
-                task,
-                total=files,
-                completed=len(report.files),
-                documents=report.documents,
-                rate=report.chunks / elapsed if elapsed > 0 else 0.0,
-                failed=report.failed,
-            )
-
+    with ingest_bar() as update:
         yield update
 
 
@@ -60,10 +42,10 @@ class _Lines:
     def __init__(self) -> None:
         self._written = 0
 
-    def __call__(self, report: Report, files: int) -> None:
+    def __call__(self, report: "Report", advance: "Advance") -> None:
         for number, file in enumerate(report.files[self._written :], start=self._written + 1):
             reason = f": {file.reason}" if file.reason else ""
-            line = f"{number}/{files} {file.outcome} {file.path}{reason}"
+            line = f"{number}/{advance.files} {file.outcome} {file.path}{reason}"
             sys.stderr.write(plain(line) + "\n")
         self._written = len(report.files)
         sys.stderr.flush()

@@ -1,0 +1,101 @@
+"""How far an ingestion is, in bytes of files and in chunks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Stage = Literal["reading", "embedding", "finishing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """How far an ingestion is.
+
+    Attributes:
+        stage: What is being done: `finishing` puts the index in order, once all is stored.
+        place: The file that is read; empty before and after.
+        files: How many there are in all.
+        bytes: Their size.
+        done: Bytes that need no more work; of what is embedded, the share that is through.
+        chunks: Embedded so far.
+    """
+
+    stage: Stage = "reading"
+    place: str = ""
+    files: int = 0
+    bytes: int = 0
+    done: float = 0.0
+    chunks: int = 0
+
+
+class Course:
+    """Counts while files go in; a file counts once it is read and embedded, and stored.
+
+    What is read waits until it is embedded; then it is done. Of a corpus file the records wait
+    one by one, as far as its size goes.
+    """
+
+    def __init__(self, tell: Callable[[Advance], None]) -> None:
+        """Nothing is known yet.
+
+        Args:
+            tell: Told whenever something has changed.
+        """
+        self._tell = tell
+        self._sizes: Mapping[str, int] = {}
+        self._total = 0
+        self._place = ""
+        self._left = 0
+        self._waiting = 0
+        self._done = 0
+        self._chunks = 0
+
+    def begin(self, sizes: Mapping[str, int]) -> None:
+        """These files are to be read; their sizes in bytes."""
+        self._sizes, self._total = sizes, sum(sizes.values())
+
+    def open(self, place: str) -> None:
+        """A file is read."""
+        self._place, self._left = place, self._sizes.get(place, 0)
+        self._told("reading")
+
+    def read(self, size: int | None = None) -> None:
+        """So many bytes of it, about, wait to be embedded; by default all that are left."""
+        size = self._left if size is None else min(size, self._left)
+        self._left -= size
+        self._waiting += size
+
+    def close(self, *, stored: bool) -> None:
+        """The file has been read; nothing waits any more if all is stored."""
+        self.read()
+        if stored:
+            self.settle()
+
+    def embedded(self, chunks: int, of: int) -> None:
+        """So many chunks of those that wait are embedded."""
+        share = chunks / of if of else 1.0
+        self._told("embedding", self._waiting * share, chunks)
+
+    def settle(self, chunks: int = 0) -> None:
+        """What waited is stored, so many chunks."""
+        self._done += self._waiting
+        self._waiting = 0
+        self._chunks += chunks
+        self._told("reading")
+
+    def finish(self) -> None:
+        """All is stored; the index is put in order."""
+        self._place = ""
+        self._told("finishing")
+
+    def _told(self, stage: Stage, more: float = 0.0, chunks: int = 0) -> None:
+        self._tell(
+            Advance(
+                stage=stage,
+                place=self._place,
+                files=len(self._sizes),
+                bytes=self._total,
+                done=self._done + more,
+                chunks=self._chunks + chunks,
+            )
+        )

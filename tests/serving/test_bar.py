@@ -1,0 +1,80 @@
+import io
+
+from rich.console import Console
+
+from fathom.index.course import Advance
+from fathom.index.ingest import FileReport, Report
+from fathom.serving.bar import Board, Pace, duration, ingest_bar
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_pace_is_that_of_the_last_seconds() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert (pace.rate, pace.left(10.0)) == (0.0, None)
+    for _ in range(60):  # quick at first, as files that are known already are
+        clock.now += 1
+        pace.add((clock.now - 100) * 1000)
+    assert pace.rate == 1000
+    for second in range(1, 41):
+        clock.now += 1
+        pace.add(60_000 + second * 10)
+    assert pace.rate == 10
+    assert pace.left(60_000 + 400 + 100) == 10
+
+
+def test_who_stands_still_gets_slower() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    clock.now += 10
+    pace.add(100)
+    before = pace.left(200)
+    clock.now += 10
+    after = pace.left(200)
+    assert (before, after) == (10, 20)
+    assert pace.left(100) == 0
+
+
+def advance(done: float, **values: object) -> Advance:
+    known = {"files": 4, "bytes": 2_000_000, "place": "/docs/fees.pdf", "chunks": 50}
+    return Advance(done=done, **(known | values))  # type: ignore[arg-type]
+
+
+def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
+    clock = Clock()
+    board = Board(clock)
+    assert str(board) == "looking for files\n"
+    clock.now += 10
+    report = Report(files=[FileReport("a", "ok", "")], failed=1)
+    board.update(report, advance(500_000, stage="embedding"))
+    assert str(board).splitlines() == [
+        "#####...............  25%  0.5 of 2.0 MB, 1 of 4 files, 50 chunks, 1 failed",
+        "0:30 left, 0.05 MB/s, 5 chunks/s, embedding fees.pdf",
+    ]
+    board.update(report, advance(2_000_000, stage="finishing", place=""))
+    assert str(board).splitlines()[1].endswith("chunks/s, finishing")
+    assert "left" not in str(board)
+
+
+def test_a_file_s_name_cannot_fool_the_terminal() -> None:
+    board = Board(Clock())
+    board.update(Report(), advance(0, place="/docs/\x1b[2Jx"))
+    assert "\x1b" not in str(board)
+
+
+def test_the_lines_are_drawn_and_wiped_away() -> None:
+    err = io.StringIO()
+    with ingest_bar(Console(file=err, force_terminal=True, width=80)) as update:
+        update(Report(), advance(1_000_000))
+    assert "reading fees.pdf" in err.getvalue()
+    assert err.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_durations() -> None:
+    assert [duration(s) for s in (0, 9.6, 61, 3661)] == ["0:00", "0:10", "1:01", "1:01:01"]
