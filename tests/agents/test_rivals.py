@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.rivals import Rivalry, disagree
-from fathom.models.reading import Reading
-from fathom.types import Chunk, Hit
+from fathom.models.reading import Reading, ReadSpan
+from fathom.types import Chunk, Hit, Span
 
 FEE = "How much does a mooring permit cost in Merrow?"
 NEW = "In Merrow a mooring permit costs 40 crowns a year."
@@ -96,3 +98,25 @@ def test_so_many_other_documents_are_looked_at() -> None:
     hits: list[Hit] = [hit_of(NEW, document=f"d{rank}", rank=rank) for rank in range(1, 9)]
     Rivalry(most=3).of(FEE, "40 crowns", hits[0], hits, ScriptedPairs(script).asking(FEE))
     assert looked == ["d2", "d3", "d4"]
+
+
+ROWS = (
+    "Item: Raft | Fee: 10 | Days: 15\nItem: Mooring permit in Merrow, its cost | Fee: 35 | Days: 3"
+)
+
+
+def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
+    """A pair reader may take the end of one row for the beginning of the next."""
+    hits = [hit_of(NEW, document="d1"), hit_of(ROWS, document="d2", rank=2)]
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        wrong, right = ROWS.index("15"), ROWS.index("35")
+        spans = ((wrong, 0.6), (right, 0.01))
+        found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
+        return replace(reading(chunk), answerable=0.9, spans=found)
+
+    asking = ScriptedPairs(script).asking(FEE)
+    (rival,) = Rivalry().of(FEE, "40 crowns", hits[0], hits, asking)
+    assert (rival.text, rival.evidence.quote) == ("35", ROWS.split("\n")[1])
+    question = "How much does a winter berth for a fishing boat cost a year?"
+    assert Rivalry().of(question, "40 crowns", hits[0], hits, asking) == []

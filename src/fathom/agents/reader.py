@@ -8,7 +8,7 @@ from typing import Protocol
 from fathom.agents.finding import Candidate, Found, candidates_of
 from fathom.agents.form import form_of, word_for
 from fathom.agents.looking import Look, look
-from fathom.agents.rivals import Rival, Rivalry
+from fathom.agents.rivals import Rival, Rivalry, disagree
 from fathom.models.reading import PairReader
 from fathom.run import Run
 from fathom.types import Alternative, Draft, Evidence, Hit
@@ -51,7 +51,7 @@ class SpanReader:
     Attributes:
         sentences: At most so many quotes, but for a list and for rivals.
         keep: A further sentence is quoted when it is at least so likely as this share of the best,
-            wherever its hit stands.
+            wherever its hit stands; of another document only if it gives no other value.
         sure: From this probability on yes or no is said.
         fall: How fast the trust in hits falls with their place; see `looking.trust`.
         sureness: The law of the confidence's logit: slopes in the logits of the best answer's
@@ -89,9 +89,9 @@ class SpanReader:
             return seen, self._decided(question, seen)
         if form == "several":
             seen = look(asking, hits, lambda _: 0.0, fall=self.fall)
-            return seen, self._listed(candidates_of(seen))
+            return seen, self._listed(question, candidates_of(seen))
         seen = look(asking, hits, _best, fall=self.fall)
-        draft = self._answered(candidates_of(seen))
+        draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
             return seen, draft
         own = draft.evidence[0].hit
@@ -99,22 +99,28 @@ class SpanReader:
             draft, self.rivalry.of(question, draft.short_answer, own, hits, asking)
         )
 
-    def _answered(self, candidates: Sequence[Candidate]) -> Draft:
+    def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:
         if not candidates:
             return Draft()
         best, *others = candidates
         places = [*best.places, *(place for each in others for place in each.places)]
-        kept = _quotes(_nearly(places, self.keep))[: self.sentences]
+        likely = [
+            each
+            for each in _nearly(places, self.keep)
+            if _document(each) == _document(places[0])
+            or not disagree(question, each.text, best.text)
+        ]
+        kept = _quotes(likely)[: self.sentences]
         return Draft(
             evidence=tuple(each.evidence for each in kept),
             short_answer=best.text,
             confidence=self._confidence(best),
         )
 
-    def _listed(self, candidates: Sequence[Candidate]) -> Draft:
+    def _listed(self, question: str, candidates: Sequence[Candidate]) -> Draft:
         likely = _nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
         if len(likely) < 2:
-            return self._answered(candidates)
+            return self._answered(question, candidates)
         return Draft(
             evidence=tuple(each.evidence for each in _quotes(likely)),
             short_answer=", ".join(each.text for each in likely),
@@ -130,7 +136,7 @@ class SpanReader:
     def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
         """The answer of the hit that decides best; what it says stands where it would answer."""
         place = max(seen, key=_decides, default=None)
-        draft = self._answered(candidates_of([place] if place else []))
+        draft = self._answered(question, candidates_of([place] if place else []))
         if place is None or not draft.evidence:
             return Draft()
         yes = place.reading.yes
@@ -176,6 +182,10 @@ def _nearly(places: Sequence[Found], share: float) -> list[Found]:
     """Those at least `share` times as likely as the first one, wherever their hits stand."""
     floor = share * places[0].evidence.support if places else 0.0
     return [each for each in places if each.evidence.support >= floor]
+
+
+def _document(found: Found) -> str:
+    return found.evidence.hit.chunk.document_id
 
 
 def _quotes(places: Sequence[Found]) -> list[Found]:

@@ -5,15 +5,16 @@ or numbers and have none in common, or both name things of the kind that was ask
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from fathom.agents.alike import alike
 from fathom.agents.amount import Amount, agree, amounts_of
 from fathom.agents.anchors import anchors, missing
+from fathom.agents.content import ContentTerms
 from fathom.agents.finding import around
 from fathom.agents.kinds import kind_of, spans_of
-from fathom.models.reading import Asking
+from fathom.models.reading import Asking, Reading, ReadSpan
 from fathom.types import Evidence, Hit
 
 _MEASURED = re.compile(
@@ -25,6 +26,7 @@ _MEASURED = re.compile(
 
 _MEASURES = {"any", "time", "number"}
 """Kinds of questions whose answers are compared by their amounts."""
+_CELLS = re.compile(r"\S \| \S")
 _OFTEN_UNSAID = {"unit", "category"}
 """Kinds of anchors that a text leaves out though it speaks of them."""
 
@@ -50,12 +52,14 @@ class Rivalry:
     Attributes:
         likely: A chunk must answer the question with this probability, in [0, 1].
         share: And its answer be at least so likely as this share of that, in [0, 1].
+        terms: The content words of a text.
         most: So many hits of other documents are looked at.
     """
 
     likely: float = 0.5
     share: float = 0.3
     most: int = 3
+    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def of(
         self, question: str, answer: str, own: Hit, hits: Sequence[Hit], asking: Asking
@@ -84,15 +88,34 @@ class Rivalry:
     ) -> Iterator[Rival]:
         """What a hit says, if it answers the question otherwise than all before it."""
         (reading,) = asking.read([hit.chunk])
-        best = next(iter(reading.spans), None)
+        best = self._best(question, hit, reading)
         if reading.answerable < self.likely or best is None:
             return
         text = " ".join(best.span.cut(hit.chunk.text).split())
-        sure = best.score >= self.share * reading.answerable
-        if sure and all(disagree(question, text, each) for each in before):
+        if all(disagree(question, text, each) for each in before):
             span = around(hit.chunk.text, best.span)
             evidence = Evidence(hit=hit, span=span, support=best.score)
             yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
+
+    def _best(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
+        """What a hit answers, if that is clear.
+
+        A row of a table speaks for itself: of several, the one that holds most of the question's
+        words is meant, whatever span the pair reader prefers.
+        """
+        if not reading.spans:
+            return None
+        text = hit.chunk.text
+        if not _CELLS.search(around(text, reading.spans[0].span).cut(text)):
+            best = reading.spans[0]
+            return best if best.score >= self.share * reading.answerable else None
+        asked = self.terms(question)
+        shared = [
+            len(asked & self.terms(around(text, each.span).cut(text))) for each in reading.spans
+        ]
+        if 2 * max(shared) < len(asked):
+            return None
+        return reading.spans[shared.index(max(shared))]
 
 
 def disagree(question: str, one: str, other: str) -> bool:
