@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import ValidationError
 
 from fathom.errors import SettingsError
+from fathom.presets.section import first_fault
 from fathom.settings import IndexSettings, Settings
 
 __all__ = ["IndexSettings", "Layers", "Settings", "Value"]
@@ -128,12 +129,9 @@ class Layers:
         try:
             return Settings.model_validate(tree)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
+            key, value, expected = first_fault(error)
             origin = self._given[key].origin if key in self._given else "settings"
-            raise SettingsError(
-                f"{key} = {first['input']!r} in {origin}: {first['msg'].lower()}"
-            ) from None
+            raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
     def values(self) -> list[Value]:
         """Every setting with its value and origin, in the order of the tree."""

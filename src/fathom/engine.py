@@ -22,7 +22,7 @@ from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
 from fathom.roles import Connect, Roles
 from fathom.run import in_loop
-from fathom.settings import Settings
+from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 
@@ -164,14 +164,14 @@ class Engine:
         """The `k` best hits for a query.
 
         Raises:
-            UsageError: If the query is empty or too long, or `k` is below 1.
+            UsageError: If the query is empty or too long, or `k` out of range.
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
         check_question(text)
         chosen = self.settings.retrieval.k if k is None else k
-        if chosen < 1:
-            raise UsageError(f"k = {chosen}: ask for at least 1 hit")
+        if not 1 <= chosen <= MOST_HITS:
+            raise UsageError(f"k = {chosen}: ask for at least 1 hit and at most {MOST_HITS}")
         query = Query(text=text, filters=tuple(filters))
         return self.retriever(retriever).retrieve(query, k=chosen)
 

@@ -12,6 +12,9 @@ from fathom.presets.mao import MaoSettings
 from fathom.presets.rrf import RrfSettings
 from fathom.presets.section import Section
 
+MOST_HITS = 100_000
+"""Of one search."""
+
 
 class IndexSettings(Section):
     """Where the index lies and how it is kept."""
@@ -54,25 +57,25 @@ class ModelSettings(Section):
     cross_reader: str = "shipped"
     """The shipped model, or a folder that holds another one."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
-    threads: int = Field(default=0, ge=0)
-    """Cores to use; 0 takes all that this process may use."""
+    threads: int = Field(default=0, ge=0, le=1024)
+    """Cores to use; 0, or more than there are, takes all that this process may use."""
 
 
 class LimitSettings(Section):
     """What one file may cost while it is parsed."""
 
-    memory_mb: int = Field(default=1024, ge=64)
-    cpu_s: int = Field(default=20, ge=1)
-    wall_s: float = Field(default=30, gt=0)
-    file_mb: int = Field(default=200, ge=1)
+    memory_mb: int = Field(default=1024, ge=64, le=1 << 20)
+    cpu_s: int = Field(default=20, ge=1, le=86_400)
+    wall_s: float = Field(default=30, gt=0, le=86_400)
+    file_mb: int = Field(default=200, ge=1, le=1 << 20)
 
 
 class RetrievalSettings(Section):
     """How hits are found and fused."""
 
-    k: int = Field(default=10, ge=1)
+    k: int = Field(default=10, ge=1, le=MOST_HITS)
     retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
-    candidates: int = Field(default=100, ge=1)
+    candidates: int = Field(default=100, ge=1, le=MOST_HITS)
     """How many hits each leg gives to the fusion, at least."""
     fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
     """`weighted_sum` of min-max scores did better than `rrf` on most sets: docs/retrieval.md."""
@@ -83,14 +86,14 @@ class RetrievalSettings(Section):
     """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
     rerank_weight: float = Field(default=0.6, ge=0, le=1)
     """Of what the cross-reader says, where a strategy reranks; 0 reranks nothing."""
-    rerank_most: int = Field(default=24, ge=1)
+    rerank_most: int = Field(default=24, ge=1, le=MOST_HITS)
     """At most so many hits are read, where a strategy reranks."""
 
 
 class AskSettings(Section):
     """When and how an answer is given."""
 
-    chunks: int = Field(default=8, ge=1)
+    chunks: int = Field(default=8, ge=1, le=MOST_HITS)
     """How many of the best hits the reader reads."""
     min_confidence: float = Field(default=0.3, ge=0, le=1)
     """Below it the answer is an abstention."""
@@ -179,7 +182,7 @@ class TraceSettings(Section):
     """The records of what was asked."""
 
     enabled: bool = True
-    max_mb: int = Field(default=256, ge=1)
+    max_mb: int = Field(default=256, ge=1, le=1 << 20)
     """Beyond it the oldest traces are dropped."""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from fathom.errors import SettingsError
+from fathom.presets.section import first_fault
 
 SHIPPED = ("generic", "licensing-id")
 _LONGEST = 60
@@ -110,14 +111,14 @@ def _parse(text: str, origin: str) -> Domain:
 def _first(error: ValidationError) -> str:
     """The first mistake, with the key where it is."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"] if part != "[key]")
+    key, value, expected = first_fault(error)
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; see docs/domains.md"
     if first["type"] == "missing":
         return f"the key {key!r} is missing; see docs/domains.md"
-    given = repr(first["input"])
+    given = repr(value)
     shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
-    return f"{key} = {shown}: {first['msg'].lower()}"
+    return f"{key} = {shown}: {expected}"
 
 
 def _check_once(values: Sequence[str], key: str) -> None:

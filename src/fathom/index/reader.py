@@ -23,6 +23,8 @@ from fathom.index.vectors import VectorLeg
 from fathom.types import Chunk, Document, Filter
 
 WAIT_S = 1.0
+MOST = 1_000_000
+"""Nobody reads more matches than this; room is made for as many as are asked for."""
 
 
 class EmbeddedReader:
@@ -66,7 +68,7 @@ class EmbeddedReader:
         self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()
     ) -> list[Match]:
         """See `Reader.vector_search`."""
-        _check_k(k)
+        k = _checked(k)
         with self._snapshot() as revision:
             self._vectors.refresh(self._store, revision)
             allowed = self._allowed(filters, revision)
@@ -75,7 +77,7 @@ class EmbeddedReader:
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """See `Reader.keyword_search`."""
-        _check_k(k)
+        k = _checked(k)
         terms = self._analyzer.query_terms(text)
         deadline = time.monotonic() + WAIT_S
         while True:
@@ -171,6 +173,7 @@ class EmbeddedReader:
         self.close()
 
 
-def _check_k(k: int) -> None:
+def _checked(k: int) -> int:
     if k < 1:
         raise UsageError(f"k = {k}: ask for at least 1 hit")
+    return min(k, MOST)

@@ -40,7 +40,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
     Args:
         model: A file ONNX Runtime or OpenVINO can read.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`; bf16 where the processor has it).
-        threads: Threads a run may use; 0 means as many as this process has cores.
+        threads: Threads a run may use; 0, and too many, means as many as this process has cores.
 
     Raises:
         SettingsError: If there is no such runtime.
@@ -55,11 +55,11 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
             f"runtime {runtime!r} is unknown: choose from {', '.join(sorted(kinds))}"
         )
     try:
-        return kinds[runtime](model, threads or _cores())
+        return kinds[runtime](model, min(threads or _cores(), _cores()))
     except ImportError as error:
         raise ModelError(f"{runtime} is not installed: pip install 'fathom[{runtime}]'") from error
     except Exception as error:  # both libraries raise their own and plain RuntimeErrors
-        reason = str(error).splitlines()[0]
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ModelError(
             f"model file {str(model)!r} cannot be loaded: {reason}; reinstall it"
         ) from error

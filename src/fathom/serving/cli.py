@@ -2,16 +2,16 @@
 
 import gc
 import json
-import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from fathom import __version__
-from fathom.errors import FathomError, UsageError, culprit
+from fathom.errors import UsageError
 from fathom.serving import manage, runs
+from fathom.serving.ending import prepare_streams, told
 from fathom.serving.eval import evaluate
 from fathom.serving.options import (
     CallsOption,
@@ -51,33 +51,13 @@ app.command("eval")(evaluate)
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     gc.set_threshold(GARBAGE_AFTER)
+    prepare_streams()
     try:
         code = app(standalone_mode=False)
-    except FathomError as error:
-        _fail(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted; run the same command again to go on", 130)
-    except typer_errors() as error:
-        error.show()
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(0)
-    except Exception as error:
-        if os.environ.get("PYTHONDEVMODE"):
-            raise
-        _fail(f"a bug: {culprit(error)}; please report what PYTHONDEVMODE=1 shows of it", 1)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell it
+        sys.exit(told(error, as_json="--json" in sys.argv[1:]))
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def typer_errors() -> type[Any]:
-    """The errors of bad arguments, which know how to show themselves."""
-    # Newer versions of Typer bring their own copy of Click.
-    return next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"fathom: {' '.join(message.split())}\n")
-    sys.exit(code)
 
 
 def _version(value: bool) -> None:
@@ -122,9 +102,12 @@ def ingest(
     """Bring the index in line with files; run it again to continue or to update."""
     from dataclasses import asdict
 
+    from fathom.serving.files import check_writable
     from fathom.serving.output import ingest_text, show, show_json
     from fathom.serving.progress import ingest_progress
 
+    if report is not None:
+        check_writable(report)
     flags = {"ingest.include": include or None, "ingest.exclude": exclude or None}
     with (
         build_engine(index, assignments, offline=offline, flags=flags) as engine,
@@ -132,7 +115,8 @@ def ingest(
     ):
         done = engine.ingest(paths, prune=prune, rebuild=rebuild, on_progress=on_progress)
     if report is not None:
-        report.write_text(json.dumps(asdict(done), ensure_ascii=False, indent=1) + "\n")
+        text = json.dumps(asdict(done), ensure_ascii=False, indent=1)
+        report.write_text(f"{text}\n", encoding="utf-8")
     if as_json:
         show_json(done)
     else:

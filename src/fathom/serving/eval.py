@@ -10,6 +10,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.serving.asked import engine_for
+from fathom.serving.files import check_folder
 from fathom.serving.options import (
     CallsOption,
     CostOption,
@@ -106,6 +107,8 @@ def evaluate(
         by=fields(_names(by)),
     )
     baseline = reports.check()
+    if records is not None:
+        check_folder(records)
     plan = Plan(systems=systems, queries=queries, folder=records, panel=panel)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:

@@ -12,6 +12,7 @@ from fathom.config import Value
 from fathom.index.base import Status, Summary
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
+from fathom.serving.ending import json_text
 from fathom.serving.places import place_text
 from fathom.serving.terminal import is_terminal, linked, plain
 from fathom.types import Answer, Citation, Document, Hit, Place
@@ -47,7 +48,7 @@ def show(text: str, links: Mapping[str, str] | None = None) -> None:
 
 def show_json(value: object) -> None:
     """Print one JSON object; dataclasses become objects of their fields."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=_fields) + "\n")
+    sys.stdout.write(json_text(value, default=_fields) + "\n")
 
 
 def _fields(value: object) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.errors import UsageError
+from fathom.serving.files import check_writable
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.evaluation.comparison import Comparison
@@ -43,12 +43,12 @@ class Reports:
             The baseline of the gate, where there is one.
 
         Raises:
-            UsageError: If a folder is missing, nothing can be drawn, or the gate's file is no
+            UsageError: If a file cannot be written, nothing can be drawn, or the gate's file is no
                 baseline.
         """
         for file in (self.html, self.markdown, self.save_baseline):
-            if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-                raise UsageError(f"{file}: expected a file in a folder that exists")
+            if file is not None:
+                check_writable(file)
         if self.html is not None:
             from fathom.evaluation.canvas import check_drawing
 
