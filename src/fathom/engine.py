@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from fathom.documents.discover import Wanted
 from fathom.documents.paths import check_paths
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, IndexMissing, UsageError
 from fathom.index.base import Reader, Status, Summary
-from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.embedded import open_reader, open_writer, verify, writer_at
 from fathom.index.places import display
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
@@ -24,6 +24,7 @@ from fathom.roles import Connect, Roles
 from fathom.run import in_loop
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
+from fathom.tracing.trace import Step
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 
 if TYPE_CHECKING:  # LangGraph takes a second to import, and who asks reads no files
@@ -209,7 +210,7 @@ class Engine:
         from fathom import asking
 
         if self._live is None:
-            self._live = asking.Live(self.parts, self.roles, self.reader, self.executor)
+            self._live = asking.Live(self.parts, self.roles, self._filled, self.executor)
         outcome = await asking.ask(question, self._live, options)
         if not self.settings.trace.enabled:
             return outcome
@@ -233,6 +234,13 @@ class Engine:
         if answer.trace_id is None:
             return "its steps were not kept; see trace.enabled"
         return tree(self.traces.get(answer.trace_id))
+
+    def steps(self, answer: Answer) -> tuple[Step, ...] | None:
+        """The steps of an answer in the order of their beginning; `None` if they were not kept."""
+        if answer.trace_id is None:
+            return None
+        found = self.traces.get(answer.trace_id)
+        return tuple(sorted(found.steps, key=lambda step: step.started_at))
 
     def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":
         """Answer again what was asked then, from the record alone.
@@ -260,7 +268,7 @@ class Engine:
             UsageError: If there is none of this name.
         """
         name = name or self.settings.retrieval.retriever
-        return self.parts.retriever(name, self.reader(checked=name != "keyword"))
+        return self.parts.retriever(name, self._filled(checked=name != "keyword"))
 
     def documents(self) -> Iterator[Summary]:
         """All documents, ordered by path."""
@@ -273,6 +281,7 @@ class Engine:
             UsageError: If there is none.
         """
         index = self.reader(checked=False)
+        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
         source = index.source(name) or index.source(os.path.abspath(name))  # noqa: PTH100
         found = index.document(source.document_id if source and source.document_id else name)
         if found is None:
@@ -296,6 +305,19 @@ class Engine:
     def _sweep_traces(self) -> None:
         if (self.directory / TRACES).exists():
             self.traces.sweep(self.reader(checked=False))
+
+    def writer(self) -> str:
+        """Who is writing to the index now, in words; `""` for nobody."""
+        return writer_at(self.directory)
+
+    def _filled(self, *, checked: bool = True) -> Reader:
+        """The open index, which must hold documents; see `reader`."""
+        index = self.reader(checked=checked)
+        if not index.is_empty():
+            return index
+        writer = self.writer()
+        todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
+        raise IndexMissing(f"the index at {self.directory} holds no documents yet: {todo}")
 
     def status(self) -> Status:
         """Counts, sizes and identity of the index."""

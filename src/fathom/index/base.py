@@ -136,6 +136,10 @@ class Reader(Protocol):
         """All documents, ordered by path."""
         ...
 
+    def is_empty(self) -> bool:
+        """Whether there is no document."""
+        ...
+
     def source(self, path: str) -> Source | None:
         """What is known of this place."""
         ...

@@ -14,11 +14,12 @@ from fathom.index import schema
 from fathom.index.analyzer import Analyzer
 from fathom.index.derived import entries
 from fathom.index.keyword import FOLDER, KeywordLeg, discard
-from fathom.index.lock import WriterLock
+from fathom.index.lock import WriterLock, holder
 from fathom.index.reader import EmbeddedReader
 from fathom.index.store import Store
 from fathom.index.writer import EmbeddedWriter, OnStep
 
+LOCK = "lock"
 MEND_WAIT_S = 30.0
 
 
@@ -121,12 +122,17 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
         return reader.findings()
 
 
+def writer_at(directory: Path) -> str:
+    """Who is writing to the index in `directory`, in words; `""` for nobody."""
+    return holder(directory / LOCK)
+
+
 def _lock(directory: Path) -> WriterLock:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{directory}: {error.strerror}; choose another --index") from error
-    return WriterLock(directory / "lock")
+    return WriterLock(directory / LOCK)
 
 
 def _open_store(

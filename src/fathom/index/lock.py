@@ -2,11 +2,15 @@
 
 import fcntl
 import os
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from fathom.errors import IndexLocked, RunError
+
+TRIES = 5
+WAIT_S = 0.01
 
 
 class WriterLock:
@@ -30,19 +34,28 @@ class WriterLock:
             raise RunError(
                 f"{path}: {error.strerror}; the index needs a writable folder"
             ) from error
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not self._taken():
             holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
             os.close(self._handle)
             raise IndexLocked(
                 f"{path.parent} is being written by {holder or 'another process'}; "
                 "wait for it or stop it"
-            ) from None
+            )
         since = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {os.uname().nodename} (since {since})"
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, holder.encode(), 0)
+
+    def _taken(self) -> bool:
+        for left in reversed(range(TRIES)):
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if left:  # whoever asks for the holder has the lock for an instant
+                    time.sleep(WAIT_S)
+            else:
+                return True
+        return False
 
     def release(self) -> None:
         """Give the lock back; calling it twice is fine."""
@@ -56,3 +69,20 @@ class WriterLock:
 
     def __exit__(self, *error: object) -> None:
         self.release()
+
+
+def holder(path: Path) -> str:
+    """Who holds the lock on a file, in words; `""` for nobody."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        written = os.pread(handle, 200, 0).decode(errors="replace").strip()
+        if written:  # else it was given back; if its holder died, the kernel knows
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return written
+    finally:
+        os.close(handle)
+    return ""

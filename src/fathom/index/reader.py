@@ -120,6 +120,11 @@ class EmbeddedReader:
         with self._snapshot() as revision:
             return self._store.summaries(revision)
 
+    def is_empty(self) -> bool:
+        """See `Reader.is_empty`."""
+        with self._snapshot() as revision:
+            return self._store.is_empty(revision)
+
     def source(self, path: str) -> Source | None:
         """See `Reader.source`."""
         with self._snapshot() as revision:

@@ -159,6 +159,11 @@ class Store:
         )
         return (Summary(**row) for row in rows.fetchall())
 
+    def is_empty(self, revision: int) -> bool:
+        """Whether no document is visible."""
+        query = "SELECT EXISTS(SELECT 1 FROM documents WHERE added <= ?)"
+        return not self.connection.execute(query, (revision,)).fetchone()[0]
+
     def source(self, path: str, revision: int) -> Source | None:
         """What is known of this place."""
         row = self.connection.execute(

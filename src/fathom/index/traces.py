@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -194,6 +194,10 @@ class TraceStore:
         self.close()
 
     def _find(self, beginning: str) -> str:
+        if not beginning.isascii():
+            raise TraceMissing(
+                f"no trace begins with {beginning[:64]!r}; `fathom trace` lists them"
+            )
         with self._transaction(write=False):
             rows = self._connection.execute(
                 "SELECT id FROM traces WHERE substr(id, 1, ?) = ? LIMIT 2",
@@ -281,3 +285,20 @@ def open_traces(directory: Path, index: Reader, *, max_bytes: int) -> TraceStore
     store = TraceStore(directory / FILE, max_bytes=max_bytes)
     store.sweep(index)
     return store
+
+
+def trace_findings(file: Path) -> "list[str]":
+    """What is wrong with the traces in a file, in words; empty when they are sound."""
+    todo = "delete the file: it holds nothing but traces"
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            faults = [row[0] for row in opened.execute("PRAGMA integrity_check")]
+            found = [f"{file}: {fault}; {todo}" for fault in faults if fault != "ok"]
+            for trace_id, data in opened.execute("SELECT id, data FROM traces"):
+                try:
+                    decode(_unpacked(trace_id, data), trace_id)
+                except TraceTampered as error:
+                    found.append(f"{error}; remove it with `fathom trace --delete {trace_id}`")
+    except sqlite3.Error as error:
+        return [f"{file}: {error}; {todo}"]
+    return found

@@ -9,8 +9,12 @@ def check_question(text: str) -> None:
     """Accept a question or query.
 
     Raises:
-        UsageError: If it is empty or too long.
+        UsageError: If it is empty, too long or no text at all.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("the question is not UTF-8 text; type or convert it anew") from None
     if not text.strip():
         raise UsageError("the question is empty")
     if len(text) > MAX_CHARS:

@@ -26,6 +26,7 @@ from fathom.serving.options import (
     StrategyOption,
     TokensOption,
     build_engine,
+    note_writer,
     run_flags,
 )
 
@@ -143,6 +144,8 @@ def ask(
     offline: OfflineOption = False,
 ) -> int:
     """Answer a question with citations, or say that the documents hold no answer."""
+    from dataclasses import asdict
+
     from fathom.serving.filters import parse_filters
     from fathom.serving.output import answer_text, show, show_json
     from fathom.serving.places import citation_links
@@ -153,10 +156,12 @@ def ask(
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
     flags["ask.strategy"] = strategy
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        note_writer(engine)
         answer = engine.ask(text, filters=parse_filters(filters or []), listener=steps_shown())
         # Shown at once: closing the engine may have to wait for a search that was cut.
         if as_json:
-            show_json(answer)
+            steps = {"steps": engine.steps(answer)} if explain else {}
+            show_json({**asdict(answer), **steps})
         else:
             show(answer_text(answer, seconds=seconds_running()), citation_links(answer))
         if explain and not as_json:
@@ -186,6 +191,7 @@ def search(
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:
+        note_writer(engine)
         hits = engine.search(text, k=k, retriever=retriever, filters=parse_filters(filters or []))
         places = engine.places(hits)
     if as_json:

@@ -3,10 +3,14 @@
 import os
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fathom.engine import Engine
-from fathom.errors import FathomError, IndexMissing
+from fathom.errors import FathomError, IndexMissing, ModelError
+from fathom.index.traces import FILE as TRACES
+from fathom.index.traces import trace_findings
+from fathom.parts import WARM
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +23,31 @@ class Finding:
 
 
 def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
-    """Look at the installation, the model, the index and the environment.
+    """Look at the installation, the models, the index, the traces and the environment.
+
+    What `ask` would refuse is found by making all that it makes before it asks.
 
     Args:
         engine: Built from the settings in force.
         fix: Also rebuild what is derived and damaged.
     """
-    return [_python(), _model(engine), *_index(engine, fix=fix), *_environment()]
+    return [
+        _python(),
+        _made("embedder", lambda: _embedder(engine)),
+        _made("cross-reader", lambda: _cross_reader(engine)),
+        _made("language model", lambda: _language_models(engine)),
+        _made("strategy", lambda: _strategy(engine)),
+        *_index(engine, fix=fix),
+        *_traces(engine),
+        *_environment(),
+    ]
+
+
+def _made(name: str, make: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, make())
+    except FathomError as error:
+        return Finding(name, False, str(error))
 
 
 def _python() -> Finding:
@@ -33,18 +55,37 @@ def _python() -> Finding:
     return Finding("python", sys.version_info >= (3, 11), f"{version} on {platform.platform()}")
 
 
-def _model(engine: Engine) -> Finding:
-    try:
-        vector = engine.embedder.embed(["fathom"])[0]
-    except FathomError as error:
-        return Finding("embedder", False, str(error))
-    identity = " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
-    return Finding("embedder", len(vector) == engine.embedder.dimension, identity)
+def _embedder(engine: Engine) -> str:
+    vector = engine.embedder.embed(["fathom"])[0]
+    if len(vector) != engine.embedder.dimension:
+        raise ModelError(
+            f"gives {len(vector)} numbers instead of {engine.embedder.dimension}; reinstall it"
+        )
+    return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
+
+
+def _cross_reader(engine: Engine) -> str:
+    engine.parts.cross_reader.asking("fathom").read([WARM])
+    return engine.settings.models.cross_reader
+
+
+def _language_models(engine: Engine) -> str:
+    engine.roles.prepare()
+    return engine.settings.llm.model or "none; all is answered locally"
+
+
+def _strategy(engine: Engine) -> str:
+    from fathom.asking import check_strategy  # LangGraph takes a second to import
+
+    check_strategy(engine.settings.ask.strategy)
+    return f"{engine.settings.ask.strategy}, domain {engine.parts.domain.name}"
 
 
 def _index(engine: Engine, *, fix: bool) -> list[Finding]:
     try:
         found = engine.verify(fix=fix)
+        if not found:
+            engine.reader()  # as `ask` opens it
     except IndexMissing as error:
         return [Finding("index", True, str(error))]
     except FathomError as error:
@@ -54,6 +95,16 @@ def _index(engine: Engine, *, fix: bool) -> list[Finding]:
         detail = f"{engine.directory}: sound, {state.documents} documents, {state.chunks} chunks"
         return [Finding("index", True, detail)]
     return [Finding("index", False, detail) for detail in found]
+
+
+def _traces(engine: Engine) -> list[Finding]:
+    file = engine.directory / TRACES
+    if not file.is_file():
+        return []
+    found = trace_findings(file)
+    if not found:
+        return [Finding("traces", True, f"{file}: sound")]
+    return [Finding("traces", False, detail) for detail in found]
 
 
 def _environment() -> list[Finding]:

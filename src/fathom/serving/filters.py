@@ -23,6 +23,10 @@ def parse_filters(texts: Sequence[str]) -> tuple[Filter, ...]:
 
 
 def _parse(text: str) -> Filter:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"filter {text!r}: not UTF-8 text; type or convert it anew") from None
     match = _FORM.fullmatch(text)
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")

@@ -1,5 +1,6 @@
 """What several commands share: options, and an engine built from them."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,3 +80,12 @@ def build_engine(
     layers = Layers.load(cwd=Path.cwd(), flags=given, assignments=assignments or [])
     with Engine(layers.settings()) as engine:
         yield engine
+
+
+def note_writer(engine: "Engine") -> None:
+    """Say on stderr that the index is still being filled, where it is."""
+    writer = engine.writer()
+    if writer:
+        sys.stderr.write(
+            f"fathom: {writer} is writing to the index; what is not stored yet is not found\n"
+        )
