@@ -57,12 +57,15 @@ class EmbeddedReader:
     @contextmanager
     def _snapshot(self) -> Iterator[int]:
         """One state of SQLite for everything inside; gives the revision."""
-        with self._busy, schema.corruption_named(self._directory / schema.FILE):
+        with self._busy, schema.corruption_named(self._directory / schema.FILE, self._damage):
             if self._store.connection.in_transaction:
                 yield self._store.published()
                 return
             with schema.transaction(self._store.connection, write=False):
                 yield self._store.published()
+
+    def _damage(self) -> Iterator[str]:
+        return truth_findings(self._directory, self._store)
 
     def vector_search(
         self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.index.base import Entry
+from fathom.index.schema import Damaged
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
@@ -87,7 +88,13 @@ def fingerprint(entry: Entry, vectors: HalfMatrix) -> bytes:
 
 
 def to_document(row: sqlite3.Row) -> Document:
-    """A row of documents joined with contents."""
+    """A row of documents joined with contents.
+
+    Raises:
+        Damaged: If the content is not what was stored.
+    """
+    if checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
+        raise Damaged(f"document number {row['no']} differs from what was stored")
     blocks, lines = unpack_structure(row["blocks"])
     return Document(
         id=row["id"],

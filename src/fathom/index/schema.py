@@ -7,12 +7,12 @@ kill nor a reader may see a mixture.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Literal
 
-from fathom.errors import IndexCorrupt, IndexMismatch, RunError
+from fathom.errors import FathomError, IndexCorrupt, IndexMismatch, RunError
 
 SCHEMA_VERSION = 1
 FILE = "fathom.db"
@@ -54,6 +54,10 @@ CREATE TABLE vectors(
 
 # Came later; indexes that were made before get it when they are next written to.
 LATER = "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+
+
+class Damaged(sqlite3.DatabaseError):
+    """What is read is not what was stored."""
 
 
 def connect(
@@ -162,21 +166,53 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
 
 
 @contextmanager
-def corruption_named(file: Path) -> Iterator[None]:
-    """Turn SQLite's complaints into one line that names the file and the next step."""
+def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ()) -> Iterator[None]:
+    """Turn complaints about a damaged file into one line that names it and the next step.
+
+    Args:
+        file: SQLite's.
+        look: Says what is damaged. Asked where an error that nobody foresaw may come from that:
+            bytes that changed can still be a sound database, of nonsense.
+
+    Raises:
+        IndexCorrupt: If the file is damaged.
+        RunError: If it cannot be read or written.
+    """
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-            raise
+    except (FathomError, OSError, sqlite3.ProgrammingError):
+        raise
+    except sqlite3.OperationalError as error:
         if _is_damage(error):
-            raise IndexCorrupt(
-                f"{file} is damaged ({error}); restore it from a backup or make the index anew "
-                "with `fathom ingest --rebuild PATH...`"
-            ) from error
+            raise _damaged(file, _short(error)) from error
         raise RunError(f"{file}: {error}; check free space and permissions") from error
+    except Exception as error:
+        fault = _short(error) if _is_damage(error) else _first(look)
+        if not fault:
+            raise
+        raise _damaged(file, fault) from error
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     name = getattr(error, "sqlite_errorname", "") or ""
-    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error)
+    signs = ("no such table", "Could not decode to UTF-8")
+    named = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+    return named or isinstance(error, Damaged) or str(error).startswith(signs)
+
+
+def _short(error: Exception) -> str:
+    return str(error).partition(" with text")[0]  # what follows is of a document
+
+
+def _first(look: Callable[[], Iterable[str]]) -> str:
+    try:
+        return next(iter(look()), "").partition(";")[0]
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        return _short(error)
+
+
+def _damaged(file: Path, fault: str) -> IndexCorrupt:
+    return IndexCorrupt(
+        f"{file} is damaged ({fault}); restore it from a backup or make the index anew with "
+        "`fathom ingest --rebuild PATH...`"
+    )

@@ -123,7 +123,7 @@ class Store:
     def document(self, document_id: str, revision: int) -> Document | None:
         """The visible document with this id."""
         row = self.connection.execute(
-            "SELECT documents.*, text, blocks FROM documents "
+            "SELECT documents.*, text, blocks, checksum FROM documents "
             "JOIN contents ON document_no = no WHERE id = ? AND added <= ?",
             (document_id, revision),
         ).fetchone()
@@ -141,7 +141,7 @@ class Store:
     def documents_added(self, after: int, revision: int) -> Iterator[tuple[int, Document]]:
         """Documents added after one revision and up to another, and not removed yet."""
         rows = self.connection.execute(
-            "SELECT documents.*, text, blocks FROM documents "
+            "SELECT documents.*, text, blocks, checksum FROM documents "
             "JOIN contents ON document_no = no "
             "WHERE added > ? AND added <= ? AND removed IS NULL ORDER BY no",
             (after, revision),

@@ -123,7 +123,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._busy, schema.corruption_named(self._directory / schema.FILE):
+        with self._busy, schema.corruption_named(self._directory / schema.FILE, self._damage):
             yield
 
     def _finish(self) -> None:

@@ -1,0 +1,66 @@
+"""Damaged pages of the database: whoever reads or writes is told, and nothing breaks unnamed."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import IndexCorrupt, IndexMismatch
+from fathom.index.base import Entry, Source
+from fathom.index.embedded import open_reader, open_writer
+from fathom.index.schema import FILE
+
+Make = Callable[..., tuple[Entry, Source]]
+PAGE = 4096
+
+
+def read_all(directory: Path, stored: set[str]) -> None:
+    with open_reader(directory, {"a": "1"}, mend=False) as reader:
+        found = [reader.document(each.id) for each in reader.documents()]
+        reader.chunks([match.chunk_id for match in reader.keyword_search("salt", k=99)])
+        reader.status()
+        # Damage of what nobody reads is no harm, but no other text is given.
+        assert {each.text for each in found if each is not None} <= stored
+
+
+def forget(directory: Path, _stored: set[str]) -> None:
+    with open_writer(directory, {"a": "1"}) as writer:
+        writer.forget([each.path for each in writer.sources()][:1])
+
+
+def harmed(sound: bytes, rng: random.Random) -> Iterator[bytes]:
+    """The file with one page zeroed, with one of noise, and with some bits of one flipped."""
+    for start in range(0, len(sound), PAGE):
+        page = bytearray(sound[start : start + PAGE])
+        for _ in range(20):
+            page[rng.randrange(PAGE)] ^= 1 << rng.randrange(8)
+        for other in (bytes(PAGE), rng.randbytes(PAGE), bytes(page)):
+            yield sound[:start] + other + sound[start + PAGE :]
+
+
+@pytest.mark.parametrize("use", [read_all, forget])
+def test_damaged_pages_are_named_as_damage(
+    tmp_path: Path, make: Make, use: Callable[[Path, set[str]], None]
+) -> None:
+    rng = random.Random(7)
+    words = ["salt", "pepper", "ginger"]
+    made = [make(f"d{n:02}", " ".join(rng.choices(words, k=500))) for n in range(10)]
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        writer.put([entry for entry, _ in made], [source for _, source in made])
+    file = tmp_path / FILE
+    sound = file.read_bytes()
+    messages = []
+    for data in harmed(sound, rng):
+        for log in tmp_path.glob(f"{FILE}-*"):
+            log.unlink()
+        file.write_bytes(data)
+        try:
+            use(tmp_path, {entry.document.text for entry, _ in made})
+        except IndexCorrupt as error:
+            messages.append(str(error))
+        except IndexMismatch:
+            pass  # its identity was hit
+    assert len(messages) > len(sound) // PAGE // 2
+    assert all("is damaged (" in each and "--rebuild" in each for each in messages)
+    assert not any("pepper" in each for each in messages)  # no text of a document is shown
