@@ -84,6 +84,21 @@ def discover(
                 yield file
 
 
+def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, tuple[int, ...]]:
+    """What tells that a file has changed, by path, of those that `discover` finds now.
+
+    A path that is not there is an empty folder.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for file in discover((path for path in paths if os.path.lexists(path)), wanted):
+        try:
+            now = file.stat()
+        except OSError:
+            continue  # gone since it was listed
+        found[str(file)] = now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+    return found
+
+
 def _under(path: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
     if not path.is_dir():
         if _is_regular(path) and wanted.takes(PurePath(path.name)):
