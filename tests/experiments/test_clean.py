@@ -5,17 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.__main__ import main
+from experiments.__main__ import PUBLISHED, UNCHECKED, main
 from experiments.lab import clean
-from experiments.lab.clean import CLEAN, Published, faults, stains_of, without_manifest
-from experiments.lab.headlines import Headline
+from experiments.lab.bench import ROOT
+from experiments.lab.clean import (
+    CLEAN,
+    Published,
+    faults,
+    stains_of,
+    unchecked,
+    without_manifest,
+)
+from experiments.lab.headlines import HEADLINES, Headline
 from experiments.lab.pages import page
-from experiments.lab.plan import Experiment
+from experiments.lab.plan import Experiment, found
 from experiments.lab.prints import Print
 from experiments.lab.scores import Scored, save
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
-from training.manifest import Manifest
+from training.manifest import Manifest, manifests
 
 ROWS = [
     {"set": "toy", "corpus": "", "system": "naive", "queries": 2, "measures": {"F1": 0.5}},
@@ -172,3 +180,15 @@ def test_what_we_publish_is_clean_or_says_so(
     monkeypatch.setattr("experiments.__main__.MANIFESTS", tmp_path)
     assert main(["--check"]) == 1
     assert "cross-reader.json: no manifest" in capsys.readouterr().err
+
+
+def test_our_headlines_are_published_and_clean() -> None:
+    known = {each.id: each for each in found(ROOT / "experiments")}
+    learned = tuple(manifests())
+    for headline in HEADLINES:
+        made = Published.load(PUBLISHED, known[headline.experiment], learned)
+        assert made is not None
+        assert made.is_clean(headline.set)
+        assert headline.experiment not in unchecked(UNCHECKED)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"| {headline.told} | " in readme for headline in HEADLINES)
