@@ -2,11 +2,24 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from training.cross_reader.rows import Row
 
-_LETTERS_A_TOKEN = 4.5
+_LETTERS_A_TOKEN = 4.3
 _MARKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Tokens a row is cut at: of one text, or of several put together."""
+
+    one: int = 288
+    several: int = 448
+
+    def of(self, row: Row) -> int:
+        """The limit of this row."""
+        return self.several if row.parts else self.one
 
 
 class Blocks:
@@ -16,29 +29,36 @@ class Blocks:
     rows returns.
     """
 
-    def __init__(self, rows: Sequence[Row], shares: Mapping[str, int], seed: int) -> None:
+    def __init__(
+        self, rows: Sequence[Row], shares: Mapping[str, int], seed: int, limits: Limits
+    ) -> None:
         self._groups = {
             group: [row for row in rows if row.group == group] for group in sorted(shares)
         }
         self._shares = {group: shares[group] for group, found in self._groups.items() if found}
         self._seed = seed
-        self._turn: tuple[str, list[int]] = ("", [])
+        self._limits = limits
+        self._orders: dict[str, tuple[int, list[int]]] = {}
 
-    def batches(self, block: int, *, tokens: int, limit: int) -> Iterator[list[Row]]:
-        """The batches of block number `block`, in a random order.
+    def batches(self, block: int, *, tokens: int) -> Iterator[list[Row]]:
+        """The batches of block number `block`, from 0, in a random order.
 
-        Args:
-            block: From 0.
-            tokens: A batch holds about so many, padding included.
-            limit: Tokens a row is cut at.
+        A batch holds about `tokens` tokens, padding included.
         """
         drawn = [row for group in self._shares for row in self._draw(group, block)]
         draw = random.Random(f"{self._seed}/{block}")
         draw.shuffle(drawn)
-        drawn.sort(key=lambda row: min(estimate(row), limit))
-        batches = list(_cut(drawn, tokens, limit))
+        drawn.sort(key=self._length)
+        batches = list(self._cut(drawn, tokens))
         draw.shuffle(batches)
         yield from batches
+
+    def limit(self, batch: Sequence[Row]) -> int:
+        """Tokens the rows of a batch are cut at."""
+        return max(self._limits.of(row) for row in batch)
+
+    def _length(self, row: Row) -> int:
+        return min(estimate(row), self._limits.of(row))
 
     def _draw(self, group: str, block: int) -> Iterator[Row]:
         share, rows = self._shares[group], self._groups[group]
@@ -47,27 +67,25 @@ class Blocks:
             yield rows[self._order(group, turn)[place]]
 
     def _order(self, group: str, turn: int) -> list[int]:
-        key = f"{self._seed}/{group}/{turn}"
-        if self._turn[0] != key:
+        if self._orders.get(group, (-1, []))[0] != turn:
             order = list(range(len(self._groups[group])))
-            random.Random(key).shuffle(order)
-            self._turn = (key, order)
-        return self._turn[1]
+            random.Random(f"{self._seed}/{group}/{turn}").shuffle(order)
+            self._orders[group] = (turn, order)
+        return self._orders[group][1]
+
+    def _cut(self, rows: Sequence[Row], tokens: int) -> Iterator[list[Row]]:
+        """Rows are in order of length, so the last of a batch is its longest."""
+        batch: list[Row] = []
+        for row in rows:
+            if batch and (len(batch) + 1) * self._length(row) > tokens:
+                yield batch
+                batch = []
+            batch.append(row)
+        if batch:
+            yield batch
 
 
 def estimate(row: Row) -> int:
     """About how many tokens the row's input has, uncut."""
     letters = len(row.question) + len(row.title) + len(row.text)
     return _MARKS + round(letters / _LETTERS_A_TOKEN)
-
-
-def _cut(rows: Sequence[Row], tokens: int, limit: int) -> Iterator[list[Row]]:
-    """Rows are in order of length, so the last of a batch is its longest."""
-    batch: list[Row] = []
-    for row in rows:
-        if batch and (len(batch) + 1) * min(estimate(row), limit) > tokens:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

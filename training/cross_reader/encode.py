@@ -1,33 +1,33 @@
-"""Rows as tensors: tokens, the window of the chunk that is read, and what is known as targets."""
+"""Rows as tensors."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from multiprocessing import get_context
 
 import torch
 from torch import Tensor
 from training.cross_reader.rows import SUPPORT, Row, number_of
 
-from fathom.models.pair import PairRow, PairTokens, Placed
+from fathom.models.pair import PairRow, Placed
+from fathom.models.unigram import UnigramPairs
 
-UNKNOWN = -1
+UNKNOWN = -100
+_PAD = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What the model sees and what it should say, one row each; `UNKNOWN` where nothing is known.
+    """Rows side by side, padded to the longest.
 
     Attributes:
-        ids: Token ids, padded with 0.
-        kinds: 0 for the question, 1 for the chunk.
-        mask: True on tokens, False on padding.
-        places: True where a span may start or end: the chunk's tokens and `[CLS]`, the null span.
-        starts: True at the acceptable starts; `[CLS]` when there is no answer.
-        ends: True at the acceptable ends.
-        answerable: 1, 0 or `UNKNOWN`.
-        relevant: 1, 0 or `UNKNOWN`.
-        yesno: Class or `UNKNOWN`.
-        support: True at the classes one of which is right; no True where unknown.
+        ids, kinds: (rows, tokens) the model's input.
+        mask: (rows, tokens) true where there is a token.
+        places: (rows, tokens) true where an answer may start or end, `<s>` included.
+        starts, ends: (rows, tokens) true at every right start, end; none true: unknown.
+        rests: (rows, tokens) 1 in texts that the answer rests on, 0 in others, `UNKNOWN` elsewhere.
+        answerable, relevant, yesno: (rows,) class, or `UNKNOWN`.
+        support: (rows, 3) true at every right class; none true: unknown.
     """
 
     ids: Tensor
@@ -36,42 +36,67 @@ class Batch:
     places: Tensor
     starts: Tensor
     ends: Tensor
+    rests: Tensor
     answerable: Tensor
     relevant: Tensor
     yesno: Tensor
     support: Tensor
 
     def to(self, device: str) -> "Batch":
-        """The same batch on another device."""
-        return Batch(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+        """The same on another device."""
+        moved = {f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)}
+        return Batch(**moved)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Encoded:
-    """One row as tokens, with its gold spans as places in the row."""
+    """A row as tokens; ranges are of tokens of the row, the last one included."""
 
     pair: PairRow
-    spans: tuple[tuple[int, int], ...]
+    spans: Sequence[tuple[int, int]]
+    parts: Sequence[tuple[int, int, bool]]
 
 
-def encode(tokens: PairTokens, row: Row, *, limit: int, draw: random.Random | None) -> Encoded:
-    """Write `row` within `limit` tokens.
+class Encoder:
+    """Turns rows into batches; remembers every text that it has cut into tokens."""
 
-    Args:
-        tokens: The tokenizer.
-        row: What to write.
-        limit: Tokens in all; a longer chunk is cut to a window.
-        draw: Where the window lies, when the text does not fit; without it, at the beginning.
-    """
-    head = tokens.head(row.question, row.title)
-    chunk = tokens.placed(row.text)
-    spans = token_spans(chunk, row.spans)
-    first = window(len(chunk.ids), limit - len(head) - 1, spans, draw)
-    last = min(len(chunk.ids), first + limit - len(head) - 1)
-    pair = tokens.row(head, chunk.part(first, last))
-    shift = pair.first - first
-    kept = tuple((a + shift, b + shift) for a, b in spans if first <= a and b < last)
-    return Encoded(pair=pair, spans=kept)
+    def __init__(self, tokens: UnigramPairs, rows: Iterable[Row] = (), workers: int = 0) -> None:
+        """The texts of `rows` are cut now, by so many processes."""
+        self._tokens = tokens
+        texts = list(dict.fromkeys(row.text for row in rows))
+        if workers:
+            with get_context("fork").Pool(workers) as pool:
+                placed = pool.map(tokens.placed, texts, chunksize=256)
+        else:
+            placed = [tokens.placed(text) for text in texts]
+        self._placed = dict(zip(texts, placed, strict=True))
+
+    def batch(self, rows: Sequence[Row], *, limit: int, seed: int | None) -> Batch:
+        """Tensors of `rows`, each cut at `limit` tokens.
+
+        `seed` decides which window of a longer text is taken; None takes its beginning.
+        """
+        return _stacked(rows, [self.row(row, limit=limit, seed=seed) for row in rows])
+
+    def row(self, row: Row, *, limit: int, seed: int | None) -> Encoded:
+        """One row within `limit` tokens."""
+        head = self._tokens.head(row.question, row.title)
+        chunk = self._placed.get(row.text) or self._tokens.placed(row.text)
+        spans = token_spans(chunk, row.spans)
+        room = limit - len(head) - 1
+        draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
+        first = window(len(chunk.ids), room, spans, draw)
+        last = min(len(chunk.ids), first + room)
+        pair = self._tokens.row(head, chunk.part(first, last))
+        shift = pair.first - first
+        kept = tuple((a + shift, b + shift) for a, b in spans if first <= a and b < last)
+        parts = tuple(
+            (max(a, first) + shift, min(b, last - 1) + shift, place in row.rests)
+            for place in row.parts
+            for a, b in token_spans(chunk, [place])
+            if a < last and b >= first
+        )
+        return Encoded(pair, kept, parts)
 
 
 def token_spans(chunk: Placed, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -101,14 +126,11 @@ def window(
     return draw.randint(low, high) if low <= high else max(0, min(high, length - room))
 
 
-def to_batch(tokens: PairTokens, rows: Sequence[Row], *, limit: int, seed: int | None) -> Batch:
-    """Tensors of `rows`; `seed` decides the windows, None takes the beginning of every text."""
-    encoded = []
-    for row in rows:
-        draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
-        encoded.append(encode(tokens, row, limit=limit, draw=draw))
+def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
     shape = (len(rows), max(len(item.pair.ids) for item in encoded))
-    ids, kinds = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+    ids = torch.full(shape, _PAD, dtype=torch.long)
+    kinds = torch.zeros(shape, dtype=torch.long)
+    rests = torch.full(shape, UNKNOWN, dtype=torch.long)
     mask, places, starts, ends = (torch.zeros(shape, dtype=torch.bool) for _ in range(4))
     support = torch.zeros((len(rows), len(SUPPORT)), dtype=torch.bool)
     for place, (row, item) in enumerate(zip(rows, encoded, strict=True)):
@@ -120,6 +142,9 @@ def to_batch(tokens: PairTokens, rows: Sequence[Row], *, limit: int, seed: int |
         places[place, 0] = True
         for start, end in gold(row, item):
             starts[place, start] = ends[place, end] = True
+        if row.rests:
+            for start, end, right in item.parts:
+                rests[place, start : end + 1] = int(right)
         support[place, list(row.support)] = True
     return Batch(
         ids=ids,
@@ -128,6 +153,7 @@ def to_batch(tokens: PairTokens, rows: Sequence[Row], *, limit: int, seed: int |
         places=places,
         starts=starts,
         ends=ends,
+        rests=rests,
         answerable=_known([row.answerable for row in rows]),
         relevant=_known([row.relevant for row in rows]),
         yesno=_known([row.yesno for row in rows]),
@@ -135,7 +161,7 @@ def to_batch(tokens: PairTokens, rows: Sequence[Row], *, limit: int, seed: int |
     )
 
 
-def gold(row: Row, item: Encoded) -> tuple[tuple[int, int], ...]:
+def gold(row: Row, item: Encoded) -> Sequence[tuple[int, int]]:
     """The spans to learn: the answers, the null span where there is none, nothing if unknown."""
     if row.answerable is False:
         return ((0, 0),)

@@ -12,8 +12,9 @@ WEIGHTS: Mapping[str, float] = {
     "span": 1.0,
     "answerable": 0.6,
     "relevance": 0.5,
-    "yesno": 0.15,
+    "yesno": 0.4,
     "support": 0.8,
+    "rests": 0.3,
 }
 _LOW = -1e4
 
@@ -29,6 +30,7 @@ def losses(outputs: Outputs, batch: Batch) -> dict[str, Tensor]:
             outputs.scores[:, 2:5], batch.yesno, ignore_index=UNKNOWN, reduction="sum"
         ),
         "support": any_of_loss(outputs.scores[:, 5:8], batch.support),
+        "rests": token_loss(outputs.rests, batch.rests),
     }
 
 
@@ -46,10 +48,7 @@ def span_loss(outputs: Outputs, batch: Batch) -> Tensor:
 
 def any_of_loss(logits: Tensor, right: Tensor) -> Tensor:
     """-log of the probability that one of the `right` classes holds; 0 for rows without any."""
-    known = right.any(-1)
-    if not known.any():
-        return logits.sum() * 0.0
-    logits, right = logits[known], right[known]
+    right = right | ~right.any(-1, keepdim=True)  # all are right where nothing is known
     hit = logits.masked_fill(~right, -torch.inf).logsumexp(-1)
     return (logits.logsumexp(-1) - hit).sum()
 
@@ -60,3 +59,12 @@ def binary_loss(logits: Tensor, known: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(
         logits, known.clamp(min=0).float(), weight=weight, reduction="sum"
     )
+
+
+def token_loss(logits: Tensor, right: Tensor) -> Tensor:
+    """Binary cross-entropy a token, averaged over each row's known tokens, summed over rows."""
+    known = right != UNKNOWN
+    each = functional.binary_cross_entropy_with_logits(
+        logits, right.clamp(min=0).float(), reduction="none"
+    )
+    return ((each * known).sum(1) / known.sum(1).clamp(min=1)).sum()

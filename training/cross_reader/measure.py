@@ -1,0 +1,144 @@
+"""Figures of a checkpoint on the development rows of a pack, with the network as it is trained.
+
+    python -m training.cross_reader.measure --pack pack.jsonl.gz --start START --checkpoint last.pt
+
+For choosing between runs. What is published is measured by `evaluate`, on the exported file.
+"""
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import torch
+from training.cross_reader import pack
+from training.cross_reader.batches import Limits, estimate
+from training.cross_reader.encode import Encoder
+from training.cross_reader.model import SCORES, CrossReader
+from training.cross_reader.model import Encoder as Network
+from training.cross_reader.rows import Row
+from training.cross_reader.squad import auroc, balanced_accuracy, exact, f1
+from training.encoder import load
+
+from fathom.models.unigram import UnigramPairs
+
+_LONGEST_ANSWER = 30  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A row with what the network makes of it: best span, its margin over none, pair scores."""
+
+    row: Row
+    answer: str
+    margin: float
+    scores: dict[str, float]
+
+
+class Measurer:
+    """Reads rows with a network, a batch at a time."""
+
+    def __init__(self, model: CrossReader, encoder: Encoder, device: str, limits: Limits) -> None:
+        self._model, self._encoder, self._device = model.eval(), encoder, device
+        self._limits = limits
+
+    @torch.no_grad()
+    def read(self, rows: Sequence[Row], size: int = 128) -> list[Read]:
+        """A reading of every row, from the beginning of its text."""
+        order = sorted(range(len(rows)), key=lambda place: estimate(rows[place]))
+        found: dict[int, Read] = {}
+        for start in range(0, len(order), size):
+            places = order[start : start + size]
+            for place, read in zip(places, self._batch([rows[p] for p in places]), strict=True):
+                found[place] = read
+        return [found[place] for place in range(len(rows))]
+
+    def _batch(self, rows: Sequence[Row]) -> list[Read]:
+        limit = max(self._limits.of(row) for row in rows)
+        batch = self._encoder.batch(rows, limit=limit, seed=None).to(self._device)
+        out = self._model(batch.ids, batch.kinds, batch.mask)
+        starts = out.starts.masked_fill(~batch.places, -1e4).float().cpu().numpy()
+        ends = out.ends.masked_fill(~batch.places, -1e4).float().cpu().numpy()
+        scores = out.scores.float().cpu().numpy()
+        found = []
+        for row, start, end, score in zip(rows, starts, ends, scores, strict=True):
+            item = self._encoder.row(row, limit=limit, seed=None)
+            first, chunk = item.pair.first, item.pair.chunk
+            size = len(chunk.ids)
+            a, b, best = _best(start[first : first + size], end[first : first + size])
+            answer = row.text[chunk.starts[a] : chunk.ends[b]] if size else ""
+            named = dict(zip(SCORES, map(float, score), strict=True))
+            found.append(Read(row, answer, best - float(start[0] + end[0]), named))
+        return found
+
+
+def _best(starts: np.ndarray, ends: np.ndarray) -> tuple[int, int, float]:
+    size = len(starts)
+    if not size:
+        return 0, 0, -1e4
+    both = starts[:, None] + ends[None, :]
+    allowed = np.triu(np.ones((size, size), dtype=bool)) & ~np.triu(
+        np.ones((size, size), dtype=bool), _LONGEST_ANSWER
+    )
+    both = np.where(allowed, both, -1e9)
+    a, b = divmod(int(both.argmax()), size)
+    return a, b, float(both[a, b])
+
+
+def figures(read: Sequence[Read]) -> dict[str, float]:
+    """The figures of one source's rows; those that it has no rows for are left out."""
+    found: dict[str, float] = {"rows": len(read)}
+    spans = [r for r in read if r.row.answerable and r.row.spans]
+    if spans:
+        golds = [[r.row.text[a:b] for a, b in r.row.spans] for r in spans]
+        pairs = list(zip(spans, golds, strict=True))
+        found["f1"] = fmean(f1(read.answer, gold) for read, gold in pairs)
+        found["em"] = fmean(exact(read.answer, gold) for read, gold in pairs)
+    known = [r for r in read if r.row.answerable is not None]
+    sure = {
+        label: [r.margin + r.scores["answerable"] for r in known if r.row.answerable is label]
+        for label in (True, False)
+    }
+    if sure[True] and sure[False]:
+        found["auroc"] = auroc(sure[True], sure[False])
+    claims = [r for r in read if r.row.support]
+    if len({r.row.support == (0,) for r in claims}) == 2:
+        said = [r.scores["supported"] > max(r.scores["contradicted"], r.scores["unrelated"]) for r in claims]
+        right = [r.row.support == (0,) for r in claims]
+        found["supported"] = balanced_accuracy(said, right)
+    asked = [r for r in read if r.row.yesno in (0, 1)]
+    if len({r.row.yesno for r in asked}) == 2:
+        yes = [r.scores["yes"] > r.scores["no"] for r in asked]
+        found["yes"] = balanced_accuracy(yes, [r.row.yesno == 0 for r in asked])
+    return {name: round(float(value), 4) for name, value in found.items()}
+
+
+def main() -> None:
+    """Read the arguments and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pack", type=Path, required=True)
+    parser.add_argument("--start", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--sample", type=int, default=600, help="rows of a source at most")
+    settings = parser.parse_args()
+    model = CrossReader(Network(load(settings.start), 0.0)).to(settings.device)
+    state = torch.load(settings.checkpoint, weights_only=True, map_location=settings.device)
+    model.load_state_dict(state["model"])
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    for row in pack.read(settings.pack).development:
+        by_source[f"{row.group}/{row.source}"].append(row)
+    encoder = Encoder(UnigramPairs(settings.start / "tokenizer.json"))
+    measurer = Measurer(model, encoder, settings.device, Limits())
+    for source, rows in sorted(by_source.items()):
+        chosen = random.Random(1).sample(rows, min(len(rows), settings.sample))
+        print(source, json.dumps(figures(measurer.read(chosen))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Yes/no questions made of statements that are known to be supported, contradicted or neither.
+
+There are few yes/no questions to learn from and many statements with a verdict. "The man is
+sleeping" asks "Is the man sleeping?"; in Indonesian `apakah` before the statement is enough.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from training.cross_reader.rows import YESNO, Row
+
+_AUXILIARY = re.compile(
+    r"^(?P<subject>[^,;:?]{2,60}?) (?P<verb>is|are|was|were|can|could|will|would|has|had|should|must|may|might) "
+    r"(?P<rest>[^?]{2,})$"
+)
+_HAS = re.compile(r"^(?:has|had) (?!been|not|never|\w+ed\b|\w+en\b)")
+_PLAIN = frozenset(("a an the this that these those there some many most all no two three it he she they we you i").split())
+_CLAUSE = re.compile(r"\b(who|which|that|because|when|if|and|but|or|while|where|what|how)\b", re.IGNORECASE)
+_VERDICTS = {(0,): "yes", (1,): "no", (2,): "none"}
+
+
+def as_question(statement: str) -> str:
+    """The statement asked in English; empty where turning it round is not safe."""
+    match = _AUXILIARY.match(statement.strip().rstrip("."))
+    if not match or _CLAUSE.search(match["subject"]) or _HAS.match(f"{match['verb']} {match['rest']}"):
+        return ""
+    first, *rest = match["subject"].split()
+    lower = first.lower() in _PLAIN and first != "I"
+    subject = " ".join([first.lower() if lower else first, *rest])
+    return f"{match['verb'].capitalize()} {subject} {match['rest']}?"
+
+
+def as_question_id(statement: str) -> str:
+    """The statement asked in Indonesian."""
+    plain = statement.strip().rstrip(".")
+    first = plain.split(" ", maxsplit=1)[0]
+    lower = first[1:].islower() and len(first) > 3 and not any(c.isdigit() for c in first)
+    return f"Apakah {plain[0].lower() + plain[1:] if lower else plain}?" if plain else ""
+
+
+_MADE = {"nli": (as_question, "yesno-made"), "claims": (as_question, "yesno-made"), "indonesian-nli": (as_question_id, "yesno-id")}
+
+
+def asked(rows: Sequence[Row]) -> Iterator[Row]:
+    """A yes/no question for every row with a verdict whose statement can be turned round."""
+    for row in rows:
+        if row.group in _MADE and row.support in _VERDICTS:
+            form, group = _MADE[row.group]
+            question = form(row.question)
+            if question:
+                verdict = YESNO.index(_VERDICTS[row.support])
+                decided = verdict < 2
+                yield replace(row, group=group, question=question, support=(), yesno=verdict, relevant=True if decided else None)

