@@ -146,6 +146,8 @@ def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
     depth = model.encoder.layers
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         factor = _HEAD_FACTOR
         if name.startswith("encoder.embeddings"):
             factor = _LAYER_FACTOR ** (depth + 1)
@@ -157,6 +159,14 @@ def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
         {"params": found, "lr": rate * factor, "weight_decay": decay}
         for (factor, decay), found in groups.items()
     ]
+
+
+def freeze(model: CrossReader, layers: int) -> None:
+    """Leave the table of words and the lowest `layers` layers as they are; less than 0: nothing."""
+    kept = tuple(f"encoder.encoder.layer.{number}." for number in range(layers))
+    for name, parameter in model.named_parameters():
+        if layers >= 0 and name.startswith(("encoder.embeddings.", *kept)):
+            parameter.requires_grad_(requires_grad=False)
 
 
 def train(run: Run, stream: Stream) -> None:
@@ -220,6 +230,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--block-factor", type=int, default=1, help="blocks are so many times larger")
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--frozen", type=int, default=-1, help="layers that are left as they are")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=0)
@@ -240,6 +251,7 @@ def main() -> None:
     torch.manual_seed(settings.seed)
     torch.set_float32_matmul_precision("high")
     model = CrossReader(Network(load(settings.start), settings.dropout)).to(settings.device)
+    freeze(model, settings.frozen)
     run = Run(model, settings)
     split = pack.read(settings.pack)
     rows = [*split.train, *(split.development if settings.everything else ())]
