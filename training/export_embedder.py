@@ -11,7 +11,7 @@ import argparse
 import hashlib
 import importlib.resources
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,9 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
 NAME = "all-MiniLM-L6-v2"
-LAYERS, HEADS, WIDTH = 6, 12, 384
+HEADS, WIDTH = 12, 384
 LIMIT = 256  # tokens the model was trained with; positions beyond are left out
-PRECISIONS = ("fp32", "fp16", "fp16+int8")
+PRECISIONS = ("fp32", "fp16", "fp16+int8", "int8")
 RESOURCES = Path(__file__).parents[1] / "src" / "fathom" / "models" / "resources"
 
 Array = NDArray[np.generic]
@@ -38,6 +38,11 @@ class Graph:
         self.weights: list[onnx.TensorProto] = []
         self._precision = precision
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether products are of 8 bits."""
+        return self._precision == "int8"
+
     def constant(self, name: str, value: Array) -> str:
         """A weight as it is."""
         self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
@@ -49,6 +54,21 @@ class Graph:
             return self.constant(name, value)
         narrow = self.constant(f"{name}.fp16", value.astype(np.float16))
         return self.add("Cast", [narrow], name, to=TensorProto.FLOAT)
+
+    def product(self, value: str, name: str, matrix: Array, bias: Array | None = None) -> str:
+        """`value` times `matrix`, plus `bias`; with `int8`, both sides rounded to 8 bits.
+
+        The matrix keeps one step a column; the values get one a run, so rows of a batch touch each
+        other: run such a model a row at a time.
+        """
+        shift = None if bias is None else self.constant(f"{name}.bias", bias)
+        if self._precision != "int8":
+            out = self.add("MatMul", [value, self.matrix(name, matrix)], f"{name}.product")
+            return out if shift is None else self.add("Add", [out, shift], f"{name}.out")
+        steps = np.maximum(np.abs(matrix).max(axis=0) / 127, 1e-12).astype(np.float32)
+        narrow = self.constant(f"{name}.int8", np.rint(matrix / steps).astype(np.int8))
+        inputs = [value, narrow, self.constant(f"{name}.step", steps), ""]
+        return self.fused("DynamicQuantizeMatMul", [*inputs, shift or ""], f"{name}.product")
 
     def rows(self, name: str, table: Array, ids: str) -> str:
         """The rows `ids` of `table`; only the rows looked up are ever widened."""
@@ -80,7 +100,7 @@ def build(weights: Weights, precision: str) -> onnx.ModelProto:
     """The model: `input_ids` (batch, tokens) int64 -> `embedding` (batch, 384), unit length."""
     graph = Graph(precision)
     hidden = embeddings(graph, weights)
-    for number in range(LAYERS):
+    for number in range(layers_of(weights)):
         hidden = layer(graph, weights, hidden, number)
     mean = pooled(graph, hidden)
     graph.add("LpNormalization", [mean], "embedding", axis=-1, p=2)
@@ -93,6 +113,11 @@ def build(weights: Weights, precision: str) -> onnx.ModelProto:
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(proto, opset_imports=opsets, ir_version=9, producer_name="fathom")
+
+
+def layers_of(weights: Weights) -> int:
+    """How many layers an encoder has."""
+    return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
 
 def pooled(graph: Graph, hidden: str) -> str:
@@ -127,15 +152,8 @@ def layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
     def weight(name: str) -> Array:
         return weights[f"encoder.layer.{number}.{name}"]
 
-    qkv = ("query", "key", "value")
-    mixer = np.concatenate([weight(f"attention.self.{part}.weight").T for part in qkv], axis=1)
-    shift = np.concatenate([weight(f"attention.self.{part}.bias") for part in qkv])
-    inputs = [hidden, graph.matrix(f"{here}.qkv", mixer), graph.constant(f"{here}.qkv.bias", shift)]
-    seen = graph.fused("Attention", inputs, f"{here}.attention", num_heads=HEADS)
-
     def add_and_norm(value: str, rest: str, block: str) -> str:
-        matrix = graph.matrix(f"{here}.{block}", weight(f"{block}.dense.weight").T)
-        out = graph.add("MatMul", [value, matrix], f"{here}.{block}.product")
+        out = graph.product(value, f"{here}.{block}", weight(f"{block}.dense.weight").T)
         norm = [
             graph.constant(f"{here}.{block}.{p}", weight(f"{block}.LayerNorm.{p}")) for p in _NORM
         ]
@@ -143,11 +161,26 @@ def layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
         inputs = [out, rest, *norm, bias]
         return graph.fused("SkipLayerNormalization", inputs, f"{here}.{block}.out", epsilon=1e-12)
 
-    seen = add_and_norm(seen, hidden, "attention.output")
-    wide = graph.matrix(f"{here}.wide", weight("intermediate.dense.weight").T)
-    wide = graph.add("MatMul", [seen, wide], f"{here}.wide.product")
+    seen = add_and_norm(attention(graph, weight, hidden, here), hidden, "attention.output")
+    wide = graph.product(seen, f"{here}.wide", weight("intermediate.dense.weight").T)
     bias = graph.constant(f"{here}.wide.bias", weight("intermediate.dense.bias"))
     return add_and_norm(graph.fused("BiasGelu", [wide, bias], f"{here}.gelu"), seen, "output")
+
+
+def attention(graph: Graph, weight: Callable[[str], Array], hidden: str, here: str) -> str:
+    """What every token takes from the others: one fused operator, or three exact products."""
+    parts = ("query", "key", "value")
+    matrices = [weight(f"attention.self.{part}.weight").T for part in parts]
+    biases = [weight(f"attention.self.{part}.bias") for part in parts]
+    if graph.is_rounded:
+        made = [
+            graph.product(hidden, f"{here}.{part}", matrix, bias)
+            for part, matrix, bias in zip(parts, matrices, biases, strict=True)
+        ]
+        return graph.fused("MultiHeadAttention", made, f"{here}.attention", num_heads=HEADS)
+    mixer = graph.matrix(f"{here}.qkv", np.concatenate(matrices, axis=1))
+    shift = graph.constant(f"{here}.qkv.bias", np.concatenate(biases))
+    return graph.fused("Attention", [hidden, mixer, shift], f"{here}.attention", num_heads=HEADS)
 
 
 _NORM = ("weight", "bias")

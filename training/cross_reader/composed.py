@@ -26,15 +26,25 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^What (?:is|was) ([A-Z][\w ]+'s? [^?]+)\?$"), r"\1"),
     (re.compile(rf"^Who ({_VERB}) (?!you\b)([^?]+)\?$"), r"the person who \1 \2"),
     (
-        re.compile(rf"^(?:What|Which) ((?!is\b|was\b|did\b|does\b|do\b|are\b|were\b|kind\b|type\b|percent)[a-z]+(?: [a-z]+)??) ({_VERB}) ([^?]+)\?$"),
+        re.compile(
+            rf"^(?:What|Which) ((?!is\b|was\b|did\b|does\b|do\b|are\b|were\b|kind\b|type\b|percent)[a-z]+(?: [a-z]+)??) ({_VERB}) ([^?]+)\?$"
+        ),
         r"the \1 that \2 \3",
     ),
     (
-        re.compile(r"^[Ii]n (?:what|which) ([a-z]+(?: [a-z]+)??) (?:is|was) ([^?]+?) (\w+ed|held|born|built)\?$"),
+        re.compile(
+            r"^[Ii]n (?:what|which) ([a-z]+(?: [a-z]+)??) (?:is|was) ([^?]+?) (\w+ed|held|born|built)\?$"
+        ),
         r"the \1 in which \2 was \3",
     ),
-    (re.compile(r"^Where (is|was|were) ([^?]+?) (\w+ed|held|born|built)\?$"), r"the place where \2 \1 \3"),
-    (re.compile(r"^(?:[Bb]y w|W)hom? (?:is|was|were) ([^?]+?) (\w+ed|written|built) by\?$"), r"the one by whom \1 was \2"),
+    (
+        re.compile(r"^Where (is|was|were) ([^?]+?) (\w+ed|held|born|built)\?$"),
+        r"the place where \2 \1 \3",
+    ),
+    (
+        re.compile(r"^(?:[Bb]y w|W)hom? (?:is|was|were) ([^?]+?) (\w+ed|written|built) by\?$"),
+        r"the one by whom \1 was \2",
+    ),
     (re.compile(r"^What is the name of ([^?]+)\?$"), r"\1"),
 )
 
@@ -148,7 +158,12 @@ def _chain(
 
 
 def _row(
-    second: Row, question: str, parts: Sequence[tuple[str, str, bool]], *, answerable: bool, group: str
+    second: Row,
+    question: str,
+    parts: Sequence[tuple[str, str, bool]],
+    *,
+    answerable: bool,
+    group: str,
 ) -> Row:
     """The texts behind one another; the first part's title is the row's."""
     text, places = "", []

@@ -82,7 +82,9 @@ class Unseen:
             queries = read_lines(folder / "queries.jsonl.gz")
             self._questions.update(plain(query["text"]) for query in queries)
             if (folder / "corpus.jsonl.gz").exists() and (folder / "qrels.tsv").exists():
-                relevant = {one for found in read_qrels(folder / "qrels.tsv").values() for one in found}
+                relevant = {
+                    one for found in read_qrels(folder / "qrels.tsv").values() for one in found
+                }
                 for document in read_lines(folder / "corpus.jsonl.gz"):
                     if document["_id"] in relevant:
                         self._texts.add(plain(document["text"]))

@@ -4,7 +4,8 @@
 
 The same checkpoint gives the same bytes. The graph has no padding mask: Fathom only batches rows of
 equal length, so that a reading never depends on what was read beside it. Its one output is
-(rows, 8 + 2 * tokens): the scores of the pair, then the start and the end score of every token.
+(rows, 8 + 3 * tokens): the scores of the pair, then of every token how likely an answer starts
+there, ends there, and rests on the text that it is of.
 """
 
 import argparse
@@ -17,16 +18,14 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
-from training.export_embedder import LAYERS, PRECISIONS, Graph, layer, pooled
-
-LIMIT = 256  # tokens; positions beyond are left out
+from training.export_embedder import PRECISIONS, Graph, layer, layers_of, pooled
 
 Array = NDArray[np.generic]
 Weights = Mapping[str, Array]
 
 
 def build(weights: Weights, precision: str) -> onnx.ModelProto:
-    """`input_ids`, `token_type_ids` (rows, tokens) int64 -> `read` (rows, 8 + 2 * tokens)."""
+    """`input_ids`, `token_type_ids` (rows, tokens) int64 -> `read` (rows, 8 + 3 * tokens)."""
     encoder = {
         name.removeprefix("encoder."): value
         for name, value in weights.items()
@@ -34,7 +33,7 @@ def build(weights: Weights, precision: str) -> onnx.ModelProto:
     }
     graph = Graph(precision)
     hidden = embeddings(graph, encoder)
-    for number in range(LAYERS):
+    for number in range(layers_of(encoder)):
         hidden = layer(graph, encoder, hidden, number)
     scores = pair_scores(graph, weights, hidden)
     graph.add("Concat", [scores, span_scores(graph, weights, hidden)], "read", axis=1)
@@ -59,7 +58,7 @@ def embeddings(graph: Graph, weights: Weights) -> str:
     kinds = graph.constant("kinds", weights["embeddings.token_type_embeddings.weight"])
     kind = graph.add("Gather", [kinds, "token_type_ids"], "kind", axis=0)
     length = graph.add("Shape", ["input_ids"], "length", start=1, end=2)
-    table = graph.constant("positions", weights["embeddings.position_embeddings.weight"][:LIMIT])
+    table = graph.constant("positions", weights["embeddings.position_embeddings.weight"])
     zero = graph.constant("zero", ints(0))
     places = graph.add("Slice", [table, zero, length, zero], "places")
     placed = graph.add("Add", [words, places], "placed")
@@ -82,7 +81,7 @@ def pair_scores(graph: Graph, weights: Weights, hidden: str) -> str:
 
 
 def span_scores(graph: Graph, weights: Weights, hidden: str) -> str:
-    """The start scores of all tokens, then their end scores."""
+    """The start scores of all tokens, then their end scores, then what they rest on."""
     both = dense_layer(graph, weights, "span", hidden)
     return graph.add("Flatten", [graph.add("Transpose", [both], "turned", perm=[0, 2, 1])], "spans")
 

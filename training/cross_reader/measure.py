@@ -108,7 +108,10 @@ def figures(read: Sequence[Read]) -> dict[str, float]:
         found["auroc"] = auroc(sure[True], sure[False])
     claims = [r for r in read if r.row.support]
     if len({r.row.support == (0,) for r in claims}) == 2:
-        said = [r.scores["supported"] > max(r.scores["contradicted"], r.scores["unrelated"]) for r in claims]
+        said = [
+            r.scores["supported"] > max(r.scores["contradicted"], r.scores["unrelated"])
+            for r in claims
+        ]
         right = [r.row.support == (0,) for r in claims]
         found["supported"] = balanced_accuracy(said, right)
     asked = [r for r in read if r.row.yesno in (0, 1)]

@@ -49,7 +49,9 @@ class Layer(nn.Module):
         linear = nn.ModuleDict
         self.attention = linear(
             {
-                "self": linear({part: nn.Linear(width, width) for part in ("query", "key", "value")}),
+                "self": linear(
+                    {part: nn.Linear(width, width) for part in ("query", "key", "value")}
+                ),
                 "output": _closing(width, width),
             }
         )

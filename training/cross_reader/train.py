@@ -227,7 +227,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=288, help="tokens a row of one text is cut at")
     parser.add_argument("--limit-several", type=int, default=448)
     parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--block-factor", type=int, default=1, help="blocks are so many times larger")
+    parser.add_argument(
+        "--block-factor", type=int, default=1, help="blocks are so many times larger"
+    )
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--frozen", type=int, default=-1, help="layers that are left as they are")

@@ -15,15 +15,25 @@ _AUXILIARY = re.compile(
     r"(?P<rest>[^?]{2,})$"
 )
 _HAS = re.compile(r"^(?:has|had) (?!been|not|never|\w+ed\b|\w+en\b)")
-_PLAIN = frozenset(("a an the this that these those there some many most all no two three it he she they we you i").split())
-_CLAUSE = re.compile(r"\b(who|which|that|because|when|if|and|but|or|while|where|what|how)\b", re.IGNORECASE)
+_PLAIN = frozenset(
+    (
+        "a an the this that these those there some many most all no two three it he she they we you i"
+    ).split()
+)
+_CLAUSE = re.compile(
+    r"\b(who|which|that|because|when|if|and|but|or|while|where|what|how)\b", re.IGNORECASE
+)
 _VERDICTS = {(0,): "yes", (1,): "no", (2,): "none"}
 
 
 def as_question(statement: str) -> str:
     """The statement asked in English; empty where turning it round is not safe."""
     match = _AUXILIARY.match(statement.strip().rstrip("."))
-    if not match or _CLAUSE.search(match["subject"]) or _HAS.match(f"{match['verb']} {match['rest']}"):
+    if (
+        not match
+        or _CLAUSE.search(match["subject"])
+        or _HAS.match(f"{match['verb']} {match['rest']}")
+    ):
         return ""
     first, *rest = match["subject"].split()
     lower = first.lower() in _PLAIN and first != "I"
@@ -39,7 +49,11 @@ def as_question_id(statement: str) -> str:
     return f"Apakah {plain[0].lower() + plain[1:] if lower else plain}?" if plain else ""
 
 
-_MADE = {"nli": (as_question, "yesno-made"), "claims": (as_question, "yesno-made"), "indonesian-nli": (as_question_id, "yesno-id")}
+_MADE = {
+    "nli": (as_question, "yesno-made"),
+    "claims": (as_question, "yesno-made"),
+    "indonesian-nli": (as_question_id, "yesno-id"),
+}
 
 
 def asked(rows: Sequence[Row]) -> Iterator[Row]:
@@ -51,4 +65,11 @@ def asked(rows: Sequence[Row]) -> Iterator[Row]:
             if question:
                 verdict = YESNO.index(_VERDICTS[row.support])
                 decided = verdict < 2
-                yield replace(row, group=group, question=question, support=(), yesno=verdict, relevant=True if decided else None)
+                yield replace(
+                    row,
+                    group=group,
+                    question=question,
+                    support=(),
+                    yesno=verdict,
+                    relevant=True if decided else None,
+                )

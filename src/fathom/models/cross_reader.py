@@ -3,24 +3,54 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.memory import Memory
-from fathom.models.pair import PairRow, PairTokens
+from fathom.models.pair import PairRow, PairTokens, Placed
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime, sha256_of
 from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
-_LIMIT = 256  # tokens of a row, the longest the model was measured with
 _BATCH_TOKENS = 1024
 _KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as many
 
 Key = tuple[str, str, str]
 """A question, a title, a text."""
+
+
+class Tokens(Protocol):
+    """Writes pairs as rows of tokens; `PairTokens` and `UnigramPairs` do."""
+
+    def placed(self, text: str) -> Placed:
+        """Tokens of `text` with their places."""
+        ...
+
+    def head(self, question: str, title: str) -> list[int]:
+        """The row up to the chunk; question and title are cut at their limits."""
+        ...
+
+    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
+        """The whole row of `head` and a chunk that fits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a model takes and gives.
+
+    Attributes:
+        limit: Tokens of a row, the longest the model was measured with.
+        alone: Its products are rounded with one step a run, so that rows in one run would touch
+            each other: it is given one at a time.
+    """
+
+    limit: int = 256
+    alone: bool = False
 
 
 class CrossReader:
@@ -34,8 +64,15 @@ class CrossReader:
         calibration: Turns its scores into probabilities.
     """
 
-    def __init__(self, runtime: Runtime, tokens: PairTokens, calibration: Calibration) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        tokens: Tokens,
+        calibration: Calibration,
+        shape: Shape = Shape(),  # noqa: B008 - frozen
+    ) -> None:
         self.calibration = calibration
+        self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
         self._memory: Memory[Key, Pass | None] = Memory(_KEPT_WINDOWS, _windows_of)
@@ -63,7 +100,7 @@ class CrossReader:
         for _, title, text in keys:
             head = self._tokens.head(question, title)
             placed = self._tokens.placed(text)
-            room = _LIMIT - len(head) - 1
+            room = self._shape.limit - len(head) - 1
             cut = windows(len(placed.ids), room) if placed.ids else []
             places.append([(len(rows) + number, window) for number, window in enumerate(cut)])
             rows += [self._tokens.row(head, placed.part(w.first, w.last)) for w in cut]
@@ -75,7 +112,8 @@ class CrossReader:
 
     def _run(self, rows: Sequence[PairRow]) -> list[Output]:
         outputs: list[Output] = [np.empty(0, dtype=np.float32)] * len(rows)
-        for batch in _batches([len(row.ids) for row in rows]):
+        size = 1 if self._shape.alone else _BATCH_TOKENS
+        for batch in _batches([len(row.ids) for row in rows], size):
             found = self._runtime.run(_inputs([rows[place] for place in batch]))
             if not np.isfinite(found).all():
                 raise ModelError("the cross-reader gives numbers that are not finite: reinstall it")
@@ -119,22 +157,23 @@ def _inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
     }
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of rows of equal length, as many at a time as the token budget allows."""
+def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Places of rows of equal length, as many at a time as make `tokens`, at least one."""
     by_length: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):
         by_length.setdefault(length, []).append(place)
     for length, places in sorted(by_length.items()):
-        size = max(1, _BATCH_TOKENS // length)
+        size = max(1, tokens // length)
         for start in range(0, len(places), size):
             yield places[start : start + size]
 
 
 def load_cross_reader(
     model: Path,
-    vocabulary: Path,
+    tokenizer: Path,
     calibration: Calibration,
     *,
+    shape: Shape = Shape(),  # noqa: B008 - frozen
     sha256: str | None = None,
     runtime: str = "onnxruntime",
     threads: int = 0,
@@ -143,8 +182,9 @@ def load_cross_reader(
 
     Args:
         model: ONNX file that `training/cross_reader/export.py` wrote.
-        vocabulary: The `vocab.txt` of its encoder.
+        tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
         calibration: Fitted for this model.
+        shape: What it takes.
         sha256: What the file must have; None checks nothing.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
         threads: Threads it may use; 0 means as many as this process has cores.
@@ -156,4 +196,12 @@ def load_cross_reader(
     if sha256 is not None and sha256_of(model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return CrossReader(loaded, PairTokens(WordPiece.read(vocabulary)), calibration)
+    return CrossReader(loaded, _tokens(tokenizer), calibration, shape)
+
+
+def _tokens(file: Path) -> Tokens:
+    if file.suffix == ".txt":
+        return PairTokens(WordPiece.read(file))
+    from fathom.models.unigram import UnigramPairs
+
+    return UnigramPairs(file)

@@ -191,7 +191,7 @@ class Pass:
 
 def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
     length, chunk = len(row.ids), slice(row.first, row.first + len(row.chunk.ids))
-    starts, ends = output[len(SCORES) :][:length], output[len(SCORES) + length :]
+    starts, ends = output[len(SCORES) :].reshape(-1, length)[:2]
     return SpanScores.of(
         row.chunk,
         np.concatenate([starts[:1], starts[chunk]]),

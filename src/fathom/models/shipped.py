@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import CrossReader, load_cross_reader
+from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
 from fathom.models.reading import Calibration
 
 SHIPPED = "shipped"
@@ -19,8 +19,8 @@ def load_shipped_reader(
 ) -> CrossReader:
     """The cross-reader called `name`: `shipped`, or a folder.
 
-    A folder holds `cross-reader.onnx`, `cross-reader.json` (its `sha256` and `calibration`) and
-    `vocab.txt`.
+    A folder holds `cross-reader.onnx`, `cross-reader.json` (its `sha256` and `calibration`; where
+    they are others, `tokenizer`, `limit` and `alone` of its `Shape`) and `vocab.txt`.
 
     Raises:
         ModelError: If a file is missing or is not the one that belongs to the card.
@@ -34,13 +34,15 @@ def load_shipped_reader(
             answerable=tuple(about["calibration"]["answerable"]),
             support=float(about["calibration"]["support"]),
         )
+        shape = Shape(**{name: about[name] for name in ("limit", "alone") if name in about})
         sha256 = str(about["sha256"])
     except (ValueError, KeyError, TypeError) as error:
         raise _broken(folder) from error
     return load_cross_reader(
         folder / f"{_NAME}.onnx",
-        folder / "vocab.txt",
+        folder / about.get("tokenizer", "vocab.txt"),
         law,
+        shape=shape,
         sha256=sha256,
         runtime=runtime,
         threads=threads,
