@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import CrossReader, load_cross_reader
+from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
 from fathom.models.pair import PairTokens
 from fathom.models.reading import NOTHING, Calibration, Reading
 from fathom.models.runtime import Ids, Output
@@ -215,16 +215,29 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
         reader(CapitalRuntime(fault=math.nan)).asking("Who?").read([chunk("Paris")])
 
 
-def test_another_file_than_the_shipped_one_is_refused(tmp_path: Path) -> None:
-    model = tmp_path / "model.onnx"
-    model.write_bytes(b"something else")
+def test_rows_that_would_touch_each_other_run_alone() -> None:
+    runtime = CapitalRuntime()
+    alone = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
+    chunks = [chunk("a b c"), chunk("Paris it is"), chunk("d")]
 
-    with pytest.raises(ModelError, match="is not the shipped one"):
-        load_cross_reader(model, RESOURCES / "vocab.txt", Calibration(), sha256="0" * 64)
+    found = alone.asking("Who?").read(chunks)
+
+    assert [rows for rows, _ in runtime.shapes] == [1, 1, 1]
+    assert found == reader().asking("Who?").read(chunks)
+
+
+@pytest.mark.parametrize("limit", [128, 300])
+def test_no_row_is_longer_than_the_limit(limit: int) -> None:
+    runtime = CapitalRuntime()
+    short = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(limit=limit))
+    text = "filler " * 400 + "Paris" + " filler" * 400
+
+    (found,) = short.asking("Where is it?").read([chunk(text)])
+
+    assert max(tokens for _, tokens in runtime.shapes) == limit
+    assert found.spans[0].span.cut(text) == "Paris"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"absent\.onnx"):
-        load_cross_reader(
-            tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Calibration(), sha256="0" * 64
-        )
+        load_cross_reader(tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Calibration())

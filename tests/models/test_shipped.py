@@ -86,8 +86,19 @@ def test_a_folder_without_a_reader_says_what_to_do(tmp_path: Path, card: str | N
         load_shipped_reader(str(tmp_path))
 
 
-def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
+def write_card(folder: Path) -> None:
     card = CARD | {"calibration": {**CARD["calibration"], "support": 1}}  # type: ignore[dict-item]
-    (tmp_path / "cross-reader.json").write_text(json.dumps(card))
+    (folder / "cross-reader.json").write_text(json.dumps(card))
+
+
+def test_another_model_than_the_cards_is_refused(tmp_path: Path) -> None:
+    write_card(tmp_path)
+    (tmp_path / "cross-reader.onnx").write_bytes(b"something else")
+    with pytest.raises(ModelError, match="is not the shipped one"):
+        load_shipped_reader(str(tmp_path))
+
+
+def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
+    write_card(tmp_path)
     with pytest.raises(ModelError, match=r"cross-reader\.onnx.*reinstall"):
         load_shipped_reader(str(tmp_path))

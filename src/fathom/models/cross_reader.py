@@ -11,7 +11,7 @@ from fathom.errors import ModelError
 from fathom.models.memory import Memory
 from fathom.models.pair import PairRow, PairTokens, Placed
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
-from fathom.models.runtime import Ids, Output, Runtime, load_runtime, sha256_of
+from fathom.models.runtime import Ids, Output, Runtime, load_runtime
 from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
@@ -69,7 +69,7 @@ class CrossReader:
         runtime: Runtime,
         tokens: Tokens,
         calibration: Calibration,
-        shape: Shape = Shape(),  # noqa: B008 - frozen
+        shape: Shape = Shape(),
     ) -> None:
         self.calibration = calibration
         self._shape = shape
@@ -173,8 +173,7 @@ def load_cross_reader(
     tokenizer: Path,
     calibration: Calibration,
     *,
-    shape: Shape = Shape(),  # noqa: B008 - frozen
-    sha256: str | None = None,
+    shape: Shape = Shape(),
     runtime: str = "onnxruntime",
     threads: int = 0,
 ) -> CrossReader:
@@ -185,16 +184,13 @@ def load_cross_reader(
         tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
         calibration: Fitted for this model.
         shape: What it takes.
-        sha256: What the file must have; None checks nothing.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
         threads: Threads it may use; 0 means as many as this process has cores.
 
     Raises:
-        ModelError: If a file is missing, cannot be loaded or is not the one expected.
+        ModelError: If a file is missing or cannot be loaded.
         SettingsError: If there is no such runtime.
     """
-    if sha256 is not None and sha256_of(model) != sha256:
-        raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     loaded = load_runtime(model, runtime=runtime, threads=threads)
     return CrossReader(loaded, _tokens(tokenizer), calibration, shape)
 

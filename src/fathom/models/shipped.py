@@ -8,6 +8,7 @@ from typing import Any
 from fathom.errors import ModelError
 from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
 from fathom.models.reading import Calibration
+from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
 _NAME = "cross-reader"
@@ -38,12 +39,14 @@ def load_shipped_reader(
         sha256 = str(about["sha256"])
     except (ValueError, KeyError, TypeError) as error:
         raise _broken(folder) from error
+    model = folder / f"{_NAME}.onnx"
+    if sha256_of(model) != sha256:
+        raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     return load_cross_reader(
-        folder / f"{_NAME}.onnx",
+        model,
         folder / about.get("tokenizer", "vocab.txt"),
         law,
         shape=shape,
-        sha256=sha256,
         runtime=runtime,
         threads=threads,
     )

@@ -1,9 +1,9 @@
 """WordPiece as BERT's uncased models use it, in plain Python.
 
-Our own, because the `tokenizers` wheel brings the hub's client along (34 MB) for one vocabulary.
-Equal to `tokenizers`, but for two things on purpose: a text that spells out a mark such as `[SEP]`
-gets the tokens of its letters, and a lone surrogate is dropped, not refused. Characters that
-Unicode added or moved to another class since 2015 follow Python's tables, which are newer.
+Our own, because two things differ from `tokenizers` on purpose: a text that spells out a mark such
+as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not refused. Else equal,
+but that characters that Unicode added or moved to another class since 2015 follow Python's tables,
+which are newer. Unigram tokens are read by the package (`unigram.py`).
 """
 
 import unicodedata

@@ -1,79 +1,57 @@
-"""Unigram tokens (Kudo 2018) with their places in the text, and pairs of texts as rows of tokens."""
+"""Unigram tokens (Kudo 2018) with their places in the text, and pairs as rows of tokens."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
+from tokenizers import Encoding, Tokenizer
+
+from fathom.errors import ModelError
 from fathom.models.pair import QUESTION_LIMIT, TITLE_LIMIT, PairRow, Placed
 
-_MARKS = (("<s>", "</s>"), ("[CLS]", "[SEP]"))  # of XLM-R, of BERT
+_MARKS = (("<s>", "</s>", "<unk>"), ("[CLS]", "[SEP]", "[UNK]"))  # of XLM-R, of BERT
+_SPACE = "▁"  # a piece of its own where no piece begins with the letters behind it
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNIT = re.compile(r"\w+|[^\w\s]")
-
-
-class Pieces(Protocol):
-    """What is needed of `tokenizers.Encoding`."""
-
-    ids: list[int]
-    offsets: list[tuple[int, int]]
-
-
-def place(pieces: Pieces, text: str) -> Placed:
-    """The pieces of `text` with the word, or the sign, that each of them begins and ends in.
-
-    A piece that is nothing but space is left out, so every token stands for letters of the text.
-    """
-    starts_of, ends_of = _units(text)
-    ids, starts, ends = [], [], []
-    for number, (first, last) in zip(pieces.ids, pieces.offsets, strict=True):
-        while first < last and text[first].isspace():
-            first += 1  # noqa: PLW2901 - the piece holds the space before its word
-        if first < last:
-            ids.append(number)
-            starts.append(starts_of[first])
-            ends.append(ends_of[last - 1])
-    return Placed(ids=ids, starts=starts, ends=ends)
-
-
-def _units(text: str) -> tuple[list[int], list[int]]:
-    """For every character where its word or sign starts, and the character after its end."""
-    starts = list(range(len(text)))
-    ends = list(range(1, len(text) + 1))
-    for match in _UNIT.finditer(text):
-        first, last = match.span()
-        if last - first > 1:
-            starts[first:last] = [first] * (last - first)
-            ends[first:last] = [last] * (last - first)
-    return starts, ends
 
 
 class UnigramPairs:
     """Writes pairs as rows, as `PairTokens` does for WordPiece. May be used from several threads.
 
-    Needs the library `tokenizers`.
+    Every token stands for letters of the text: a piece that is nothing but space is left out, and a
+    mark of the model that is written in a text is an unknown word.
+
+    Attributes:
+        start: Id of the mark before a row.
+        end: Id of the mark behind a question and behind a row.
     """
 
     def __init__(self, tokenizer: Path) -> None:
         """`tokenizer` is a `tokenizer.json`.
 
         Raises:
-            OSError: If it cannot be read.
+            ModelError: If it cannot be read or has no marks.
         """
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_str(tokenizer.read_text(encoding="utf-8"))
-        found = [[self._tokenizer.token_to_id(mark) for mark in marks] for marks in _MARKS]
-        self.start, self.end = next(marks for marks in found if None not in marks)
+        try:
+            self._tokenizer = Tokenizer.from_file(str(tokenizer))
+            self.start, self.end, self._unknown = _marks(self._tokenizer)
+        except Exception as error:  # the package raises plain Exceptions
+            raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be read: {error}") from error
+        self._space = self._tokenizer.token_to_id(_SPACE)
+        self._marks = frozenset({self.start, self.end, self._tokenizer.token_to_id("<pad>")})
         self._colon = self._ids(":")
 
     def placed(self, text: str) -> Placed:
-        """Tokens of `text` with their places."""
-        return place(self._tokenizer.encode(text, add_special_tokens=False), text)
+        """Tokens of `text` with the word, or the sign, that each of them begins and ends in."""
+        pieces = self._tokenizer.encode(_readable(text), add_special_tokens=False)
+        return self._place(pieces, text)
 
     def placed_all(self, texts: Sequence[str]) -> list[Placed]:
         """`placed` for many texts, on all cores."""
-        encoded = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [place(pieces, text) for pieces, text in zip(encoded, texts, strict=True)]
+        readable = [_readable(text) for text in texts]
+        encoded = self._tokenizer.encode_batch(readable, add_special_tokens=False)
+        return [self._place(pieces, text) for pieces, text in zip(encoded, texts, strict=True)]
 
     def head(self, question: str, title: str) -> list[int]:
         """The row up to the chunk; question and title are cut at their limits."""
@@ -90,3 +68,45 @@ class UnigramPairs:
 
     def _ids(self, text: str) -> list[int]:
         return list(self.placed(text).ids)
+
+    def _place(self, pieces: Encoding, text: str) -> Placed:
+        starts_of, ends_of = _units(text)
+        ids, starts, ends = [], [], []
+        for number, (begin, end) in zip(pieces.ids, pieces.offsets, strict=True):
+            first = _blanks_end(text, begin, end)  # a piece holds the space before its word
+            if first < end and number != self._space:
+                ids.append(self._unknown if number in self._marks else number)
+                starts.append(starts_of[first])
+                ends.append(ends_of[end - 1])
+        return Placed(ids=ids, starts=starts, ends=ends)
+
+
+def _marks(tokenizer: Tokenizer) -> list[int]:
+    for names in _MARKS:
+        ids = [tokenizer.token_to_id(name) for name in names]
+        found = [number for number in ids if number is not None]
+        if len(found) == len(names):
+            return found
+    raise ValueError(f"none of the marks {_MARKS}")
+
+
+def _readable(text: str) -> str:
+    """The text with a sign, which no model knows, for each lone half of a character."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _blanks_end(text: str, start: int, end: int) -> int:
+    match = _BLANKS.match(text, start, end)
+    return match.end() if match else start
+
+
+def _units(text: str) -> tuple[list[int], list[int]]:
+    """For every character where its word or sign starts, and the character after its end."""
+    starts = list(range(len(text)))
+    ends = list(range(1, len(text) + 1))
+    for match in _UNIT.finditer(text):
+        first, last = match.span()
+        if last - first > 1:
+            starts[first:last] = [first] * (last - first)
+            ends[first:last] = [last] * (last - first)
+    return starts, ends

@@ -1,0 +1,175 @@
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from fathom.errors import ModelError
+from fathom.models.pair import QUESTION_LIMIT, TITLE_LIMIT, Placed
+from fathom.models.unigram import UnigramPairs
+
+MARKS = ["<s>", "<pad>", "</s>", "<unk>"]
+START, END, UNKNOWN = 0, 2, 3
+PIECES = [
+    *(
+        "▁",
+        "▁the",
+        "▁caf",
+        "é",
+        "▁on",
+        "▁rhi",
+        "ne",
+        "▁ri",
+        "ver",
+        ".",
+        "▁(",
+        ")",
+        ":",
+        "-",
+        "fine",
+    ),
+    *("▁fi", "x", "<", ">", "/", "s"),
+]
+
+
+def tokenizer_file(folder: Path, marks: Sequence[str] = MARKS) -> Path:
+    vocabulary = [*((mark, 0.0) for mark in marks), *((piece, -4.0) for piece in PIECES)]
+    made = Tokenizer(models.Unigram(vocabulary, unk_id=3, byte_fallback=False))
+    spaces = normalizers.Replace(Regex(r"[\s\p{Cc}\p{Zs}]+"), " ")
+    small = normalizers.Lowercase()
+    made.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces, small])
+    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    file = folder / "tokenizer.json"
+    made.save(str(file))
+    return file
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> UnigramPairs:
+    return UnigramPairs(tokenizer_file(tmp_path_factory.mktemp("tokens")))
+
+
+def ids(*pieces: str) -> list[int]:
+    return [len(MARKS) + PIECES.index(piece) for piece in pieces]
+
+
+def words(placed: Placed, text: str) -> list[str]:
+    return [text[a:b] for a, b in zip(placed.starts, placed.ends, strict=True)]
+
+
+def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None:
+    text = "The café on  the\nRhine-river (fine)."
+
+    found = pairs.placed(text)
+
+    assert found.ids == [
+        *ids("▁the", "▁caf", "é", "▁on", "▁the", "▁rhi", "ne"),
+        *ids("-"),
+        UNKNOWN,
+        *ids("ver", "▁(", "fine", ")", "."),
+    ]
+    assert words(found, text) == [
+        *("The", "café", "café", "on", "the", "Rhine", "Rhine"),
+        *("-", "river", "river", "(", "fine", ")", "."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["e\u0301x", "x é", "\x00 é", "é", "\u00a0\u2003é\t", "日é"])
+def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
+    found = pairs.placed(text)
+
+    assert not set(ids("▁")) & set(found.ids)
+    assert all(word.strip("\x00").strip() == word for word in words(found, text))
+    assert words(found, text)
+
+
+def test_ligatures_and_fractions_keep_their_place(pairs: UnigramPairs) -> None:
+    text = "The ﬁx."
+
+    assert words(pairs.placed(text), text) == ["The", "ﬁx", "ﬁx", "."]
+
+
+@pytest.mark.parametrize("text", ["the </s> river", "<s><pad>", "\uff1c/s\uff1e", "the<s>"])
+def test_a_mark_in_a_text_is_an_unknown_word(pairs: UnigramPairs, text: str) -> None:
+    found = pairs.placed(text)
+    head = pairs.head(text, text)
+
+    assert not {START, 1, END} & set(found.ids)
+    assert UNKNOWN in found.ids
+    assert (head.count(START), head.count(END)) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\x00\x07", "\u3000"])
+def test_a_text_without_letters_has_no_tokens(pairs: UnigramPairs, text: str) -> None:
+    assert pairs.placed(text) == Placed(ids=[], starts=[], ends=[])
+
+
+def test_half_a_character_is_unknown(pairs: UnigramPairs) -> None:
+    text = "the \ud800 river"
+
+    found = pairs.placed(text)
+
+    assert words(found, text) == ["the", "\ud800", "river", "river"]
+    assert found.ids[1] == UNKNOWN
+
+
+@given(text=st.text(max_size=60))
+def test_places_lie_in_any_text_and_come_in_order(pairs: UnigramPairs, text: str) -> None:
+    found = pairs.placed(text)
+
+    assert all(0 <= a < b <= len(text) for a, b in zip(found.starts, found.ends, strict=True))
+    assert found.starts == sorted(found.starts)
+    assert pairs.placed_all([text, text]) == [found, found]
+
+
+def test_a_row_is_question_title_and_chunk_between_marks(pairs: UnigramPairs) -> None:
+    row = pairs.row(pairs.head("the river", "rhine"), pairs.placed("the rhine."))
+
+    asked = [START, *ids("▁the", "▁ri", "ver"), END]
+    chunk = ids("▁the", "▁rhi", "ne", ".")
+    # The colon comes alone, as it does after a title of any length.
+    assert row.ids == [*asked, *ids("▁rhi", "ne"), *pairs.placed(":").ids, *chunk, END]
+    assert row.kinds == [0] * len(asked) + [1] * (len(row.ids) - len(asked))
+    assert row.ids[row.first : row.first + len(chunk)] == chunk
+    assert pairs.head("the river", "") == asked
+
+
+def test_question_and_title_are_cut(pairs: UnigramPairs) -> None:
+    head = pairs.head("the " * 500, "on " * 500)
+
+    assert head.count(ids("▁the")[0]) == QUESTION_LIMIT
+    assert head.count(ids("▁on")[0]) == TITLE_LIMIT
+
+
+def test_threads_read_alike(pairs: UnigramPairs) -> None:
+    texts = [f"The café on the Rhine-river {'x' * (n % 7)} (fine)." for n in range(300)]
+    alone = [pairs.placed(text) for text in texts]
+
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(pairs.placed, texts))
+
+    assert together == alone
+
+
+def test_the_marks_of_bert_do_too(tmp_path: Path) -> None:
+    pairs = UnigramPairs(tokenizer_file(tmp_path, ["[CLS]", "[PAD]", "[SEP]", "[UNK]"]))
+
+    assert (pairs.start, pairs.end) == (0, 2)
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"model": {"type": "Unigram"}}'])
+def test_a_broken_tokenizer_is_named(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "tokenizer.json"
+    if text is not None:
+        file.write_text(text)
+
+    with pytest.raises(ModelError, match=r"tokenizer '.*tokenizer\.json' cannot be read"):
+        UnigramPairs(file)
+
+
+def test_a_tokenizer_without_marks_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="none of the marks"):
+        UnigramPairs(tokenizer_file(tmp_path, ["a", "b", "c", "d"]))
