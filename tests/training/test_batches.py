@@ -1,4 +1,6 @@
-from training.cross_reader.batches import Blocks, estimate
+from dataclasses import replace
+
+from training.cross_reader.batches import Blocks, Limits, estimate
 from training.cross_reader.rows import Row
 
 
@@ -13,15 +15,16 @@ def rows(group: str, count: int, words: int = 20) -> list[Row]:
 
 ROWS = [*rows("a", 10), *rows("b", 7, words=60)]
 SHARES = {"a": 4, "b": 2, "absent": 3}
+LIMITS = Limits(one=100, several=150)
 
 
 def block(number: int, seed: int = 1) -> list[list[Row]]:
-    return list(Blocks(ROWS, SHARES, seed).batches(number, tokens=200, limit=100))
+    return list(Blocks(ROWS, SHARES, seed, LIMITS).batches(number, tokens=200))
 
 
 def test_a_block_is_the_same_after_a_restart() -> None:
-    blocks = Blocks(ROWS, SHARES, 1)
-    told = [list(blocks.batches(number, tokens=200, limit=100)) for number in range(5)]
+    blocks = Blocks(ROWS, SHARES, 1, LIMITS)
+    told = [list(blocks.batches(number, tokens=200)) for number in range(5)]
 
     assert told == [block(number) for number in range(5)]
     assert told != [block(number, seed=2) for number in range(5)]
@@ -46,3 +49,13 @@ def test_batches_keep_to_their_tokens() -> None:
     for batch in block(0):
         longest = max(min(estimate(row), 100) for row in batch)
         assert len(batch) == 1 or len(batch) * longest <= 200
+
+
+def test_texts_put_together_may_be_longer() -> None:
+    single = ROWS[0]
+    several = replace(single, parts=((0, 5), (5, 10)))
+    blocks = Blocks(ROWS, SHARES, 1, LIMITS)
+
+    assert (LIMITS.of(single), LIMITS.of(several)) == (100, 150)
+    assert blocks.limit([single, single]) == 100
+    assert blocks.limit([single, several]) == 150

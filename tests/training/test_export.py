@@ -1,62 +1,95 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is needed for training only"
-)
+pytest.importorskip("safetensors", reason="safetensors is needed for exporting only")
 
-from training.cross_reader.export import build  # noqa: E402
-from training.cross_reader.model import SCORES, WIDTH, CrossReader  # noqa: E402
-from training.export_embedder import LAYERS  # noqa: E402
+from tests.training import tiny  # noqa: E402
+from training.cross_reader.export import build, read_weights  # noqa: E402
+from training.cross_reader.model import SCORES, CrossReader, Encoder  # noqa: E402
 
-from fathom.models.reading import SCORES as READ_SCORES  # noqa: E402
 from fathom.models.runtime import Output, load_runtime  # noqa: E402
 
-IDS = np.asarray([[101, 2040, 102, 5754, 999, 102], [101, 2043, 102, 2, 1, 102]])
+IDS = np.asarray([[0, 5, 2, 6, 9, 2], [0, 7, 2, 12, 4, 2]])
 KINDS = np.asarray([[0, 0, 0, 1, 1, 1]] * 2)
 
 
-@pytest.fixture(scope="module")
-def model() -> CrossReader:
+def network(layers: int = tiny.LAYERS) -> CrossReader:
     torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=6000,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=12,
-        intermediate_size=32,
-        initializer_range=0.2,
-    )
-    made = CrossReader(transformers.BertModel(config, add_pooling_layer=False))
-    made.eval()
+    made: CrossReader = CrossReader(Encoder(tiny.weights(layers), 0.0)).eval()
     return made
 
 
 def expected(model: CrossReader) -> Output:
     with torch.no_grad():
         out = model(torch.tensor(IDS), torch.tensor(KINDS), torch.ones(IDS.shape).bool())
-    found: Output = torch.cat([out.scores, out.starts, out.ends], dim=1).numpy()
+    found: Output = torch.cat([out.scores, out.starts, out.ends, out.rests], dim=1).numpy()
     return found
 
 
-@pytest.mark.parametrize(("precision", "error"), [("fp32", 1e-4), ("fp16", 2e-2)])
-def test_the_file_gives_what_the_network_gives(
-    model: CrossReader, tmp_path: Path, precision: str, error: float
-) -> None:
+def exported(model: CrossReader, precision: str) -> bytes:
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
-    data = build(weights, precision).SerializeToString(deterministic=True)
-    path = tmp_path / "model.onnx"
+    data: bytes = build(weights, precision).SerializeToString(deterministic=True)
+    return data
+
+
+def run(path: Path, data: bytes, rows: slice = slice(None)) -> Output:
     path.write_bytes(data)
+    return load_runtime(path, threads=1).run(
+        {"input_ids": IDS[rows], "token_type_ids": KINDS[rows]}
+    )
 
-    found = load_runtime(path, threads=1).run({"input_ids": IDS, "token_type_ids": KINDS})
 
-    assert found.shape == (2, len(SCORES) + 2 * IDS.shape[1])
+@pytest.mark.parametrize(
+    ("precision", "error"), [("fp32", 1e-4), ("fp16", 2e-2), ("fp16+int8", 4e-2)]
+)
+def test_the_file_gives_what_the_network_gives(
+    tmp_path: Path, precision: str, error: float
+) -> None:
+    model = network()
+    data = exported(model, precision)
+
+    found = run(tmp_path / "model.onnx", data)
+
+    assert found.shape == (2, len(SCORES) + 3 * IDS.shape[1])
     np.testing.assert_allclose(found, expected(model), atol=error * np.abs(found).max())
-    assert data == build(weights, precision).SerializeToString(deterministic=True)
+    assert data == exported(model, precision)
 
 
-def test_both_sides_name_the_scores_alike() -> None:
-    assert SCORES == READ_SCORES
+def test_products_of_eight_bits_are_near(tmp_path: Path) -> None:
+    model = network()
+    wanted = expected(model)
+    data = exported(model, "int8")
+
+    found = np.concatenate(
+        [run(tmp_path / "model.onnx", data, slice(row, row + 1)) for row in (0, 1)]
+    )
+
+    np.testing.assert_allclose(found, wanted, atol=0.15 * np.abs(wanted).max())
+    assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.99
+    assert len(data) < len(exported(model, "fp32")) / 2
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_the_file_has_as_many_layers_as_the_network(tmp_path: Path, layers: int) -> None:
+    model = network(layers)
+
+    found = run(tmp_path / "model.onnx", exported(model, "fp32"))
+
+    np.testing.assert_allclose(found, expected(model), atol=1e-4 * np.abs(found).max())
+
+
+def test_the_command_writes_the_checkpoint(tmp_path: Path) -> None:
+    model = network()
+    torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
+    command = [sys.executable, "-m", "training.cross_reader.export", "--precision", "fp32"]
+    command += ["--checkpoint", str(tmp_path / "last.pt"), "--out", str(tmp_path / "m.onnx")]
+
+    subprocess.run(command, check=True, capture_output=True)
+
+    assert (tmp_path / "m.onnx").read_bytes() == exported(model, "fp32")
+    assert set(read_weights(tmp_path / "last.pt")) == set(model.state_dict())

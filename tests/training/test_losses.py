@@ -3,10 +3,20 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
-pytest.importorskip("transformers", reason="transformers is needed for training only")
 
-from training.cross_reader.encode import UNKNOWN  # noqa: E402
-from training.cross_reader.losses import any_of_loss, binary_loss  # noqa: E402
+from tests.training import tiny  # noqa: E402
+from training.cross_reader.encode import UNKNOWN, Encoder  # noqa: E402
+from training.cross_reader.losses import (  # noqa: E402
+    WEIGHTS,
+    any_of_loss,
+    binary_loss,
+    losses,
+    span_loss,
+    token_loss,
+    total,
+)
+from training.cross_reader.model import SCORES, Outputs  # noqa: E402
+from training.cross_reader.rows import Row  # noqa: E402
 
 
 def test_any_acceptable_class_is_right() -> None:
@@ -32,3 +42,59 @@ def test_unknown_labels_do_not_count() -> None:
     assert binary_loss(torch.tensor([0.0, 9.0, 0.0]), known).item() == pytest.approx(
         2 * math.log(2)
     )
+
+
+def test_a_rows_tokens_weigh_as_one_row() -> None:
+    logits = torch.tensor([[0.0, 0.0, 0.0, 9.0], [0.0, 7.0, 7.0, 7.0], [5.0, 5.0, 5.0, 5.0]])
+    right = torch.full((3, 4), UNKNOWN)
+    right[0, :3] = torch.tensor([1, 0, 1])
+    right[1, 0] = 0
+
+    # The mean over the known tokens of the first and of the second row; the third knows none.
+    assert token_loss(logits, right).item() == pytest.approx(2 * math.log(2))
+
+
+def outputs(rows: int, tokens: int) -> Outputs:
+    return Outputs(
+        starts=torch.zeros(rows, tokens),
+        ends=torch.zeros(rows, tokens),
+        rests=torch.zeros(rows, tokens),
+        scores=torch.zeros(rows, len(SCORES)),
+    )
+
+
+def test_spans_are_weighed_among_the_places_they_may_stand(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    row = Row(
+        source="s",
+        group="g",
+        question="which?",
+        title="",
+        text="one two three",
+        spans=((4, 7),),
+        answerable=True,
+    )
+    encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
+    batch = encoder.batch([row], limit=64, seed=None)
+
+    # Three tokens and the mark.
+    assert span_loss(outputs(*batch.ids.shape), batch).item() == pytest.approx(math.log(4))
+
+
+def test_every_task_is_summed_over_the_rows_that_know_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    claim = Row(source="s", group="g", question="it", title="", text="one", support=(0,))
+    asked = Row(source="s", group="g", question="it", title="", text="one", yesno=1, relevant=True)
+    encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
+    batch = encoder.batch([claim, asked, asked], limit=64, seed=None)
+
+    parts = losses(outputs(*batch.ids.shape), batch)
+
+    assert parts["support"].item() == pytest.approx(math.log(3))
+    assert parts["yesno"].item() == pytest.approx(2 * math.log(3))
+    assert parts["relevance"].item() == pytest.approx(2 * math.log(2))
+    assert parts["answerable"].item() == parts["rests"].item() == parts["span"].item() == 0
+    wanted = sum(WEIGHTS[name] * part.item() for name, part in parts.items()) / 3
+    assert total(parts, 3).item() == pytest.approx(wanted)

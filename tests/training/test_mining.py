@@ -1,22 +1,43 @@
+from dataclasses import replace
+
+import pytest
 from tests.training.rivers import PLACES, ROWS, asked
-from training.cross_reader.mining import mined
+from training.cross_reader.mining import Embed, mined
 
 from fathom.models.hashing import HashingEmbedder
 
-EMBEDDER = HashingEmbedder()
+MORE = [*ROWS, *(asked(place, f"the {place.lower()}flow") for place in ("Bonn", "Kyiv"))]
+VECTORS: Embed = HashingEmbedder().embed
 
 
-def test_a_mined_text_is_another_one_without_the_answer() -> None:
-    found = list(mined(ROWS, EMBEDDER))
+@pytest.mark.parametrize("embed", [None, VECTORS])
+def test_mined_texts_are_others_without_the_answer(embed: Embed | None) -> None:
+    found = list(mined(MORE, embed))
 
-    assert [wrong.question for wrong in found[::2]] == [row.question for row in ROWS]
-    assert [wrong.question for wrong in found[1::2]] == [row.question for row in ROWS]
+    assert [wrong.question for wrong in found[::2]] == [row.question for row in MORE]
+    assert [wrong.question for wrong in found[1::2]] == [row.question for row in MORE]
     for place, wrong in enumerate(found):
-        assert wrong.text not in {ROWS[place // 2].text, found[place ^ 1].text}
+        assert wrong.text not in {MORE[place // 2].text, found[place ^ 1].text}
         assert (wrong.answerable, wrong.relevant, wrong.spans) == (False, False, ())
+        assert wrong.group == "mined"
 
 
-def test_a_text_that_holds_the_answer_is_not_mined() -> None:
-    same = [asked(place, "the long one") for place in PLACES]
+@pytest.mark.parametrize("embed", [None, VECTORS])
+def test_a_text_that_holds_the_answer_is_not_mined(embed: Embed | None) -> None:
+    same = [asked(place, "the long one") for place in [*PLACES, "Bonn", "Kyiv"]]
 
-    assert list(mined(same, EMBEDDER)) == []
+    assert list(mined(same, embed)) == []
+
+
+def test_languages_are_mined_apart() -> None:
+    indonesian = [replace(row, group="indonesian", text=f"Sungai {row.text}") for row in MORE]
+
+    found = list(mined([*MORE, *indonesian]))
+
+    assert {row.group for row in found} == {"mined", "mined-id"}
+    for wrong in found:
+        assert wrong.text.startswith("Sungai") == (wrong.group == "mined-id")
+
+
+def test_too_few_texts_are_not_searched() -> None:
+    assert list(mined(ROWS)) == []

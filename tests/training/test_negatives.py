@@ -1,11 +1,13 @@
+from dataclasses import replace
+
+import pytest
 from tests.training.rivers import PLACES, ROWS, asked
-from training.cross_reader.data import Unseen, windows
 from training.cross_reader.negatives import swapped
-from training.cross_reader.rows import Row
 
 
 def test_a_swapped_name_is_another_questions() -> None:
-    found = list(swapped(ROWS))
+    # "City" has an opposite as well; those rows are not looked at here.
+    found = [row for row in swapped(ROWS) if "the city of" in row.question]
 
     assert len(found) == len(ROWS)
     for row, twisted in zip(ROWS, found, strict=True):
@@ -13,7 +15,8 @@ def test_a_swapped_name_is_another_questions() -> None:
         (new,) = [place for place in PLACES if place in twisted.question]
         assert old != new
         assert twisted.text == row.text
-        assert (twisted.answerable, twisted.relevant) == (False, None)
+        assert (twisted.answerable, twisted.relevant, twisted.spans) == (False, None, ())
+        assert twisted.group == "swapped"
 
 
 def test_a_swapped_number_keeps_its_shape() -> None:
@@ -25,15 +28,42 @@ def test_a_swapped_number_keeps_its_shape() -> None:
     assert number[1] == ","
 
 
-def test_texts_that_overlap_with_development_texts_are_seen() -> None:
-    unseen = Unseen([asked("Oslo", "x")])
-    copy = "Before. " + asked("Oslo", "x").text + " After."
+@pytest.mark.parametrize(
+    ("question", "twisted"),
+    [
+        ("who came first here?", "who came last here?"),
+        ("siapa yang tertua di sini?", "siapa yang termuda di sini?"),
+        ("how many miles, roughly?", "how many kilometers, roughly?"),
+    ],
+)
+def test_a_word_is_turned_into_its_opposite(question: str, twisted: str) -> None:
+    assert twisted in [row.question for row in swapped([asked("Oslo", "x", question)])]
 
-    assert not unseen.allows(Row(source="s", group="g", question="?", title="", text=copy))
-    assert not unseen.allows(Row(source="s", group="g", question="?", title="rivers", text="new"))
-    assert unseen.allows(Row(source="s", group="g", question="?", title="", text="The river that"))
+
+def test_some_questions_are_negated() -> None:
+    rows = [asked("Oslo", "x", f"what is thing {word}?") for word in "abcdefghijklmnopqrstuvwxyz"]
+
+    found = [row.question for row in swapped(rows)]
+
+    assert 0 < len(found) < len(rows) / 2
+    assert all(question.startswith("what is not thing ") for question in found)
 
 
-def test_windows_of_a_short_text() -> None:
-    assert windows("Two words") == ["two words"]
-    assert len(windows("a b c d e f g h i j")) == 2
+def test_indonesian_questions_have_their_group() -> None:
+    row = replace(asked("Oslo", "x", "kota terbesar?"), group="indonesian")
+
+    assert [twisted.group for twisted in swapped([row])] == ["swapped-id"]
+
+
+def test_no_question_is_twisted_more_than_twice() -> None:
+    rows = [asked(place, "x", f"who was first in 1900 of {place}?") for place in PLACES]
+
+    found = [row.text for row in swapped(rows)]
+
+    assert {found.count(row.text) for row in rows} == {2}
+
+
+def test_what_has_no_answer_or_another_group_is_left() -> None:
+    row = asked("Oslo", "x", "who was first?")
+
+    assert list(swapped([replace(row, answerable=False), replace(row, group="ranked")])) == []

@@ -1,52 +1,69 @@
+import json
 from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is needed for training only"
-)
+pytest.importorskip("bm25s", reason="bm25s is needed for training only")
 
-from training.cross_reader.model import WIDTH, CrossReader  # noqa: E402
+from tests.training import tiny  # noqa: E402
+from training.cross_reader import pack, train  # noqa: E402
+from training.cross_reader.batches import Blocks, Limits  # noqa: E402
+from training.cross_reader.data import Split  # noqa: E402
+from training.cross_reader.encode import Encoder  # noqa: E402
+from training.cross_reader.model import CrossReader  # noqa: E402
+from training.cross_reader.model import Encoder as Network  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
-from training.cross_reader.train import Run, schedule  # noqa: E402
+from training.cross_reader.train import Run, Stream, freeze, schedule  # noqa: E402
+from training.encoder import save  # noqa: E402
+
+from training import manifest  # noqa: E402
 
 ROWS = [
     Row(
         source="s",
-        group="g",
-        question="Which river?",
-        title="Town",
-        text="The town lies on the Rhine today.",
+        group="squad",
+        question="which river?",
+        title="town",
+        text="the town lies on the Rhine ten.",
         spans=((21, 26),),
         answerable=True,
         relevant=True,
     ),
-    Row(source="s", group="g", question="It lies.", title="", text="It lies.", support=(0,)),
+    Row(source="s", group="nli", question="it lies.", title="", text="it lies.", support=(0,)),
 ]
+HELD = Row(
+    source="s", group="squad", question="which one?", title="", text="one.", answerable=False
+)
 
 
-def run(folder: Path) -> Run:
+def settings(folder: Path, **other: object) -> Namespace:
+    given = {"out": folder, "rate": 1e-3, "device": "cpu", "bf16": False, "minutes": 1.0}
+    return Namespace(**given | {"workers": 0, "say_seconds": 0.0} | other)
+
+
+def run(folder: Path, **other: object) -> Run:
     torch.manual_seed(1)
-    config = transformers.BertConfig(
-        hidden_size=WIDTH,
-        num_hidden_layers=1,
-        num_attention_heads=12,
-        intermediate_size=16,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    model = CrossReader(transformers.BertModel(config, add_pooling_layer=False))
-    settings = Namespace(out=folder, rate=1e-3, device="cpu", bf16=False, blocks=10, minutes=1.0)
-    return Run(model, settings)
+    return Run(CrossReader(Network(tiny.weights(), 0.0)), settings(folder, **other))
+
+
+def stream(folder: Path) -> Stream:
+    blocks = Blocks(ROWS, {"squad": 1, "nli": 1}, 1, Limits(64, 64))
+    return Stream(blocks, Encoder(tiny.pairs(folder), ROWS), 0, 64)
+
+
+def learn(learner: Run, times: int = 1) -> list[dict[str, float]]:
+    batch = Encoder(tiny.pairs(learner.settings.out)).batch(ROWS, limit=64, seed=None)
+    found = [learner.learn(batch, len(ROWS)) for _ in range(times)]
+    return [{name: value.item() for name, value in each.items()} for each in found]
 
 
 def test_steps_lower_the_loss(tmp_path: Path) -> None:
     learner = run(tmp_path)
-    learner.progress.seconds = 3.0  # the end of the warm-up
+    learner.progress.seconds = 60 * 0.05  # the end of the warm-up
 
-    first, *_, last = [learner.learn(ROWS, 64) for _ in range(8)]
+    first, *_, last = learn(learner, 8)
 
     assert last["span"] < first["span"] / 2
     assert last["support"] < first["support"]
@@ -54,16 +71,16 @@ def test_steps_lower_the_loss(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     learner = run(tmp_path)
-    learner.learn(ROWS, 64)
+    learn(learner)
     learner.progress.block = 3
     learner.save()
-    expected = learner.learn(ROWS, 64)
+    expected = learn(learner)
 
     again = run(tmp_path)
     again.resume()
 
     assert (again.progress.block, again.progress.step, again.progress.rows) == (3, 1, 2)
-    assert again.learn(ROWS, 64) == expected
+    assert learn(again) == expected
 
 
 def test_a_new_run_starts_at_nothing(tmp_path: Path) -> None:
@@ -73,17 +90,83 @@ def test_a_new_run_starts_at_nothing(tmp_path: Path) -> None:
     assert learner.progress.step == 0
 
 
-def test_the_run_is_over_by_blocks_or_by_minutes(tmp_path: Path) -> None:
-    learner = run(tmp_path)
-    learner.progress.block, learner.progress.seconds = 2, 6.0
-    assert learner.share() == 0.2
+def test_a_run_ends_with_its_minutes_and_says_how_far_it_gets(tmp_path: Path) -> None:
+    learner = run(tmp_path, minutes=1 / 60)
 
-    learner.progress.seconds = 30.0
-    assert learner.share() == 0.5
+    train.train(learner, stream(tmp_path))
+
+    told = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
+    assert learner.share() >= 1
+    assert told
+    assert told[-1]["rows"] <= learner.progress.rows
+    for line in told:
+        share = line["seconds"] / 1.0
+        assert line["reach"] == pytest.approx(line["rows"] / share, rel=0.05, abs=1)
+        assert {"span", "support", "rests"} <= line.keys()
+    saved = torch.load(tmp_path / "last.pt", weights_only=True)["progress"]
+    assert saved["step"] == learner.progress.step
 
 
 def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
-    assert 0 < schedule(0.0) < schedule(0.02) < schedule(0.05) == 1.0
-    assert schedule(0.525) == pytest.approx(0.5)
+    assert 0 < schedule(0.0) < schedule(0.02) < schedule(0.04) == 1.0
+    assert schedule(0.52) == pytest.approx(0.5)
     assert schedule(1.0) == 0
     assert schedule(1.2) == 0
+
+
+@pytest.mark.parametrize("layers", [-1, 0, 1])
+def test_frozen_layers_do_not_move(tmp_path: Path, layers: int) -> None:
+    torch.manual_seed(1)
+    model = CrossReader(Network(tiny.weights(), 0.0))
+    freeze(model, layers)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    learner = Run(model, settings(tmp_path))
+    learner.progress.seconds = 60 * 0.05
+
+    learn(learner, 2)
+
+    moved = {name for name, value in model.state_dict().items() if not value.equal(before[name])}
+    assert ("encoder.embeddings.LayerNorm.weight" in moved) == (layers < 0)
+    assert any(name.startswith("encoder.encoder.layer.0.") for name in moved) == (layers < 1)
+    assert any(name.startswith("encoder.encoder.layer.1.") for name in moved)
+    assert "span.weight" in moved
+
+
+def test_heads_learn_faster_than_the_layers_below(tmp_path: Path) -> None:
+    learner = run(tmp_path)
+    rates = {
+        id(parameter): group["lr"]
+        for group in learner.optimizer.param_groups
+        for parameter in group["params"]
+    }
+    named = {name: rates[id(parameter)] for name, parameter in learner.model.named_parameters()}
+
+    ordered = [
+        named["encoder.embeddings.word_embeddings.weight"],
+        named["encoder.encoder.layer.0.output.dense.weight"],
+        named["encoder.encoder.layer.1.output.dense.weight"],
+        named["span.weight"],
+    ]
+    assert ordered == sorted(set(ordered))
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_command_trains_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, everything: bool
+) -> None:
+    pack.write(tmp_path / "pack.jsonl.gz", Split(train=ROWS, development=[HELD]))
+    save(tmp_path, tiny.weights(), tiny.pairs(tmp_path)._tokenizer)
+    command = ["train", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
+    command += ["--out", str(tmp_path / "run"), "--threads", "1", "--frozen", "0"]
+    command += ["--everything"] * everything
+
+    for minutes in ("0.01", "0.02"):
+        monkeypatch.setattr("sys.argv", [*command, "--minutes", minutes])
+        train.main()
+
+    progress = torch.load(tmp_path / "run" / "last.pt", weights_only=True)["progress"]
+    assert progress["seconds"] >= 1.2
+    learned = manifest.read(tmp_path / "run" / "learned.json.gz")
+    assert learned.questions == manifest.fingerprints(
+        row.question for row in (*ROWS, *([HELD] if everything else []))
+    )

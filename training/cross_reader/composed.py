@@ -1,52 +1,76 @@
 """Questions whose answer needs two chunks, composed from questions that need one.
 
-As MuSiQue was made (Trivedi et al. 2022): where the answer of one question is named in another one,
-the name is replaced by a description made of the first question, so that both texts are needed. Some
-chains are broken on purpose, one of their texts exchanged for another of the same article; they
-have no answer. Beside them stand comparisons of two dates. No multi-hop data set is read.
+As MuSiQue was made (Trivedi et al. 2022): where the answer of one question is named in another
+one, the name is replaced by a description made of the first question, so that both texts are
+needed. Some chains are broken on purpose, one of their texts exchanged for another of the same
+article; they have no answer. Beside them stand comparisons of two dates. No multi-hop data set is
+read.
 """
 
 import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from training.cross_reader.rows import Row, number_of
 
 _ASKED = frozenset({"squad", "wiki", "nq"})
 _BROKEN = 0.3  # share of the chains that lack one of their texts
+_THIRD = 0.4  # share of the whole chains, where there is one, that have a wrong text beside them
 _NAME = re.compile(r"[A-Z0-9]")
+_OF = ("'s", "\u2019s")
 _A_QUESTION = 4  # chains a question ends, at the most
+_A_VERB = 600  # comparisons of two dates, at the most
 
 # How a question becomes the description of its answer. Only the forms that read well.
-_VERB = r"(?:is|was|were|are|has|had|can|could|did|does|do|\w+ed|wrote|led|won|made|built|gave|ran|held)"
-_FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^(?:What|Who) (?:is|was|are|were) (the [^?]+)\?$"), r"\1"),
-    (re.compile(r"^What (?:is|was) ([A-Z][\w ]+'s? [^?]+)\?$"), r"\1"),
-    (re.compile(rf"^Who ({_VERB}) (?!you\b)([^?]+)\?$"), r"the person who \1 \2"),
-    (
-        re.compile(
-            rf"^(?:What|Which) ((?!is\b|was\b|did\b|does\b|do\b|are\b|were\b|kind\b|type\b|percent)[a-z]+(?: [a-z]+)??) ({_VERB}) ([^?]+)\?$"
-        ),
-        r"the \1 that \2 \3",
-    ),
-    (
-        re.compile(
-            r"^[Ii]n (?:what|which) ([a-z]+(?: [a-z]+)??) (?:is|was) ([^?]+?) (\w+ed|held|born|built)\?$"
-        ),
-        r"the \1 in which \2 was \3",
-    ),
-    (
-        re.compile(r"^Where (is|was|were) ([^?]+?) (\w+ed|held|born|built)\?$"),
-        r"the place where \2 \1 \3",
-    ),
-    (
-        re.compile(r"^(?:[Bb]y w|W)hom? (?:is|was|were) ([^?]+?) (\w+ed|written|built) by\?$"),
-        r"the one by whom \1 was \2",
-    ),
-    (re.compile(r"^What is the name of ([^?]+)\?$"), r"\1"),
+_VERB = (
+    r"(?:is|was|were|are|has|had|can|could|did|does|do|\w+ed"
+    r"|wrote|led|won|made|built|gave|ran|held)"
 )
+_NO_KIND = r"is\b|was\b|did\b|does\b|do\b|are\b|were\b|kind\b|type\b|percent"
+_FORMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(form), made)
+    for form, made in (
+        (r"^(?:What|Who) (?:is|was|are|were) (the [^?]+)\?$", r"\1"),
+        (r"^What (?:is|was) ([A-Z][\w ]+'s? [^?]+)\?$", r"\1"),
+        (rf"^Who ({_VERB}) (?!you\b)([^?]+)\?$", r"the person who \1 \2"),
+        (
+            rf"^(?:What|Which) ((?!{_NO_KIND})[a-z]+(?: [a-z]+)??) ({_VERB}) ([^?]+)\?$",
+            r"the \1 that \2 \3",
+        ),
+        (
+            r"^[Ii]n (?:what|which) ([a-z]+(?: [a-z]+)??) (?:is|was) ([^?]+?) "
+            r"(\w+ed|held|born|built)\?$",
+            r"the \1 in which \2 was \3",
+        ),
+        (
+            r"^Where (is|was|were) ([^?]+?) (\w+ed|held|born|built)\?$",
+            r"the place where \2 \1 \3",
+        ),
+        (
+            r"^(?:[Bb]y w|W)hom? (?:is|was|were) ([^?]+?) (\w+ed|written|built) by\?$",
+            r"the one by whom \1 was \2",
+        ),
+        (r"^What is the name of ([^?]+)\?$", r"\1"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the texts of a composed row.
+
+    Attributes:
+        title: Of its document.
+        text: As it is.
+        is_needed: Whether the answer rests on it.
+    """
+
+    title: str
+    text: str
+    is_needed: bool = True
 
 
 def described(question: str) -> str:
@@ -107,9 +131,7 @@ def _names(question: str) -> list[str]:
             name = " ".join(words[start:end]).rstrip(",.;")
             beside = [words[start - 1] if start > 1 else "", *words[end : end + 1]]
             if _NAME.match(name) and not any(_NAME.match(word) for word in beside):
-                found.append(name)
-                if name.endswith(("'s", "’s")):
-                    found.append(name[:-2])
+                found += [name, name[:-2]] if name.endswith(_OF) else [name]
     return sorted(set(found), key=len, reverse=True)
 
 
@@ -141,92 +163,92 @@ def _chain(
 ) -> Row:
     answers = _answers(second)
     wrong = [
-        (title, text)
+        Part(title, text, is_needed=False)
         for title in (first.title, second.title)
         for text in fillers[title]
         if text not in (first.text, second.text) and not any(a in text for a in answers)
     ]
     draw.shuffle(wrong)
-    parts = [(first.title, first.text, True), (second.title, second.text, True)]
-    broken = draw.random() < _BROKEN and bool(wrong)
-    if broken:
-        parts[draw.randrange(2)] = (*wrong.pop(), False)
-    elif wrong and draw.random() < 0.4:
-        parts.append((*wrong.pop(), False))
+    parts = [Part(first.title, first.text), Part(second.title, second.text)]
+    is_broken = draw.random() < _BROKEN and bool(wrong)
+    if is_broken:
+        parts[draw.randrange(2)] = wrong.pop()
+    elif wrong and draw.random() < _THIRD:
+        parts.append(wrong.pop())
     draw.shuffle(parts)
-    return _row(second, question, parts, answerable=not broken, group="composed")
+    return _put_together(second, question, parts, answerable=not is_broken)
 
 
-def _row(
-    second: Row,
-    question: str,
-    parts: Sequence[tuple[str, str, bool]],
-    *,
-    answerable: bool,
-    group: str,
-) -> Row:
-    """The texts behind one another; the first part's title is the row's."""
-    text, places = "", []
-    for number, (title, body, _) in enumerate(parts):
-        piece = body if number == 0 else joined(title, body)
-        start = len(text) + (1 if number else 0)
-        text += ("\n" if number else "") + piece
-        places.append((start, len(text)))
-    spans: list[tuple[int, int]] = []
-    if answerable:
-        for (start, end), (_, body, _) in zip(places, parts, strict=True):
-            if body == second.text:
-                shift = end - len(body)
-                spans = [(a + shift, b + shift) for a, b in second.spans]
+def _put_together(answering: Row, question: str, parts: Sequence[Part], *, answerable: bool) -> Row:
+    """The texts behind one another, the spans where `answering`'s text is among them."""
+    pieces = [parts[0].text, *(joined(part.title, part.text) for part in parts[1:])]
+    ends = [end - 1 for end in accumulate(len(piece) + 1 for piece in pieces)]
+    places = [(end - len(piece), end) for end, piece in zip(ends, pieces, strict=True)]
+    found = list(zip(places, parts, strict=True))
+    shifts = [end - len(part.text) for (_, end), part in found if part.text == answering.text]
     return replace(
-        second,
-        group=group,
+        answering,
+        group="composed",
         question=question,
-        title=parts[0][0],
-        text=text,
-        spans=tuple(spans),
+        title=parts[0].title,
+        text="\n".join(pieces),
+        spans=tuple((a + shifts[-1], b + shifts[-1]) for a, b in answering.spans)
+        if answerable
+        else (),
         answerable=answerable,
         relevant=None,
         yesno=2 if answerable else None,
-        rests=tuple(place for place, part in zip(places, parts, strict=True) if part[2])
-        if answerable
-        else (),
+        rests=tuple(place for place, part in found if part.is_needed) if answerable else (),
         parts=tuple(places),
     )
 
 
 _WHEN = re.compile(
     r"^(?:When|[Ii]n (?:what|which) year) (?:was|were) (?:the )?([A-Z][^?]{2,40}?) "
-    r"(born|founded|established|built|completed|opened|published|released|created|formed|signed)\b[^?]{0,12}\?$"
+    r"(born|founded|established|built|completed|opened|published|released|created|formed|signed)\b"
+    r"[^?]{0,12}\?$"
 )
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 
 
+@dataclass(frozen=True, slots=True)
+class _Dated:
+    """What happened in a year, and the row that says so."""
+
+    year: int
+    name: str
+    row: Row
+
+
 def _comparisons(asked: Sequence[Row], seed: int) -> Iterator[Row]:
     """Which of two came first or last: the answer is a name of the question that its text has."""
-    dated: dict[str, list[tuple[int, str, Row]]] = defaultdict(list)
+    by_verb: dict[str, list[_Dated]] = defaultdict(list)
     for row in asked:
         match, year = _WHEN.match(row.question), _YEAR.search(_answers(row)[0])
         if match and year and match[1] in row.text:
-            dated[match[2]].append((int(year[1]), match[1], row))
-    for verb in sorted(dated):
-        found = dated[verb]
+            by_verb[match[2]].append(_Dated(int(year[1]), match[1], row))
+    for verb in sorted(by_verb):
+        dated = by_verb[verb]
         draw = random.Random(f"{seed}/{verb}")
         pairs = [
             (a, b)
-            for a in found
-            for b in found
-            if a[1] < b[1] and a[0] != b[0] and a[2].text != b[2].text
+            for a in dated
+            for b in dated
+            if a.name < b.name and a.year != b.year and a.row.text != b.row.text
         ]
         draw.shuffle(pairs)
-        for a, b in pairs[:600]:
-            early = draw.random() < 0.5
-            right = min(a, b, key=lambda it: it[0]) if early else max(a, b, key=lambda it: it[0])
-            names = [a[1], b[1]]
-            draw.shuffle(names)
-            asks = f"Which was {verb} {'first' if early else 'last'}, {names[0]} or {names[1]}?"
-            start = right[2].text.find(right[1])
-            base = replace(right[2], spans=((start, start + len(right[1])),))
-            parts = [(a[2].title, a[2].text, True), (b[2].title, b[2].text, True)]
-            draw.shuffle(parts)
-            yield _row(base, asks, parts, answerable=True, group="composed")
+        for a, b in pairs[:_A_VERB]:
+            yield _compared(verb, a, b, draw)
+
+
+def _compared(verb: str, a: _Dated, b: _Dated, draw: random.Random) -> Row:
+    is_first = draw.random() < 0.5
+    right = (min if is_first else max)(a, b, key=lambda each: each.year)
+    names = [a.name, b.name]
+    draw.shuffle(names)
+    question = f"Which was {verb} {'first' if is_first else 'last'}, {names[0]} or {names[1]}?"
+    start = right.row.text.find(right.name)
+    answering = replace(right.row, spans=((start, start + len(right.name)),))
+    parts = [Part(each.row.title, each.row.text) for each in (a, b)]
+    draw.shuffle(parts)
+    return _put_together(answering, question, parts, answerable=True)

@@ -54,8 +54,7 @@ class Measurer:
         found: dict[int, Read] = {}
         for start in range(0, len(order), size):
             places = order[start : start + size]
-            for place, read in zip(places, self._batch([rows[p] for p in places]), strict=True):
-                found[place] = read
+            found |= dict(zip(places, self._batch([rows[p] for p in places]), strict=True))
         return [found[place] for place in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row]) -> list[Read]:

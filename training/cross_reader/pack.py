@@ -30,7 +30,7 @@ def write(path: Path, split: Split) -> None:
         for rows, development in ((split.train, False), (split.development, True))
         for row in rows
     ]
-    with path.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         for line in [json.dumps(list(texts), ensure_ascii=False), *lines]:
             packed.write((line + "\n").encode())
 

@@ -1,6 +1,6 @@
 """Train the cross-reader.
 
-    python -m training.cross_reader.train --pack pack.jsonl.gz --start START --out FOLDER --minutes 60
+    python -m training.cross_reader.train --pack PACK --start START --out FOLDER --minutes 60
 
 Stops after `--minutes` minutes; the learning rate falls to nothing by then. Writes
 `learned.json.gz` (what it learns from, hashed), `last.pt` every few minutes and `curve.jsonl`;
@@ -59,16 +59,17 @@ class Progress:
 class Stream(IterableDataset[tuple[int, int, Batch]]):
     """Batches without end, block after block; workers take turns by block."""
 
-    def __init__(self, blocks: Blocks, encoder: Encoder, first: int, settings: Any) -> None:
+    def __init__(self, blocks: Blocks, encoder: Encoder, first: int, tokens: int) -> None:
+        """From block number `first` on, in batches of about `tokens` tokens."""
         self._blocks, self._encoder = blocks, encoder
-        self._first, self._settings = first, settings
+        self._first, self._tokens = first, tokens
 
     def __iter__(self) -> Iterator[tuple[int, int, Batch]]:
         """Block, number of rows, tensors."""
         worker = get_worker_info()
         block = self._first + (worker.id if worker else 0)
         while True:
-            for rows in self._blocks.batches(block, tokens=self._settings.batch_tokens):
+            for rows in self._blocks.batches(block, tokens=self._tokens):
                 limit = self._blocks.limit(rows)
                 yield block, len(rows), self._encoder.batch(rows, limit=limit, seed=block)
             block += worker.num_workers if worker else 1
@@ -268,7 +269,7 @@ def main() -> None:
     blocks = Blocks(rows, shares, settings.seed, limits)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
     model.train()
-    train(run, Stream(blocks, encoder, run.progress.block, settings))
+    train(run, Stream(blocks, encoder, run.progress.block, settings.batch_tokens))
 
 
 if __name__ == "__main__":

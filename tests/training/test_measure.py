@@ -1,0 +1,109 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is needed for training only")
+pytest.importorskip("bm25s", reason="bm25s is needed for training only")
+
+from tests.training import tiny  # noqa: E402
+from training.cross_reader import measure, pack  # noqa: E402
+from training.cross_reader.batches import Limits  # noqa: E402
+from training.cross_reader.data import Split  # noqa: E402
+from training.cross_reader.encode import Encoder  # noqa: E402
+from training.cross_reader.measure import Measurer, Read, figures  # noqa: E402
+from training.cross_reader.model import SCORES, CrossReader, Outputs  # noqa: E402
+from training.cross_reader.model import Encoder as Network  # noqa: E402
+from training.cross_reader.rows import Row  # noqa: E402
+from training.encoder import save  # noqa: E402
+
+ROW = Row(
+    source="s",
+    group="squad",
+    question="which river?",
+    title="",
+    text="the town lies on the Rhine.",
+    spans=((21, 26),),
+    answerable=True,
+)
+
+
+class Rhine(CrossReader):
+    """Answers with the Rhine wherever it is read, and with the mark elsewhere."""
+
+    def forward(self, ids: Any, kinds: Any, mask: Any) -> Outputs:
+        found = torch.where(ids == tiny.PIECES.index("▁Rhine"), 5.0, -5.0)
+        found[:, 0] = 0.0
+        scores = torch.arange(8.0).repeat(len(ids), 1)
+        return Outputs(starts=found, ends=found, rests=found, scores=scores)
+
+
+def reads(rows: list[Row], folder: Path) -> list[Read]:
+    model = Rhine(Network(tiny.weights(), 0.0))
+    measurer = Measurer(model, Encoder(tiny.pairs(folder)), "cpu", Limits(64, 64))
+    found: list[Read] = measurer.read(rows, size=2)
+    return found
+
+
+def test_the_best_span_and_its_margin_over_none(tmp_path: Path) -> None:
+    longer = replace(ROW, text=f"one two three. {ROW.text}")
+    without = replace(ROW, text="the town.")
+
+    found = reads([longer, without, ROW], tmp_path)
+
+    assert [read.row for read in found] == [longer, without, ROW]
+    assert [read.answer for read in found][::2] == ["Rhine", "Rhine"]
+    assert [read.margin for read in found] == [10.0, -10.0, 10.0]
+    assert found[0].scores == dict(zip(SCORES, map(float, range(8)), strict=True))
+
+
+def read_of(row: Row, answer: str = "", margin: float = 0.0, **scores: float) -> Read:
+    return Read(row, answer, margin, dict.fromkeys(SCORES, 0.0) | scores)
+
+
+def test_figures_of_answers() -> None:
+    none = replace(ROW, spans=(), answerable=False)
+    found = figures(
+        [
+            read_of(ROW, "the Rhine", 3.0),
+            read_of(ROW, "town Rhine", 1.0),
+            read_of(none, "town", 2.0),
+        ]
+    )
+
+    # F1 of two words against one is 2/3; one of two pairs is in order.
+    assert found == {"rows": 3, "f1": 0.8333, "em": 0.5, "auroc": 0.5}
+
+
+def test_figures_of_claims_and_of_yes() -> None:
+    claims = [replace(ROW, spans=(), answerable=None, support=known) for known in ((0,), (1, 2))]
+    asked = [replace(ROW, spans=(), answerable=None, yesno=known) for known in (0, 1)]
+    found = figures(
+        [
+            read_of(claims[0], supported=1.0),
+            read_of(claims[1], supported=1.0, unrelated=0.5),
+            read_of(asked[0], yes=1.0),
+            read_of(asked[1], no=1.0),
+        ]
+    )
+
+    assert found == {"rows": 4, "supported": 0.5, "yes": 1.0}
+
+
+def test_the_command_reports_development_rows_by_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [ROW, replace(ROW, source="t")]
+    pack.write(tmp_path / "pack.jsonl.gz", Split(train=[], development=rows))
+    save(tmp_path, tiny.weights(), tiny.pairs(tmp_path)._tokenizer)
+    model = CrossReader(Network(tiny.weights(), 0.0))
+    torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
+    command = ["measure", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", [*command, "--checkpoint", str(tmp_path / "last.pt")])
+
+    measure.main()
+
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(" ", 1)[0] for line in told] == ["squad/s", "squad/t"]
+    assert '"f1"' in told[0]

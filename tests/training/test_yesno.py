@@ -1,0 +1,76 @@
+import pytest
+from training.cross_reader.rows import YESNO, Row
+from training.cross_reader.yesno import as_question, as_question_id, asked
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("The man is sleeping.", "Is the man sleeping?"),
+        ("Ada Stone was born in Velden.", "Was Ada Stone born in Velden?"),
+        ("I am here.", ""),
+        ("They can swim.", "Can they swim?"),
+        ("They have been to Rome.", ""),
+        ("It has been sold.", "Has it been sold?"),
+        ("It has rooms.", ""),
+        ("What he said is true.", ""),
+        ("The man who is old is asleep.", ""),
+        ("The man runs.", ""),
+        ("Yes, it is so.", ""),
+        ("", ""),
+    ],
+)
+def test_a_statement_is_asked_where_that_is_safe(statement: str, question: str) -> None:
+    assert as_question(statement) == question
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Kota itu ramai.", "Apakah kota itu ramai?"),
+        ("PBB ada di sana.", "Apakah PBB ada di sana?"),
+        ("Dia pergi", "Apakah Dia pergi?"),
+        ("A380 terbang.", "Apakah A380 terbang?"),
+        ("", ""),
+    ],
+)
+def test_apakah_asks_in_indonesian(statement: str, question: str) -> None:
+    assert as_question_id(statement) == question
+
+
+def claim(group: str, support: tuple[int, ...], statement: str = "The town is old.") -> Row:
+    return Row(
+        source="s", group=group, question=statement, title="T", text="Text.", support=support
+    )
+
+
+@pytest.mark.parametrize(
+    ("support", "verdict", "relevant"),
+    [((0,), "yes", True), ((1,), "no", True), ((2,), "none", None)],
+)
+def test_the_verdict_is_the_answer(
+    support: tuple[int, ...], verdict: str, *, relevant: bool | None
+) -> None:
+    (row,) = asked([claim("nli", support)])
+
+    assert row.question == "Is the town old?"
+    assert row.yesno is not None
+    assert (YESNO[row.yesno], row.relevant, row.support) == (verdict, relevant, ())
+    assert row.group == "yesno-made"
+
+
+def test_indonesian_ones_have_their_group() -> None:
+    (row,) = asked([claim("indonesian-nli", (0,), "Kota itu tua.")])
+
+    assert (row.group, row.question) == ("yesno-id", "Apakah kota itu tua?")
+
+
+def test_what_is_undecided_or_cannot_be_turned_round_is_not_asked() -> None:
+    rows = [
+        claim("nli", (1, 2)),
+        claim("nli", ()),
+        claim("squad", (0,)),
+        claim("nli", (0,), "It rains."),
+    ]
+
+    assert list(asked(rows)) == []
