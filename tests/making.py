@@ -105,13 +105,13 @@ def unprivileged(folder: Path) -> Iterator[None]:
         parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
     groups, group = os.getgroups(), os.getegid()
     os.setgroups([])
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
+    os.setresgid(NOBODY, NOBODY, group)
+    os.setresuid(NOBODY, NOBODY, 0)
     try:
         yield
     finally:
-        os.seteuid(0)
-        os.setegid(group)
+        os.setresuid(0, 0, 0)
+        os.setresgid(group, group, group)
         os.setgroups(groups)
         for parent in closed:
             parent.chmod(parent.stat().st_mode & ~stat.S_IXOTH)

@@ -132,6 +132,18 @@ def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Outcome:
     return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
 
 
+def warned(outcome: Outcome, index: Reader) -> Outcome:
+    """The answer says which of its documents cannot be read any more where they came from."""
+    stale: dict[str, list[str]] = {}
+    for citation in outcome.answer.citations:
+        places = index.places(citation.document) if citation.source == "corpus" else []
+        if places and all(place.outcome == "stale" for place in places):
+            news = f"{places[0].path}: {places[0].reason}; quoted as it was read before"
+            stale.setdefault(news, []).append(f"[{citation.n}]")
+    warnings = tuple(f"{''.join(numbers)} {news}" for news, numbers in stale.items())
+    return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
+
+
 def settings_then(trace: Trace, now: Settings, assignments: Sequence[str]) -> Settings:
     """The settings with which a question was asked, offline.
 

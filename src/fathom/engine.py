@@ -1,20 +1,31 @@
 """The facade: ingest, search, ask, and look after the index."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from fathom.documents.discover import Wanted
 from fathom.documents.paths import check_paths
-from fathom.errors import FathomError, IndexMissing, UsageError
-from fathom.index.base import Reader, Status, Summary
+from fathom.errors import FathomError, IndexMissing, RunError, UsageError
+from fathom.index.base import Reader, Source, Status, Summary, Writer
 from fathom.index.embedded import open_reader, open_writer, verify, writer_at
-from fathom.index.places import display
+from fathom.index.places import (
+    display,
+    is_below,
+    outermost,
+    outside,
+    places_named,
+    roots_of,
+)
+from fathom.index.rebuild import rebuilding
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
+from fathom.index.writer import EmbeddedWriter
 from fathom.models.base import Embedder
 from fathom.models.reading import PairReader
 from fathom.parts import Parts
@@ -99,53 +110,102 @@ class Engine:
 
     def ingest(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Path] = (),
         *,
         prune: bool = False,
         rebuild: bool = False,
+        lose: bool = False,
         on_progress: "Progress" = lambda _report, _files: None,
     ) -> "Report":
         """Bring the index in line with files and folders.
 
         Args:
-            paths: Files, folders, BEIR folders.
+            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
             prune: Also remove documents whose file below `paths` is gone.
-            rebuild: Start from an empty index, also where the old one had another identity.
+            rebuild: Make the index anew, also where the old one had another identity; that one
+                stays until the new one takes its place in one step.
+            lose: With `rebuild`, also where documents lie outside of `paths`.
             on_progress: Told the counts so far, whenever they change.
 
         Raises:
-            UsageError: If a path is missing or there is no file below the paths.
+            UsageError: If a path is missing or there is no file below the paths, or if documents
+                would be lost.
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
         wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        roots = [Path(os.path.abspath(path)) for path in paths] or self.roots()  # noqa: PTH100 - keeps symlinks
+        check_paths(paths or roots, wanted, self._is_known)
+        if rebuild and not lose:
+            self._check_none_lost(roots)
+        self.close()
         from fathom.documents.guard import Cage
         from fathom.index.batch import Batch
         from fathom.index.ingest import Ingester
 
-        check_paths(paths, wanted, self._is_known)
-        self.close()
-        index = self.settings.index
-        with (
-            open_writer(
-                self.directory,
-                self.parts.identity,
-                durability=index.durability,
-                ann_from_chunks=index.ann_from_chunks,
-                fresh=rebuild,
-            ) as writer,
-            Cage(self.parts.caps) as cage,
-        ):
+        with self._writing(roots, anew=rebuild) as (writer, before), Cage(self.parts.caps) as cage:
             batch = Batch(
                 writer=writer,
                 embedder=self.parts.embedder,
                 chunker=self.parts.chunker,
                 most_documents=self.settings.ingest.batch_documents,
             )
-            ingester = Ingester(batch, cage, on_progress=on_progress)
-            report = ingester.run(paths, wanted=wanted, prune=prune)
+            ingester = Ingester(batch, cage, before=before, on_progress=on_progress)
+            report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
         self._sweep_traces()
         return report
+
+    @contextmanager
+    def _writing(
+        self, roots: Sequence[Path], *, anew: bool
+    ) -> Iterator[tuple[Writer, Reader | None]]:
+        """A writer, and the index that it is to replace."""
+        index, identity = self.settings.index, self.parts.identity
+        named = [str(root) for root in roots]
+
+        def open_at(directory: Path) -> EmbeddedWriter:
+            return open_writer(
+                directory,
+                identity,
+                durability=index.durability,
+                ann_from_chunks=index.ann_from_chunks,
+            )
+
+        if anew:
+            with rebuilding(self.directory, outermost(named), open_at) as made:
+                yield made.writer, made.before
+        else:
+            with open_at(self.directory) as writer:
+                writer.set_roots(outermost([*writer.roots(), *named]))
+                yield writer, None
+
+    def roots(self) -> list[Path]:
+        """The files and folders that the index was asked to hold.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        return roots_of(self.reader(checked=False))
+
+    def _check_none_lost(self, roots: Sequence[Path]) -> None:
+        """Accept to rebuild the index of these alone.
+
+        Raises:
+            UsageError: If it holds documents of other folders, naming these.
+        """
+        try:
+            index = self.reader(checked=False)
+        except FathomError:
+            return  # there is none, or it is damaged: nobody knows what it held
+        lost = outside(index, roots)
+        if lost:
+            known = [display(root) for root in roots_of(index)]
+            places = [root for root in known if any(is_below(place, root) for place in lost)]
+            named = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if places[5:] else "")
+            raise UsageError(
+                f"--rebuild would lose {len(lost)} documents of {named}; name these too, name "
+                "nothing to rebuild all, or add --yes"
+            )
 
     def _is_known(self, path: Path) -> bool:
         try:
@@ -212,6 +272,7 @@ class Engine:
         if self._live is None:
             self._live = asking.Live(self.parts, self.roles, self._filled, self.executor)
         outcome = await asking.ask(question, self._live, options)
+        outcome = asking.warned(outcome, self.reader())
         if not self.settings.trace.enabled:
             return outcome
         return asking.kept(outcome, lambda: self.traces)
@@ -289,22 +350,35 @@ class Engine:
         return found
 
     def remove(self, names: Sequence[str]) -> int:
-        """Remove documents by id or path, their places, and the traces that hold their text.
+        """Remove documents, and the traces that hold their text; returns how many went.
+
+        Args:
+            names: Of each an id, or where documents were read: a path, a folder, or a pattern of
+                the shell. What was read elsewhere too stays there, unless its id is given.
 
         Raises:
             UsageError: If one of them is not there; then none is removed.
         """
-        found = {self.document(name).id for name in names}
+        index = self.reader(checked=False)
+        places = {place for name in names for place in places_named(index, name)}
+        folders = [os.path.abspath(name) for name in names]  # noqa: PTH100 - keeps symlinks
+        roots = [one for one in index.roots() if not any(is_below(one, each) for each in folders)]
         self.close()
         with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
-            places = [source.path for source in writer.sources() if source.document_id in found]
-            removed = writer.forget(places)
+            removed = writer.forget(sorted(places))
+            writer.set_roots(roots)
         self._sweep_traces()
         return removed
 
     def _sweep_traces(self) -> None:
-        if (self.directory / TRACES).exists():
+        """Let go of traces whose texts are gone; by then the index is as it was asked to be."""
+        if not (self.directory / TRACES).exists():
+            return
+        try:
             self.traces.sweep(self.reader(checked=False))
+        except RunError as error:
+            log = logging.getLogger("fathom")
+            log.warning("%s; it may hold texts that are no longer in the index", error)
 
     def writer(self) -> str:
         """Who is writing to the index now, in words; `""` for nobody."""
@@ -323,6 +397,11 @@ class Engine:
         """Counts, sizes and identity of the index."""
         return self.reader(checked=False).status()
 
+    def stale(self) -> list[Source]:
+        """Places whose document is kept although it cannot be read there any more, by path."""
+        sources = self.reader(checked=False).sources()
+        return [one for one in sources if one.outcome == "stale" and one.document_id is not None]
+
     def verify(self, *, fix: bool = False) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""
         self.close()
@@ -332,15 +411,17 @@ class Engine:
         """The open index.
 
         Args:
-            checked: Whether it must have been made with the settings' own identity; looking at
-                documents does not need that, and spares loading the model.
+            checked: Whether it must have been made with the embedder and the analyzer that the
+                settings name; looking at documents does not need that, and spares loading the
+                model.
 
         Raises:
             IndexMissing: If there is none.
             IndexMismatch: If it was made with other settings.
         """
         if self._opened is None:
-            self._opened = open_reader(self.directory, self.parts.identity if checked else None)
+            wanted = self.parts.query_identity if checked else None
+            self._opened = open_reader(self.directory, wanted)
         return self._opened
 
 

@@ -134,7 +134,7 @@ class Parts:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """All that must agree between the index and those who read it."""
+        """All that must agree between the index and those who write to it."""
         parts = {
             "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
             "chunker": self.chunker.identity,
@@ -146,6 +146,12 @@ class Parts:
             for part, identity in parts.items()
             for name, value in identity.items()
         }
+
+    @cached_property
+    def query_identity(self) -> dict[str, str]:
+        """What must agree between the index and those who search it: what queries are made with."""
+        made_with = ("embedder.", "analyzer.")
+        return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
 
     @property
     def caps(self) -> Limits:

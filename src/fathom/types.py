@@ -352,6 +352,8 @@ class Answer:
         phase: The step of the strategy that answered.
         stop_reason: Why it stopped: `answered`, the reason of the abstention, or what broke.
         trace_id: Under which the run can be replayed; `None` when it was not recorded.
+        warnings: What to know of the sources it cites, a line each: that they are stale. Like
+            `trace_id` no part of the record.
     """
 
     question: str
@@ -367,3 +369,4 @@ class Answer:
     usage: Usage
     budget: Budget
     trace_id: str | None = None
+    warnings: tuple[str, ...] = ()

@@ -307,8 +307,8 @@ def test_another_identity(tmp_path: Path) -> None:
         open_reader(tmp_path, other)
     with pytest.raises(IndexMismatch):
         open_writer(tmp_path, other)
-    with open_writer(tmp_path, other, fresh=True) as writer:
-        assert writer.status().identity == other
+    # Whoever reads names what matters to him.
+    open_reader(tmp_path, {"embedder.model": "axes"}).close()
 
 
 def test_one_writer(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, Source
 from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.rebuild import rebuilding
 
 Make = Callable[..., tuple[Entry, Source]]
 
@@ -95,8 +96,11 @@ def test_a_file_that_is_no_database(index: Path, make: Make) -> None:
         open_reader(index)
     with pytest.raises(IndexCorrupt):
         open_writer(index, None)
-    with open_writer(index, {"a": "2"}, fresh=True) as writer:
-        assert writer.status().documents == 0
+    with rebuilding(index, [], lambda place: open_writer(place, {"a": "2"})) as made:
+        assert made.before is None
+    assert verify(index) == []
+    with open_reader(index) as reader:
+        assert (reader.status().documents, reader.status().identity) == (0, {"a": "2"})
 
 
 def test_a_layout_of_the_future(index: Path, make: Make) -> None:

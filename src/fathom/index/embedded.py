@@ -1,18 +1,19 @@
 """The embedded index: one directory, no server.
 
-`fathom.db` (SQLite) is the only truth; `tantivy/` and `vectors-*.usearch` are derived from it
+`fathom.db` (SQLite) is the only truth; `tantivy*/` and `vectors-*.usearch` are derived from it
 and made anew whenever they are missing or unsound; `lock` belongs to the one writer.
 """
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError
 from fathom.index import schema
 from fathom.index.analyzer import Analyzer
 from fathom.index.derived import entries
+from fathom.index.graph import GraphRecord
 from fathom.index.keyword import FOLDER, KeywordLeg, discard
 from fathom.index.lock import WriterLock, holder
 from fathom.index.reader import EmbeddedReader
@@ -21,6 +22,8 @@ from fathom.index.writer import EmbeddedWriter, OnStep
 
 LOCK = "lock"
 MEND_WAIT_S = 30.0
+REBUILD = "rebuild"
+"""The folder in the directory where an index is made that is to replace it."""
 
 
 def open_reader(
@@ -30,7 +33,8 @@ def open_reader(
 
     Args:
         directory: Where the index lies.
-        expected_identity: What must have made the index; `None` accepts any.
+        expected_identity: What must have made the index; what is not named here may differ,
+            and `None` accepts any.
         mend: Make derived parts anew where they are unsound, else only look.
 
     Raises:
@@ -45,7 +49,7 @@ def open_reader(
         try:
             _check_laid_out(store, directory)
             if expected_identity is not None:
-                _check_identity(directory, store.identity(), expected_identity)
+                _check_identity(directory, _named(store, expected_identity), expected_identity)
             keyword = _open_keyword(directory, store, mend=mend)
         except BaseException:
             store.connection.close()
@@ -59,17 +63,17 @@ def open_writer(
     *,
     durability: schema.Durability = "normal",
     ann_from_chunks: int = 20_000,
-    fresh: bool = False,
     on_step: OnStep = lambda _step: None,
 ) -> EmbeddedWriter:
     """Open the index in `directory` for writing, creating it where there is none.
+
+    What a broken-off rebuild has left there is dropped: it may hold what is to be removed.
 
     Args:
         directory: Where the index lies or shall lie.
         identity: What makes the index; `None` takes an existing one as it is.
         durability: See `schema.connect`.
         ann_from_chunks: More chunks than this outside the graph and it is built anew.
-        fresh: Start from an empty index, whatever is there.
         on_step: For tests; see `EmbeddedWriter`.
 
     Raises:
@@ -80,17 +84,16 @@ def open_writer(
     """
     if identity is None and not (directory / schema.FILE).is_file():
         raise _missing(directory)
-    lock = _lock(directory)
+    lock = take_lock(directory)
     try:
-        if fresh:
-            _clear(directory)
+        discard(directory / REBUILD)
         with schema.corruption_named(directory / schema.FILE):
             store = _open_store(directory, identity, durability)
             try:
                 writer = EmbeddedWriter(
                     directory,
                     store,
-                    _sound_keyword(directory),
+                    _sound_keyword(directory, store),
                     lock=lock,
                     ann_from_chunks=ann_from_chunks,
                     on_step=on_step,
@@ -127,7 +130,13 @@ def writer_at(directory: Path) -> str:
     return holder(directory / LOCK)
 
 
-def _lock(directory: Path) -> WriterLock:
+def take_lock(directory: Path) -> WriterLock:
+    """The lock of the directory, which is made where there is none.
+
+    Raises:
+        IndexLocked: If another process is writing.
+        RunError: If it cannot be made.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -153,24 +162,30 @@ def _open_store(
     return store
 
 
-def _clear(directory: Path) -> None:
-    discard(directory / FOLDER)
-    for pattern in (f"{schema.FILE}*", "vectors-*"):
-        for path in directory.glob(pattern):
+def discard_strays(directory: Path, store: Store) -> None:
+    """Remove what belongs to no part of the index: a kill or a reader may have left it."""
+    graph = GraphRecord.loads(store.meta("graph"))
+    for path in directory.glob("vectors-*"):
+        if graph is None or path.name != graph.file:
             path.unlink(missing_ok=True)
+    for folder in directory.glob(f"{FOLDER}*"):
+        if folder.name != store.keyword_folder():
+            discard(folder)
 
 
-def _sound_keyword(directory: Path) -> KeywordLeg:
+def _sound_keyword(directory: Path, store: Store) -> KeywordLeg:
+    discard_strays(directory, store)
+    folder = directory / store.keyword_folder()
     try:
-        return KeywordLeg(directory / FOLDER, create=True)
+        return KeywordLeg(folder, create=True)
     except RunError:
-        discard(directory / FOLDER)
-        return KeywordLeg(directory / FOLDER, create=True)
+        discard(folder)
+        return KeywordLeg(folder, create=True)
 
 
 def _open_keyword(directory: Path, store: Store, *, mend: bool) -> KeywordLeg:
     try:
-        return KeywordLeg(directory / FOLDER, create=False)
+        return KeywordLeg(directory / store.keyword_folder(), create=False)
     except RunError:
         return _mended(directory, store) if mend else KeywordLeg(None, create=True)
 
@@ -181,7 +196,7 @@ def _mended(directory: Path, store: Store) -> KeywordLeg:
     while True:
         try:
             open_writer(directory, None).close()
-            return KeywordLeg(directory / FOLDER, create=False)
+            return KeywordLeg(directory / store.keyword_folder(), create=False)
         except IndexLocked:
             if time.monotonic() > deadline:
                 raise
@@ -205,6 +220,11 @@ def _check_laid_out(store: Store, directory: Path) -> None:
 
 def _missing(directory: Path) -> IndexMissing:
     return IndexMissing(f"no index at {directory}; run `fathom ingest PATH` first")
+
+
+def _named(store: Store, names: Iterable[str]) -> dict[str, str]:
+    stored = store.identity()
+    return {name: stored[name] for name in names if name in stored}
 
 
 def _check_identity(

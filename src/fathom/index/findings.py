@@ -60,12 +60,13 @@ def _broken_ties(store: Store) -> Iterator[str]:
         yield f"{row[0]!r} points to a document that is gone; run `fathom ingest` on it again"
 
 
-def keyword_findings(folder: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
+def keyword_findings(directory: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
     """What is wrong with the keyword index, which can be made anew.
 
     A writer that is at work, or was killed, between applying and publishing a change leaves it
     one change ahead: that is sound, whoever opens the index next finishes it.
     """
+    folder = directory / store.keyword_folder()
     for path in damaged_files(folder):
         yield f"{path} is damaged; {MEND}"
     if store.is_unfinished() and keyword.marker() == store.marker(int(store.meta("revision"))):

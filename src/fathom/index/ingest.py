@@ -21,7 +21,7 @@ from fathom.documents.parse import read
 from fathom.index.base import Reader, Source
 from fathom.index.batch import Batch, Pending
 from fathom.index.course import Advance, Course
-from fathom.index.places import GONE, RECORD_GONE, display, is_below, is_gone, path_at
+from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
 from fathom.types import Document
 
 
@@ -149,7 +149,12 @@ class Ingester:
         return list(files.values())
 
     def _known_files(self, root: str) -> set[str]:
-        places = {self._files.file_of(source.path) for source in self._writer.sources(root)}
+        """Files at and below a root that were read before, in this index or the one before it."""
+        places: set[str] = set()
+        for index in (self._writer, self._before):
+            if index is not None:
+                files = Files(index)
+                places |= {files.file_of(source.path) for source in index.sources(root)}
         # What only begins like a record of a file is the name of another one.
         return {place for place in places if is_below(place, root)}
 

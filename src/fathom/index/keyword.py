@@ -1,7 +1,9 @@
 """The keyword leg: BM25 over tantivy, derived from SQLite and of one revision with it."""
 
 import json
+import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,15 +51,37 @@ class KeywordLeg:
         Raises:
             RunError: If it is missing or cannot be read.
         """
+        self.folder = folder
         self._schema = _schema()
+        self._links: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
             self._index = tantivy.Index(self._schema)
-        else:
+        elif create or os.access(folder, os.W_OK) or not folder.is_dir():
             self._index = _open(folder, self._schema, create=create)
+        else:
+            self._index = self._open_unwritable(folder)
         self._searcher = self._index.searcher()
+
+    def _open_unwritable(self, folder: Path) -> tantivy.Index:
+        """Whoever reads must write a lock file beside it: links to the files stand elsewhere."""
+        self._links = tempfile.TemporaryDirectory(prefix="fathom-")
+        try:
+            _link(folder, Path(self._links.name))
+            return _open(Path(self._links.name), self._schema, create=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of what was needed to read it; calling it twice is fine."""
+        if self._links is not None:
+            self._links.cleanup()
+            self._links = None
 
     def reload(self) -> None:
         """See the last commit."""
+        if self._links is not None and self.folder is not None:
+            _link(self.folder, Path(self._links.name))
         self._index.reload()
         self._searcher = self._index.searcher()
 
@@ -179,6 +203,13 @@ def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Inde
         return tantivy.Index.open(str(folder))
     except (ValueError, OSError) as error:
         raise RunError(f"{folder} cannot be read: {error}") from error
+
+
+def _link(folder: Path, links: Path) -> None:
+    for path in folder.iterdir():
+        link = links / path.name
+        if not (path.name.startswith(".tantivy") or link.is_symlink()):
+            link.symlink_to(path.absolute())
 
 
 def damaged_files(folder: Path) -> list[Path]:

@@ -3,9 +3,11 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
+from fathom.errors import UsageError
 from fathom.index.base import Reader
 
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
@@ -38,6 +40,15 @@ def is_gone(place: str) -> bool:
 def is_below(place: str, folder: str) -> bool:
     """Whether a place is this one or lies inside it; `px2` is not below `px`."""
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
+
+
+def outermost(places: Iterable[str]) -> list[str]:
+    """The places without those that are below another one, in order."""
+    kept: list[str] = []
+    for place in sorted(set(places), key=lambda place: (place.count("/"), place)):
+        if not any(is_below(place, other) for other in kept):
+            kept.append(place)
+    return sorted(kept)
 
 
 def _meant(place: str) -> Iterator[Path]:
@@ -77,3 +88,51 @@ class Files:
             known = self._index.source(file)
             self._corpora[file] = known is not None and known.is_corpus
         return self._corpora[file]
+
+
+def roots_of(index: Reader) -> list[Path]:
+    """What an index was asked to hold: as it was named, and files of before that was noted."""
+    roots = [Path(root) for root in index.roots()]
+    shown = [display(root) for root in roots]
+    files = Files(index)
+    others = {files.file_of(source.path) for source in index.sources()}
+    others = {file for file in others if not any(is_below(file, root) for root in shown)}
+    return [*roots, *(path_at(file) for file in sorted(others))]
+
+
+def outside(index: Reader, roots: Iterable[Path]) -> list[str]:
+    """Places of documents that lie below none of the roots."""
+    files, shown = Files(index), [display(root) for root in roots]
+    return [
+        source.path
+        for source in index.sources()
+        if source.document_id is not None
+        and not any(is_below(files.file_of(source.path), root) for root in shown)
+    ]
+
+
+def places_named(index: Reader, name: str) -> list[str]:
+    """The places that somebody means: of the document with this id, at this path, or matching.
+
+    Args:
+        index: Where they are known.
+        name: An id, a file, a folder, or a pattern of the shell, whose `*` takes slashes too.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    found = [source.path for source in index.places(name)]
+    here = display(Path(os.path.abspath(name)))  # noqa: PTH100 - keeps symlinks
+    if not found:
+        files = Files(index)
+        found = [
+            source.path
+            for path in {name, here}
+            for source in index.sources(path)
+            if source.path == path or is_below(files.file_of(source.path), path)
+        ]
+    if not found and any(mark in name for mark in "*?["):
+        found = [one.path for one in index.sources() if fnmatchcase(one.path, here)]
+    if not found:
+        raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
+    return found

@@ -10,13 +10,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import UsageError
+from fathom.errors import RunError, UsageError
 from fathom.index import schema
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Match, Source, Status, Summary
 from fathom.index.filters import Allowed
 from fathom.index.findings import graph_findings, keyword_findings, truth_findings
-from fathom.index.keyword import FOLDER, KeywordLeg
+from fathom.index.keyword import KeywordLeg
 from fathom.index.status import status
 from fathom.index.store import Store
 from fathom.index.vectors import VectorLeg
@@ -90,14 +90,25 @@ class EmbeddedReader:
                     return self._ranked(self._keyword.search(terms, k=k, allowed=allowed), k)
             # A writer stands between applying and publishing, or died there.
             if time.monotonic() > deadline and self._mend is not None:
-                self._keyword = self._mend()
+                self._take(self._mend())
             time.sleep(0.002)
 
     def _keyword_is_current(self) -> bool:
         wanted = self._store.marker(self._store.chunks_at())
-        if self._keyword.marker() != wanted:
+        if self._keyword.marker() == wanted:
+            return True
+        folder = self._directory / self._store.keyword_folder()
+        try:
+            if self._keyword.folder not in {None, folder}:
+                self._take(KeywordLeg(folder, create=False))
             self._keyword.reload()
+        except (RunError, ValueError, OSError):
+            return False  # being made, or being replaced
         return self._keyword.marker() == wanted
+
+    def _take(self, keyword: KeywordLeg) -> None:
+        self._keyword.close()
+        self._keyword = keyword
 
     def _allowed(self, filters: Sequence[Filter], revision: int) -> Allowed | None:
         return self._store.allowed(filters, revision) if filters else None
@@ -163,7 +174,7 @@ class EmbeddedReader:
         with self._snapshot():
             return [
                 *truth_findings(self._directory, self._store),
-                *keyword_findings(self._directory / FOLDER, self._keyword, self._store),
+                *keyword_findings(self._directory, self._keyword, self._store),
                 *graph_findings(self._directory, self._store),
             ]
 
@@ -172,6 +183,7 @@ class EmbeddedReader:
         with self._busy:
             if not self._closed:
                 self._store.connection.close()
+                self._keyword.close()
                 self._closed = True
 
     def __enter__(self) -> Self:

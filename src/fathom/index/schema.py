@@ -87,24 +87,25 @@ def connect(
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
-    connection = _open(f"{file.absolute().as_uri()}?mode=ro")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return _open(f"{file.absolute().as_uri()}?mode=ro")
     except sqlite3.OperationalError:
         # A folder without write permission: without a log the file alone is the whole truth.
         log = file.with_name(f"{file.name}-wal")
         if log.exists() and log.stat().st_size:
             raise
-        connection.close()
-        connection = _open(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return connection
+    return _open(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
 
 
 def _open(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA busy_timeout = 10000")
-    connection.execute("PRAGMA cache_size = -16000")
+    try:
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA cache_size = -16000")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
     for name, of in (("file_name", _file_name), ("folder_name", _folder_name)):
         connection.create_function(name, 1, of, deterministic=True)
     return connection
@@ -183,17 +184,18 @@ def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ())
     except (FathomError, OSError, sqlite3.ProgrammingError):
         raise
     except sqlite3.OperationalError as error:
-        if _is_damage(error):
+        if is_damage(error):
             raise _damaged(file, _short(error)) from error
         raise RunError(f"{file}: {error}; check free space and permissions") from error
     except Exception as error:
-        fault = _short(error) if _is_damage(error) else _first(look)
+        fault = _short(error) if is_damage(error) else _first(look)
         if not fault:
             raise
         raise _damaged(file, fault) from error
 
 
-def _is_damage(error: Exception) -> bool:
+def is_damage(error: Exception) -> bool:
+    """Whether it says that a database is damaged or is none."""
     name = getattr(error, "sqlite_errorname", "") or ""
     signs = ("no such table", "Could not decode to UTF-8")
     named = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from fathom.index.base import Key, Status
 from fathom.index.filters import IS_DATE, KEY
-from fathom.index.keyword import FOLDER
 from fathom.index.schema import FILE
 from fathom.index.store import Store
 
@@ -28,7 +27,7 @@ def status(directory: Path, store: Store, revision: int) -> Status:
         content=content_hash(store, revision),
         identity=store.identity(),
         keys=_keys(store, revision),
-        bytes_on_disk=_sizes(directory),
+        bytes_on_disk=_sizes(directory, store.keyword_folder()),
     )
 
 
@@ -61,10 +60,10 @@ def content_hash(store: Store, revision: int) -> str:
     return hashlib.sha256(b"\n".join(sorted(parts))).hexdigest()
 
 
-def _sizes(directory: Path) -> dict[str, int]:
+def _sizes(directory: Path, keyword: str) -> dict[str, int]:
     files = [path for path in directory.glob(f"{FILE}*") if path.is_file()]
     return {
         "sqlite": sum(path.stat().st_size for path in files),
-        "tantivy": sum(path.stat().st_size for path in (directory / FOLDER).glob("*")),
+        "tantivy": sum(path.stat().st_size for path in (directory / keyword).glob("*")),
         "usearch": sum(path.stat().st_size for path in directory.glob("vectors-*.usearch")),
     }

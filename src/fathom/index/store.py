@@ -11,6 +11,7 @@ import numpy as np
 
 from fathom.index.base import Source, Summary
 from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.keyword import FOLDER
 from fathom.index.rows import HalfMatrix, to_chunk, to_document, to_matrix
 from fathom.types import Chunk, Document, Filter
 
@@ -190,6 +191,10 @@ class Store:
             (document_id, revision),
         )
         return [Source(**row) for row in rows.fetchall()]
+
+    def keyword_folder(self) -> str:
+        """Where in the index directory the keyword leg lies: each rebuilt index has its own."""
+        return self.meta("keyword") or FOLDER
 
     def roots(self) -> list[str]:
         """See `Reader.roots`."""

@@ -30,7 +30,7 @@ class VectorLeg:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._revision = -1
+        self._state = ""
         self._dimension = 0
         self._graph: Graph | None = None
         self._record: GraphRecord | None = None
@@ -40,14 +40,15 @@ class VectorLeg:
     def refresh(self, store: Store, revision: int) -> None:
         """Bring what is held to this state of the chunks."""
         record = GraphRecord.loads(store.meta("graph"))
-        if revision == self._revision and record == self._record:
+        state = store.marker(revision)
+        if state == self._state and record == self._record:
             return
         self._dimension = int(store.meta("dimension") or 0)
         if record != self._record:
             self._open_graph(record)
         self._numbers = store.chunk_numbers(revision)
         self._tail = self._read_tail(store, revision)
-        self._revision = revision
+        self._state = state
 
     def _open_graph(self, record: GraphRecord | None) -> None:
         self._graph, self._record = None, record

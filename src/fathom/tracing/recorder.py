@@ -268,9 +268,11 @@ class Recorder(_Scope):
 
 
 def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
-    """An answer as it stands in a trace: plain JSON, its `trace_id` null."""
+    """An answer as it stands in a trace: plain JSON, its `trace_id` null, without `warnings`."""
     plain = (clean or Cleaner())(answer)
-    return plain | {"trace_id": None} if isinstance(plain, dict) else plain
+    if not isinstance(plain, dict):
+        return plain
+    return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 
 def _stripped(record: Record) -> Record:

@@ -1,0 +1,259 @@
+"""The facade over a whole index: what is made anew, removed, read and said."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from tests.making import FEES, QUESTION, engine_at, ingested, unprivileged
+
+from fathom.documents.parse import parse_bytes
+from fathom.engine import Engine
+from fathom.errors import IndexMismatch, IndexMissing, UsageError
+from fathom.models.hashing import HashingEmbedder
+
+
+@pytest.fixture(autouse=True)
+def _uncaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+    )
+    monkeypatch.setattr("fathom.documents.guard.Cage", lambda _: nullcontext())
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with engine_at(tmp_path) as made:
+        yield made
+
+
+def write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def names(engine: Engine) -> list[str]:
+    return [Path(one.path).name for one in engine.documents()]
+
+
+# Rebuilding
+
+
+def test_an_interrupted_rebuild_leaves_the_old_index_and_its_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        asked = engine.ask(QUESTION)
+        before = engine.status()
+        write(tmp_path / "corpus" / "more.md", "More text.")
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("fathom.index.ingest.detect", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                engine.ingest([tmp_path / "corpus"], rebuild=True)
+        assert engine.status().content == before.content
+        assert engine.ask(QUESTION).status == "answered"
+        assert engine.verify() == []
+        assert engine.ingest([tmp_path / "corpus"], rebuild=True).new == 2
+        assert engine.ask(QUESTION).status == "answered"
+        # Texts that the new index holds too stay in traces.
+        assert asked.trace_id in {each.id for each in engine.traces.list()}
+        assert engine.verify() == []
+
+
+def test_a_rebuild_names_the_folders_that_it_would_lose(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "all"
+    for name in ("one/a.md", "two/b.md", "two2/c.md"):
+        write(folder / name, f"Text of {name}.")
+    engine.ingest([folder / "one", folder / "two"])
+    engine.ingest([folder / "two2"])
+    with pytest.raises(UsageError, match=r"lose 2 documents of .*/one, .*/two2; .*--yes"):
+        engine.ingest([folder / "two"], rebuild=True)
+    assert names(engine) == ["a.md", "b.md", "c.md"]
+    assert engine.ingest([folder], rebuild=True).new == 3
+    assert engine.ingest(rebuild=True).new == 3
+    assert engine.ingest([folder / "two"], rebuild=True, lose=True).new == 1
+    assert names(engine) == ["b.md"]
+
+
+def test_a_rebuild_keeps_what_cannot_be_read_now(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "px"
+    torn = write(folder / "torn.md", "The good version.")
+    write(folder / "gone.md", "Gone.").unlink()
+    write(folder / ".named.md", "A hidden one.")
+    file = write(folder / "set" / "corpus.jsonl", json.dumps({"_id": "d1", "text": "One record."}))
+    engine.ingest([folder, folder / ".named.md"])
+    gone = write(folder / "gone.md", "Gone.")
+    engine.ingest([folder])
+    for each in (torn, file):
+        each.write_bytes(b"PK\x03\x04 half a DOCX")
+    gone.unlink()
+    report = engine.ingest([folder], rebuild=True)
+    assert (report.new, report.failed, report.stale) == (1, 2, 2)
+    assert names(engine) == [".named.md", "corpus.jsonl#d1", "torn.md"]
+    assert engine.document(str(torn)).text == "The good version."
+    assert {Path(one.path).name for one in engine.stale()} == {"torn.md", "corpus.jsonl#d1"}
+    assert engine.search("record")[0].chunk.document_id == "d1"
+    file.write_text(json.dumps({"_id": "d1", "text": "One record."}))
+    torn.write_text("The good version.")
+    assert (engine.ingest([folder]).unchanged, engine.stale()) == (3, [])
+
+
+# All that is known
+
+
+def test_without_paths_all_that_is_known_is_brought_up_to_date(
+    engine: Engine, tmp_path: Path
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    write(one / "a.md", "Text a.")
+    write(two / "b.md", "Text b.")
+    with pytest.raises(IndexMissing):
+        engine.ingest()
+    engine.ingest([one])
+    engine.ingest([two / "b.md", one / "a.md"])
+    assert engine.roots() == [one, two / "b.md"]
+    write(one / "c.md", "Text c.")
+    write(two / "b.md", "Text b, changed.")
+    report = engine.ingest()
+    assert (report.new, report.changed, report.unchanged) == (1, 1, 1)
+    (two / "b.md").unlink()
+    two.rmdir()
+    assert engine.ingest().stale == 1
+    assert engine.ingest(prune=True).removed == 1
+
+
+def test_an_index_of_before_gives_the_files_that_it_knows(engine: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.md", "Text a.")
+    write(tmp_path / "set" / "corpus.jsonl", json.dumps({"_id": "d1", "text": "One record."}))
+    engine.ingest([tmp_path / "one", tmp_path / "set"])
+    engine.close()
+    with sqlite3.connect(engine.directory / "fathom.db") as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'roots'")
+        connection.execute("DROP TABLE kept")
+    connection.close()
+    assert engine.roots() == [tmp_path / "one" / "a.md", tmp_path / "set" / "corpus.jsonl"]
+    assert engine.ingest().unchanged == 2
+
+
+# Removing
+
+
+def test_removing_folders_and_patterns(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("px/a.md", "px/in/b.md", "px2/c.md", "px2/d.txt", "px2/e.txt"):
+        write(tmp_path / name, f"Text of {name}.")
+    write(tmp_path / "px" / "same.md", "Text of px2/c.md.")
+    monkeypatch.chdir(tmp_path)
+    engine.ingest([tmp_path / "px", tmp_path / "px2"])
+    for wrong in ("p", "nothing/*", "px3", str(tmp_path / "p")):
+        with pytest.raises(UsageError, match="no document"):
+            engine.remove(["px2", wrong])
+    assert engine.remove(["px2/*.txt"]) == 2
+    assert engine.remove(["px"]) == 2
+    # What lies elsewhere too stays there.
+    assert [Path(one.path) for one in engine.documents()] == [tmp_path / "px2" / "c.md"]
+    assert engine.roots() == [tmp_path / "px2"]
+    (kept,) = engine.documents()
+    assert engine.remove([kept.id]) == 1
+    assert engine.verify() == []
+
+
+# Saying so
+
+
+def test_an_answer_says_that_its_source_is_stale(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        assert engine.ask(QUESTION).warnings == ()
+        file = tmp_path / "corpus" / "fees.md"
+        file.write_bytes(b"PK\x03\x04 half a DOCX")
+        report = engine.ingest([file])
+        answer = engine.ask(QUESTION)
+        assert (answer.status, "40 crowns" in answer.answer) == ("answered", True)
+        (warning,) = answer.warnings
+        assert warning.startswith(f"[1] {file}: {report.files[0].reason}; ")
+        assert engine.replay(str(answer.trace_id)).same
+        # A copy that can be read is a source.
+        write(tmp_path / "corpus" / "copy.md", f"# Fees\n\n{FEES}\n")
+        engine.ingest([tmp_path / "corpus"])
+        assert engine.ask(QUESTION).warnings == ()
+
+
+# An index that can be read is read
+
+
+def test_an_index_of_another_chunker_is_read_and_not_written_to(tmp_path: Path) -> None:
+    ingested(tmp_path)
+    with engine_at(tmp_path, chunking={"max_tokens": 64}) as engine:
+        assert "40 crowns" in engine.search(QUESTION)[0].chunk.text
+        assert engine.ask(QUESTION).status == "answered"
+        with pytest.raises(IndexMismatch, match=r"chunker.*--rebuild"):
+            engine.ingest([tmp_path / "corpus"])
+
+
+def test_an_index_of_another_embedder_is_not_searched(tmp_path: Path) -> None:
+    ingested(tmp_path)
+    with engine_at(tmp_path) as engine:
+        other = Engine(engine.settings, embedder=HashingEmbedder(32))
+    with other, pytest.raises(IndexMismatch, match="embedder"):
+        other.search(QUESTION)
+
+
+LEFT = {"both": ("-wal", "-shm"), "none": (), "log": ("-wal",), "map": ("-shm",)}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_an_index_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, left: str) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        engine.ask(QUESTION)
+    index = tmp_path / "index"
+    for path in (*index.glob("*-wal"), *index.glob("*-shm")):
+        if path.name[-4:] not in LEFT[left]:
+            path.unlink()
+    with unprivileged(tmp_path):
+        for path in (*index.rglob("*"), index):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with engine_at(tmp_path) as engine:
+            assert engine.search(QUESTION)
+            assert engine.search(QUESTION, retriever="keyword")
+            assert engine.ask(QUESTION).status == "answered"
+            assert engine.status().documents == 1
+            assert engine.verify() == []
+        index.chmod(0o755)
+
+
+@pytest.mark.parametrize("how", ["no database", "a page"])
+def test_damaged_traces_stop_neither_ingest_nor_remove(
+    tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        engine.ask(QUESTION)
+    traces = tmp_path / "index" / "traces.db"
+    data = traces.read_bytes()
+    if how == "no database":
+        traces.write_bytes(b"no database" * 100)
+    else:
+        traces.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    with engine_at(tmp_path) as engine:
+        write(tmp_path / "corpus" / "more.md", "More text.")
+        assert engine.ingest([tmp_path / "corpus"]).new == 1
+        assert engine.remove([str(tmp_path / "corpus" / "fees.md")]) == 1
+        assert names(engine) == ["more.md"]
+    assert "traces.db" in caplog.text
+    assert "delete the file" in caplog.text
+
+
+def test_a_moved_index_is_read(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        engine.ingest(rebuild=True)
+    shutil.move(tmp_path / "index", tmp_path / "elsewhere")
+    with engine_at(tmp_path, index={"directory": tmp_path / "elsewhere"}) as engine:
+        assert engine.search(QUESTION)
