@@ -10,6 +10,7 @@ from typing import NoReturn, TypedDict
 from fathom.config import Layers
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
+from fathom.index.outdated import Outdated, outdated
 from fathom.index.traces import TraceStore
 from fathom.llm.role import Absent
 from fathom.parts import Parts
@@ -133,15 +134,24 @@ def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Outcome:
 
 
 def warned(outcome: Outcome, index: Reader) -> Outcome:
-    """The answer says which of its documents cannot be read any more where they came from."""
-    stale: dict[str, list[str]] = {}
+    """The answer says which of its documents are no longer what was read where they came from."""
+    cited: dict[str, list[str]] = {}
     for citation in outcome.answer.citations:
-        places = index.places(citation.document) if citation.source == "corpus" else []
-        if places and all(place.outcome == "stale" for place in places):
-            news = f"{places[0].path}: {places[0].reason}; quoted as it was read before"
-            stale.setdefault(news, []).append(f"[{citation.n}]")
-    warnings = tuple(f"{''.join(numbers)} {news}" for news, numbers in stale.items())
+        if citation.source == "corpus":
+            cited.setdefault(citation.document, []).append(f"[{citation.n}]")
+    warnings = tuple(
+        f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
+        for document, numbers in cited.items()
+        if (found := _outdated(index, document)) is not None
+    )
     return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
+
+
+def _outdated(index: Reader, document: str) -> Outdated | None:
+    """Why a document is outdated; `None` while one of its places still holds it."""
+    places = index.places(document)
+    found = list(outdated(index, places))
+    return found[0] if found and len(found) == len(places) else None
 
 
 def settings_then(trace: Trace, now: Settings, assignments: Sequence[str]) -> Settings:

@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from fathom.documents.discover import Wanted
+from fathom.documents.discover import Wanted, snapshot
 from fathom.documents.paths import check_paths
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import Reader, Source, Status, Summary, Writer
@@ -41,6 +41,7 @@ from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, sec
 if TYPE_CHECKING:  # LangGraph takes a second to import, and who asks reads no files
     from fathom.asking import Live, Options, Replay
     from fathom.index.ingest import Progress, Report
+    from fathom.index.outdated import Outdated
     from fathom.strategies.run import Outcome
 
 
@@ -401,6 +402,18 @@ class Engine:
         """Places whose document is kept although it cannot be read there any more, by path."""
         sources = self.reader(checked=False).sources()
         return [one for one in sources if one.outcome == "stale" and one.document_id is not None]
+
+    def outdated(self) -> "list[Outdated]":
+        """The files that are no longer what was read of them; reads them all again for it."""
+        from fathom.index.outdated import outdated
+
+        index = self.reader(checked=False)
+        return list(outdated(index, index.sources()))
+
+    def snapshot(self, paths: Sequence[Path] = ()) -> Mapping[str, object]:
+        """What tells that something has changed at `paths`, by default at all that is known."""
+        wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        return snapshot(paths or self.roots(), wanted)
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""

@@ -85,6 +85,11 @@ def test_who_disagrees_is_shown_with_what_each_says() -> None:
     ]
 
 
+def test_warnings_are_shown_below_the_citations() -> None:
+    shown = answer_text(replace(ANSWER, warnings=("[1] a.md: changed since it was read",)))
+    assert shown.splitlines()[-1] == "  warning: [1] a.md: changed since it was read"
+
+
 def test_the_time_shown_is_what_the_user_waited() -> None:
     assert "confidence 0.90, 1.61 s" in answer_text(ANSWER, seconds=1.614)
 
@@ -112,6 +117,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
         "usage",
         "budget",
         "trace_id",
+        "warnings",
     ]
     assert list(shown["citations"][0]) == [
         "n",

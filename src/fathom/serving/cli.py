@@ -4,7 +4,7 @@ import gc
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -29,6 +29,9 @@ from fathom.serving.options import (
     note_writer,
     run_flags,
 )
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.engine import Engine
 
 GARBAGE_AFTER = 50_000
 """Objects; at Python's 700, looking for garbage among what was imported is a tenth of a start."""
@@ -78,7 +81,10 @@ def _root(
 
 @app.command()
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, folders, BEIR folders.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files, folders, BEIR folders; by default all that are known."),
+    ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     prune: Annotated[bool, typer.Option(help="Also remove documents whose file is gone.")] = False,
@@ -97,6 +103,9 @@ def ingest(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="A line a file on stderr, once it is stored.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--watch", help="Go on whenever something changes, until Ctrl-C.")
+    ] = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
@@ -106,23 +115,33 @@ def ingest(
     from fathom.serving.files import check_writable
     from fathom.serving.output import ingest_text, show, show_json
     from fathom.serving.progress import ingest_progress
+    from fathom.serving.watch import watch
 
     if report is not None:
         check_writable(report)
     flags = {"ingest.include": include or None, "ingest.exclude": exclude or None}
-    with (
-        build_engine(index, assignments, offline=offline, flags=flags) as engine,
-        ingest_progress(verbose=verbose) as on_progress,
-    ):
-        done = engine.ingest(paths, prune=prune, rebuild=rebuild, on_progress=on_progress)
-    if report is not None:
-        text = json.dumps(asdict(done), ensure_ascii=False, indent=1)
-        report.write_text(f"{text}\n", encoding="utf-8")
-    if as_json:
-        show_json(done)
-    else:
-        show(ingest_text(done))
-    return 6 if done.failed else 0
+    failed: list[int] = []
+
+    def once(engine: "Engine") -> None:
+        with ingest_progress(verbose=verbose) as on_progress:
+            anew = rebuild and not failed
+            done = engine.ingest(paths or (), prune=prune, rebuild=anew, on_progress=on_progress)
+        failed.append(done.failed)
+        if report is not None:
+            text = json.dumps(asdict(done), ensure_ascii=False, indent=1)
+            report.write_text(f"{text}\n", encoding="utf-8")
+        if as_json:
+            show_json(done)
+        else:
+            show(ingest_text(done))
+        sys.stdout.flush()
+
+    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        if follow:
+            watch(lambda: engine.snapshot(paths or ()), lambda: once(engine))
+        else:
+            once(engine)
+    return 6 if failed[-1] else 0
 
 
 @app.command()

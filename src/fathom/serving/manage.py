@@ -78,12 +78,25 @@ def docs_rm(
 
 
 def status(
-    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Which files changed or vanished since they were read."),
+    ] = False,
+    assignments: SetOption = None,
 ) -> None:
     """Counts, sizes and identity of the index."""
-    from fathom.serving.output import show, show_json, status_text
+    from fathom.serving.output import outdated_text, show, show_json, status_text
 
     with build_engine(index, assignments) as engine:
+        if stale:
+            found = engine.outdated()
+            if as_json:
+                show_json({"stale": found})
+            else:
+                show(outdated_text(found))
+            return
         state = engine.status()
     if as_json:
         show_json(state)

@@ -21,6 +21,7 @@ from fathom.usage import Usage
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
     from fathom.asking import Replay
     from fathom.index.ingest import Report
+    from fathom.index.outdated import Outdated
     from fathom.serving.doctor import Finding
 
 REASONS = {
@@ -74,6 +75,7 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
     lines += [_cited(citation) for citation in answer.citations]
     if answer.confidence is not None:
         lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage, seconds)}")
+    lines += [f"  warning: {warning}" for warning in answer.warnings]
     if answer.trace_id:
         lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
@@ -197,6 +199,14 @@ def documents_text(documents: Iterable[Summary]) -> str:
         for each in documents
     ]
     return "\n".join(lines) or "no documents"
+
+
+def outdated_text(found: "Sequence[Outdated]") -> str:
+    """One file a line that is no longer what was read of it, and how to go on."""
+    if not found:
+        return "every file is as it was read"
+    lines = [f"{each.path}: {each.reason}" for each in found]
+    return "\n".join([*lines, f"{len(found)} to look at; `fathom ingest` reads them again"])
 
 
 def status_text(status: Status) -> str:
