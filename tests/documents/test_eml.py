@@ -82,3 +82,9 @@ def test_an_unknown_charset_does_not_lose_the_text() -> None:
 def test_malformed_headers_do_not_lose_the_text() -> None:
     raw = b"Subject: s\nFrom: <<@@;\nDate: someday\n\nbody"
     assert parse(raw).text.endswith("body")
+
+
+def test_text_of_an_unknown_kind_is_plain() -> None:
+    mail = message("How-to", "First.\n\nSecond.")
+    mail.replace_header("Content-Type", 'text/asciidoc; charset="utf-8"')
+    assert parse(mail.as_bytes()).text.endswith("\n\nFirst.\n\nSecond.")

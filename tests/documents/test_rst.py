@@ -39,3 +39,11 @@ def test_no_file_is_read_and_nothing_raw_passes(tmp_path: Path) -> None:
 
 def test_unknown_directives_do_no_harm() -> None:
     assert "Text" in parse(b"Text :py:func:`x`\n\n.. toctree::\n\n   a\n").text
+
+
+def test_complaints_of_the_reader_are_not_text() -> None:
+    text = ":Place: Run :program:`cat`.\n\n-n, --nodaemon  Run :program:`cat` here.\n"
+    parsed = parse(text.encode())
+    assert "No role entry" not in parsed.text
+    assert "Place: Run :program:`cat`." in parsed.text
+    assert "-n, --nodaemon: Run :program:`cat` here." in parsed.text

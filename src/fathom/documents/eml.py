@@ -42,6 +42,8 @@ def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
     shown = [(name, _header(message, name)) for name in _SHOWN]
     builder.paragraph("\n".join(f"{name}: {value}" for name, value in shown if value))
     body = message.get_body(("plain", "html"))
+    if body is None and message.get_content_maintype() == "text":
+        body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
     if body is not None:
         _add_body(builder, cast("EmailMessage", body), depth)
     for count, part in enumerate(_attachments(message), start=1):

@@ -12,7 +12,6 @@ from fathom.documents.decode import decode
 _SILENT = 5
 _UNSEEN = (
     nodes.comment,
-    nodes.system_message,
     nodes.raw,
     nodes.target,
     nodes.substitution_definition,
@@ -41,6 +40,8 @@ def parse(data: bytes) -> Parsed:
         tree = publish_doctree(decode(data), settings_overrides=settings)
     except SystemMessage as error:
         raise Refused("failed", f"damaged reStructuredText: {error}"[:200]) from error
+    for complaint in list(tree.findall(nodes.system_message)):
+        complaint.parent.remove(complaint)  # some stand inside of what is read as one text
     builder = Builder()
     _add_all(builder, tree, 0)
     return builder.build()

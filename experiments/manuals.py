@@ -1,0 +1,220 @@
+"""How questions on real manuals are answered, graded by rules: python experiments/manuals.py.
+
+Asks the questions of `manuals/` as a user would, with default settings, and prints a grade for each
+question and a table by kind and by language. `--show FILE` writes question, gold answer, answer and
+quotes one under the other, to be read by eye, which is what counts: rules cannot see that an answer
+says the right thing in other words, or that it stands in a sentence that says something else. What
+a person made of them (`--eye FILE`, lines of an id and a grade) is printed beside it.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathom.evaluation.answers import YES_NO
+from fathom.evaluation.records import Record
+from fathom.evaluation.sources import documents_of
+
+SET = Path(__file__).parent.parent / "manuals"
+RIGHT, PARTLY, WRONG, REFUSED = GRADES = ("right", "partly", "wrong", "refused")
+"""Of an answerable question. One without an answer is `right` where it is refused, else `wrong`."""
+
+_ROFF = re.compile(r"\\f[A-Z]")
+_WORD = re.compile(r"-{0,2}\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gold:
+    """What a question of the set expects.
+
+    Attributes:
+        items: All that a complete answer names, each in one of several wordings. A question with
+            one answer has one item.
+        quotes: What the answer rests on, word for word in one of the documents.
+        documents: Names of the documents in which it stands.
+    """
+
+    id: str
+    text: str
+    kind: str
+    language: str
+    answerable: bool
+    items: tuple[tuple[str, ...], ...]
+    quotes: tuple[str, ...]
+    documents: tuple[str, ...]
+
+    @property
+    def yes_or_no(self) -> str:
+        """The word that is expected first, if one is."""
+        return self.items[0][0] if self.kind == "yes-no" else ""
+
+
+def read(folder: Path) -> Iterator[Gold]:
+    """The questions of a set, in their order."""
+    for line in (folder / "questions.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        told: Mapping[str, Any] = row["metadata"]
+        items = told.get("items") or ([row["answers"]] if row["answers"] else [])
+        yield Gold(
+            id=row["_id"],
+            text=row["text"],
+            kind=told["type"],
+            language=told["language"],
+            answerable=told["answerable"],
+            items=tuple(map(tuple, items)),
+            quotes=tuple(told.get("quotes", ())),
+            documents=tuple(told.get("relevant", ())),
+        )
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as a reader sees it, options with their hyphens, without roff's fonts."""
+    return _WORD.findall(_ROFF.sub("", text).replace("\\-", "-").casefold())
+
+
+def holds(text: str, wanted: str) -> bool:
+    """Whether the words stand in the text one after the other."""
+    there, sought = words(text), words(wanted)
+    places = range(len(there) - len(sought) + 1)
+    return bool(sought) and any(there[at : at + len(sought)] == sought for at in places)
+
+
+def grade(gold: Gold, record: Record) -> str:
+    """One of `GRADES`, by rules.
+
+    Right is an answer that names every item and cites a document in which they stand; partly right
+    one that names some, cites other documents, or only quotes what the answer rests on.
+    """
+    if not gold.answerable:
+        return WRONG if record.answered else RIGHT
+    if not record.answered:
+        return REFUSED
+    cited = any(each.document in record.relevant for each in record.citations)
+    if gold.yes_or_no:
+        return _decided(gold, record, cited=cited)
+    found = sum(any(_says(record, each) for each in item) for item in gold.items)
+    if found == len(gold.items) and cited:
+        return RIGHT
+    return PARTLY if found or _quotes(gold, record) else WRONG
+
+
+def _decided(gold: Gold, record: Record, *, cited: bool) -> str:
+    first = words(record.said)[:1]
+    if first == [gold.yes_or_no]:
+        return RIGHT if cited else PARTLY
+    if set(first) & YES_NO:
+        return WRONG
+    return PARTLY if _quotes(gold, record) else WRONG
+
+
+def _says(record: Record, wanted: str) -> bool:
+    return holds(record.short_answer, wanted) or holds(record.long, wanted)
+
+
+def _quotes(gold: Gold, record: Record) -> bool:
+    shown = [each.quote for each in record.citations]
+    return any(holds(quote, each) for quote in shown for each in gold.quotes)
+
+
+def asked(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]:
+    """The records of all questions; what is missing is asked by `fathom eval`."""
+    command = ["eval", str(folder), "--strategy", "naive", "--records", str(records), *more]
+    subprocess.run(
+        [sys.executable, "-m", "fathom.serving.cli", *command],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    (file,) = (records / folder.resolve().name).glob("*.jsonl")
+    rows = (json.loads(line) for line in file.read_text("utf-8").splitlines())
+    return {record.question: record for record in map(Record.from_json, rows)}
+
+
+def page(
+    golds: Sequence[Gold], records: Mapping[str, Record], grades: Mapping[str, str]
+) -> Iterator[str]:
+    """All questions with what was answered, to be read."""
+    names = {identity: name for name, identity in documents_of(SET / "documents").items()}
+    for gold in golds:
+        record = records[gold.id]
+        yield f"## {gold.id} [{gold.kind}, {gold.language}] {grades[gold.id]}: {gold.text}"
+        yield f"gold   {' | '.join(' / '.join(each) for each in gold.items) or '(no answer)'}"
+        yield f"       {', '.join(gold.documents)}: {' ... '.join(gold.quotes)}"
+        sure = "" if record.confidence is None else f" ({record.confidence:.2f})"
+        yield f"said   {record.status}{sure}: {record.short_answer}"
+        yield from (f"       {line}" for line in record.long.splitlines())
+        for each in record.citations:
+            where = names.get(each.document, each.document)
+            yield f"quote  {where}: {' '.join(each.quote.split())}"
+        yield ""
+
+
+def table(golds: Sequence[Gold], grades: Mapping[str, str]) -> Iterator[str]:
+    """How many questions have which grade, by kind and by language."""
+    keys: tuple[Callable[[Gold], str], ...] = (
+        lambda gold: gold.kind,
+        lambda gold: f"{gold.language}, {'answerable' if gold.answerable else 'no answer'}",
+        lambda gold: "answerable" if gold.answerable else "no answer",
+    )
+    yield f"| {'questions':<22} |   n | " + " | ".join(f"{each:>7}" for each in GRADES) + " |"
+    yield f"|{'-' * 24}|----:|" + "|".join(["--------:"] * len(GRADES)) + "|"
+    for key in keys:
+        for name in sorted({key(gold) for gold in golds}):
+            found = Counter(grades[gold.id] for gold in golds if key(gold) == name)
+            counts = " | ".join(f"{found[each]:>7}" for each in GRADES)
+            yield f"| {name:<22} | {found.total():>3} | {counts} |"
+
+
+def graded(file: Path) -> dict[str, str]:
+    """Grades by question, of lines such as `m001 partly and why`."""
+    lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
+    return {line[0]: line[1] for line in lines}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask, grade and tell."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=Path, default=Path(".work/manuals"))
+    parser.add_argument("--show", type=Path, help="write answers to be read by eye here")
+    parser.add_argument("--eye", type=Path, help="grades of a person, to be shown beside")
+    parser.add_argument("--save", type=Path, help="write ids and grades here, no texts")
+    parser.add_argument("--set", action="append", default=[], help="a setting, as of fathom eval")
+    told = parser.parse_args(arguments)
+    golds = list(read(SET))
+    records = asked(SET, told.records, [part for each in told.set for part in ("--set", each)])
+    grades = {gold.id: grade(gold, records[gold.id]) for gold in golds}
+    eye = graded(told.eye) if told.eye else {}
+    for gold in golds:
+        print(f"{gold.id}  {grades[gold.id]:<8} {eye.get(gold.id, ''):<8} {gold.text}")
+    for name, given in (("by rules", grades), ("by eye", eye)):
+        if given:
+            print(f"\n{name}\n", *table(golds, given), sep="\n")
+    if told.show:
+        told.show.write_text("\n".join(page(golds, records, grades)), encoding="utf-8")
+    if told.save:
+        told.save.write_text("".join(saved(golds, records, grades, eye)), encoding="utf-8")
+    return 0
+
+
+def saved(
+    golds: Sequence[Gold],
+    records: Mapping[str, Record],
+    grades: Mapping[str, str],
+    eye: Mapping[str, str],
+) -> Iterator[str]:
+    """A line for each question: its id, what became of it and how it was graded."""
+    for gold in golds:
+        record = records[gold.id]
+        row = {"_id": gold.id, "status": record.status, "confidence": record.confidence}
+        row |= {"rules": grades[gold.id]} | ({"eye": eye[gold.id]} if gold.id in eye else {})
+        yield json.dumps(row) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The set of questions on real manuals keeps what its README says, and so does its grading."""
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiments.manuals import SET, Gold, grade, graded, holds, page, read, saved, table
+from tests.evaluation.making import cited, record
+
+from fathom.documents.base import Parsed
+from fathom.documents.parse import parse_bytes
+from fathom.evaluation.datasets import load
+
+QUESTIONS = list(read(SET))
+SUFFIXES = {
+    *(".1", ".5", ".8", ".txt", ".html", ".md", ".rst", ".pdf", ".docx"),
+    *(".xlsx", ".csv", ".json", ".odt", ".pptx", ".epub", ".eml"),
+}
+
+
+@cache
+def text(name: str) -> str:
+    parsed = list(parse_bytes((SET / "documents" / name).read_bytes(), name))
+    assert all(isinstance(one, Parsed) for one in parsed), name
+    return "\n".join(one.text for one in parsed if isinstance(one, Parsed))
+
+
+@pytest.mark.parametrize("gold", QUESTIONS, ids=lambda gold: gold.id)
+def test_what_is_expected_stands_in_the_documents_named(gold: Gold) -> None:
+    assert gold.answerable == bool(gold.items) == bool(gold.documents) == bool(gold.quotes)
+    for quote in gold.quotes:
+        assert any(holds(text(name), quote) for name in gold.documents), quote
+    for item in () if gold.yes_or_no else gold.items:
+        assert any(holds(text(name), each) for each in item for name in gold.documents), item
+
+
+def test_there_are_as_many_of_each_kind_as_the_readme_says() -> None:
+    kinds = Counter(gold.kind for gold in QUESTIONS)
+    assert len({gold.text for gold in QUESTIONS}) == len(QUESTIONS) == 187
+    assert sum(kinds[each] for each in ("fact", "number", "table", "definition")) == 76
+    assert {each: kinds[each] for each in ("how-to", "list", "yes-no", "comparison")} == {
+        "how-to": 25,
+        "list": 12,
+        "yes-no": 19,
+        "comparison": 12,
+    }
+    assert kinds["typo"] + kinds["keywords"] == 16
+    assert kinds["unanswerable"] == sum(not gold.answerable for gold in QUESTIONS) == 27
+    assert Counter(gold.language for gold in QUESTIONS) == {"en": 122, "id": 65}
+
+
+def test_there_are_so_many_kinds_of_files_and_all_is_small() -> None:
+    files = list((SET / "documents").iterdir())
+    assert {file.suffix for file in files} == SUFFIXES
+    assert len(files) == 61
+    assert sum(file.stat().st_size for file in files) < 6_000_000
+
+
+def test_each_document_has_its_source_and_licence_in_the_readme() -> None:
+    rows = [
+        row.split("|")[1]
+        for row in (SET / "README.md").read_text("utf-8").split("## Documents")[1].splitlines()
+        if row.startswith("| `")
+    ]
+    patterns = [each.strip(" `") for row in rows for each in row.split(",")]
+    for file in (SET / "documents").iterdir():
+        assert any(file.match(pattern) for pattern in patterns), file.name
+
+
+def test_the_set_is_a_data_set_of_the_evaluation() -> None:
+    loaded = load(SET)
+    assert len(loaded.questions) == len(QUESTIONS)
+    assert len(loaded.documents) == 61
+
+
+def gold(**fields: Any) -> Gold:
+    return Gold(
+        **{
+            "id": "m1",
+            "text": "Where?",
+            "kind": "fact",
+            "language": "en",
+            "answerable": True,
+            "items": (("bay 5", "fifth bay"),),
+            "quotes": ("It is stored in bay 5.",),
+            "documents": ("a.txt",),
+            **fields,
+        }
+    )
+
+
+def said(short: str, **fields: Any) -> Any:
+    return record(short_answer=short, answer=short, **fields)
+
+
+def test_a_right_answer_holds_the_gold_words_and_cites_the_right_document() -> None:
+    assert grade(gold(), said("in the fifth bay")) == "right"
+    assert grade(gold(), said("in bay 5", citations=(cited("d9"),))) == "partly"
+    assert grade(gold(), said("in bay 50")) == "wrong"
+
+
+def test_the_quote_alone_is_a_part_of_the_answer() -> None:
+    quoting = (cited("d1", quote="It is stored in bay 5."),)
+    assert grade(gold(items=(("five",),)), said("there", citations=quoting)) == "partly"
+
+
+def test_a_list_is_right_when_all_of_it_is_there() -> None:
+    both = gold(items=(("bay 5",), ("bay 6",)))
+    assert grade(both, said("bay 5 and bay 6")) == "right"
+    assert grade(both, said("bay 6")) == "partly"
+    assert grade(both, said("bay 7")) == "wrong"
+
+
+def test_yes_and_no_come_first() -> None:
+    closed = gold(kind="yes-no", items=(("tidak",),), quotes=())
+    assert grade(closed, said("Tidak, sudah tutup")) == "right"
+    assert grade(closed, said("ya")) == "wrong"
+    assert grade(closed, said("sudah tutup, tidak buka")) == "wrong"
+
+
+def test_what_has_no_answer_is_right_when_it_is_refused() -> None:
+    refused = record(status="abstained", short_answer="", answer="")
+    assert grade(gold(), refused) == "refused"
+    nothing = gold(answerable=False, items=(), quotes=(), documents=())
+    assert grade(nothing, refused) == "right"
+    assert grade(nothing, said("bay 5")) == "wrong"
+
+
+def test_options_and_fonts_are_read_as_a_reader_sees_them() -> None:
+    assert holds(r"\fB\-k\fP, \fB\-\-keep\fP", "--keep")
+    assert holds("Use -k.", "-k")
+    assert not holds("the k", "-k")
+
+
+def test_tables_count_every_question_once() -> None:
+    golds = [gold(), gold(id="m2", answerable=False, kind="unanswerable", language="id")]
+    lines = list(table(golds, {"m1": "partly", "m2": "right"}))
+    assert "| fact                   |   1 |       0 |       1 |       0 |       0 |" in lines
+    assert "| no answer              |   1 |       1 |       0 |       0 |       0 |" in lines
+
+
+def test_a_page_to_be_read_shows_gold_answer_and_quote() -> None:
+    shown = "\n".join(page([gold()], {"m1": said("in bay 5")}, {"m1": "right"}))
+    for part in ("m1", "bay 5 / fifth bay", "a.txt: It is stored in bay 5.", "quote", "right"):
+        assert part in shown
+
+
+def test_what_is_kept_of_a_run_are_ids_and_grades(tmp_path: Path) -> None:
+    (tmp_path / "eye").write_text("m1 partly it is the sixth\n")
+    eye = graded(tmp_path / "eye")
+    (line,) = saved([gold()], {"m1": said("in bay 5")}, {"m1": "right"}, eye)
+    assert json.loads(line) | {"confidence": 0} == {
+        "_id": "m1",
+        "status": "answered",
+        "confidence": 0,
+        "rules": "right",
+        "eye": "partly",
+    }
