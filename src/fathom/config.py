@@ -99,13 +99,15 @@ class Layers:
         """Put a layer on top.
 
         Raises:
-            SettingsError: If a key is unknown.
+            SettingsError: If a key is unknown, or a value can never be one.
         """
         for key, value in values:
             if key not in self._known:
                 near = difflib.get_close_matches(key, self._known, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else "; see `fathom config show`"
                 raise SettingsError(f"unknown setting {key!r} in {origin}{hint}")
+            if "\0" in str(value):
+                raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
             if key.endswith("base_url") and "@" in str(value):
                 raise SettingsError(
                     f"{key} in {origin} holds a user name or password; name a variable that "

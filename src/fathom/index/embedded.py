@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError
+from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index import schema
 from fathom.index.analyzer import Analyzer
 from fathom.index.derived import entries
@@ -139,6 +139,8 @@ def take_lock(directory: Path) -> WriterLock:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"{directory}: not a folder; choose another --index") from error
     except OSError as error:
         raise RunError(f"{directory}: {error.strerror}; choose another --index") from error
     return WriterLock(directory / LOCK)

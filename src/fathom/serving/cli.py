@@ -57,7 +57,7 @@ def main() -> NoReturn:
     gc.set_threshold(GARBAGE_AFTER)
     prepare_streams()
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="fathom", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell it
         sys.exit(told(error, as_json="--json" in sys.argv[1:]))

@@ -57,7 +57,7 @@ def told(error: BaseException, *, as_json: bool) -> int:
         raise error
     message = " ".join(message.split())
     sys.stderr.write(f"fathom: {message}\n")
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and error.filename is None:
         _silence(sys.stdout)
     elif as_json:
         told_as = {"error": {"kind": type(error).__name__, "message": message, "exit_code": code}}
@@ -75,7 +75,8 @@ def _said(error: BaseException) -> tuple[str, int]:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "fathom"
         return f"{error.format_message().rstrip('.')}; see `{command} --help`", 2
     if isinstance(error, OSError) and (error.filename is not None or error.errno in _FULL):
-        return f"{_shown(error.filename)}: {error.strerror}", 5
+        code = 2 if error.errno == errno.ENAMETOOLONG else 5
+        return f"{_shown(error.filename)}: {error.strerror}", code
     return f"a bug: {culprit(error)}; please report what PYTHONDEVMODE=1 shows of it", BUG
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.errors import UsageError
 from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
 
 
@@ -28,6 +29,7 @@ def trace(
     from fathom.tracing.export import export
     from fathom.tracing.outline import to_json, tree
 
+    _check_named(trace_id, needed=delete or otel is not None)
     with build_engine(index, assignments) as engine:
         if trace_id is None:
             listed = engine.traces.list()
@@ -47,6 +49,11 @@ def trace(
         else:
             found = engine.traces.get(trace_id)
             show(to_json(found) if as_json else tree(found))
+
+
+def _check_named(trace_id: str | None, *, needed: bool) -> None:
+    if needed and trace_id is None:
+        raise UsageError("name the trace to delete or to export; `fathom trace` lists them")
 
 
 def replay(
