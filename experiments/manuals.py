@@ -21,6 +21,7 @@ from typing import Any
 from fathom.evaluation.answers import YES_NO
 from fathom.evaluation.records import Record
 from fathom.evaluation.sources import documents_of
+from fathom.settings import Settings
 
 SET = Path(__file__).parent.parent / "manuals"
 RIGHT, PARTLY, WRONG, REFUSED = GRADES = ("right", "partly", "wrong", "refused")
@@ -125,7 +126,15 @@ def _quotes(gold: Gold, record: Record) -> bool:
 
 def asked(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]:
     """The records of all questions; what is missing is asked by `fathom eval`."""
-    command = ["eval", str(folder), "--strategy", "naive", "--records", str(records), *more]
+    command = [
+        "eval",
+        str(folder),
+        "--strategy",
+        Settings().ask.strategy,
+        "--records",
+        str(records),
+        *more,
+    ]
     subprocess.run(
         [sys.executable, "-m", "fathom.serving.cli", *command],
         check=True,
