@@ -1,5 +1,6 @@
 """What every parser gives: a text with its structure, or a refusal with its reason."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -112,22 +113,42 @@ class Builder:
         """A foot- or endnote with its mark."""
         self._add("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
-    def build(self, title: str = "", metadata: Mapping[str, Scalar] | None = None) -> Parsed:
-        """The document; the title falls back to the first heading.
+    def build(
+        self,
+        title: str = "",
+        metadata: Mapping[str, Scalar] | None = None,
+        *,
+        opening: bool = True,
+    ) -> Parsed:
+        """The document.
+
+        Args:
+            title: What it calls itself; what only a program called it is left out.
+            metadata: See `Parsed`.
+            opening: Take the heading that opens it for its title, where it has none.
 
         Raises:
             Refused: `empty` when nothing but white space was added.
         """
         if not self._blocks:
             raise Refused("empty", "holds no text")
-        first = next((b for b in self._blocks if b.kind == "heading"), None)
         text = "".join(self._parts)
+        own = " ".join(clean(title).split())
         return Parsed(
             text=text,
-            title=" ".join(clean(title).split()) or (first.span.cut(text) if first else ""),
+            title=own if is_title(own) else self._opening(text) if opening else "",
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
         )
+
+    def _opening(self, text: str) -> str:
+        """The heading that opens the document, or the only one of the highest level."""
+        headings = [block for block in self._blocks if block.kind == "heading"]
+        highest = [block for block in headings if len(block.headings) == 1]
+        if not headings or (headings[0] != self._blocks[0] and highest != headings[:1]):
+            return ""
+        found = headings[0].span.cut(text)
+        return "" if _NUMBERED.match(found) else found
 
     def _add(self, kind: BlockKind, raw: str) -> None:
         text = clean(raw).strip("\n") if kind == "code" else clean(raw).strip()
@@ -145,7 +166,22 @@ class Builder:
         self._blocks.append(Block(kind=kind, span=span, headings=path, page=self._page))
 
 
+# Titles that programs give to what has none.
+_MADE_UP = re.compile(
+    r"(?i)(?:microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|untitled.*"
+    r"|.*\.(?:docx?|pdf|indd|tex|pptx?|xlsx?|qxd|rtf|odt|exe)|document ?\d*|slide \d+"
+    r"|\(?anonymous\)?|\W*)"
+)
+# A section of a document is not what the document is called.
+_NUMBERED = re.compile(
+    r"\d+(?:\.\d+)*[.)]?\s|[IVX]+\.\s|(?i:chapter|part|section|article|item|bab|pasal|bagian)\s+[\dIVX]"
+)
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFFE))
+
+
+def is_title(text: str) -> bool:
+    """Whether a document is called so by people, and not by a program."""
+    return not _MADE_UP.fullmatch(text.strip())
 
 
 def clean(text: str) -> str:

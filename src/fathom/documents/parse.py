@@ -107,10 +107,13 @@ def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
         return parsed
     from fathom.documents.decode import decode_markup
     from fathom.documents.lines import lines_of, without_tags
+    from fathom.documents.manual import bare
 
     file = decode_markup(data)
     if kind in _TAGGED:
         file = without_tags(file)
+    elif kind == "text":
+        file = bare(file)
     return replace(parsed, lines=lines_of(parsed.text, file))
 
 

@@ -9,17 +9,14 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, Parsed, Refused, is_title
 from fathom.documents.pdf_layout import add_pages, opening_title
 from fathom.documents.pdf_lines import Line, PageLines, plain_lines, read_lines
 from fathom.types import Scalar
 
 _MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 2_000
-_JUNK_TITLE = re.compile(
-    r"(?i)^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*"
-    r"|.*\.(?:docx?|pdf|indd|tex|pptx?|xlsx?|qxd|rtf)|[\W\d_]*|document\d*|slide \d+|.{1,3})$"
-)
+_NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # numbers of programs, among others
 _DATE = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
 _NO_TEXT = "pages are images without text; run text recognition first (for example ocrmypdf)"
 
@@ -39,9 +36,9 @@ def parse(data: bytes) -> Parsed:
         pages, title, facts = _with_pypdf(data, str(error))
     builder = Builder()
     add_pages(builder, pages)
-    if _JUNK_TITLE.match(title.strip()):
+    if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
         title = opening_title(pages[0])
-    return builder.build(title, facts)
+    return builder.build(title, facts, opening=False)
 
 
 def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:

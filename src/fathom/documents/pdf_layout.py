@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import islice, pairwise, takewhile
 from statistics import median
 
 from fathom.documents.base import Builder
@@ -24,7 +24,16 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "\u201d", '"')
 _CHAPTER_ALONE = re.compile(r"(?:BAB|CHAPTER|PART|BAGIAN)\s+[\dIVXLC]+\.?")
 _TORN = re.compile(r"\w[-\u2013/]$|//$")
 _HEADING_CHARS = 120
+_HEADING_LINES = 3
+_LARGE = 1.15  # times the size of the most text
+_MOST_LARGE = 0.3  # of the lines; where more are large, size tells no heading
+_LEVELS = 4
+_INDENT = 9.0  # points
 _TITLE_LINES = 12
+_TITLE_WITHIN = 40  # lines: above the company's name a form may have a dozen of its own
+_TITLE_LARGE = 1.25  # times the median size of its page
+_CONTENTS = re.compile(r"(?i)(table of )?contents|daftar isi|index|abstract|appendix")
+_CAPITALS = re.compile(r"[A-Z][A-Z &/'\u2019-]{3,59}")
 # Words that stand above or below the title of every Indonesian law.
 _FORMULA = re.compile(r"DENGAN RAHMAT|PRES ?I ?DEN|REPUBLIK INDONESIA$|SALINAN$|MENIMBANG")
 _TITLE_CHARS = 200
@@ -33,12 +42,50 @@ _TITLE_CHARS = 200
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     """Add all pages; repeated page heads and feet are left out."""
     repeated = _repeated(pages)
+    sizes = _heading_sizes(pages)
     for page in pages:
         builder.page(page.number)
-        _Layout(builder, page, _body(page.lines, repeated)).add()
+        _Layout(builder, page, _body(page.lines, repeated), sizes).add()
 
 
 def opening_title(page: PageLines) -> str:
+    """What a first page calls its document: its largest lines, else its first in capitals."""
+    return _largest(page.lines[:_TITLE_WITHIN]) or _in_capitals(page)
+
+
+def _largest(lines: Sequence[Line]) -> str:
+    """The first lines of the largest size, if that is clearly larger than the others."""
+    kept = [line for line in lines if line.text and not _FORMULA.match(line.text)]
+    if not kept:
+        return ""
+    size = max(line.size for line in kept)
+    if size < _TITLE_LARGE * median(line.size for line in kept):
+        return ""
+    first = next(at for at, line in enumerate(kept) if line.size == size)
+    run = takewhile(lambda line: line.size == size, kept[first : first + _HEADING_LINES])
+    title = " ".join(line.text for line in run)
+    fits = len(title) <= _TITLE_CHARS and any(c.isalpha() for c in title)
+    return title if fits and not title[0].islower() and not _CONTENTS.fullmatch(title) else ""
+
+
+def _heading_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
+    """Levels of headings by the size of their letters; empty where size tells none."""
+    printed: Counter[float] = Counter()
+    lines: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            printed[line.size] += len(line.text)
+            lines[line.size] += 1
+    if not printed:
+        return {}
+    body = max(printed, key=lambda size: printed[size])
+    large = sorted((size for size in printed if size >= _LARGE * body > 0), reverse=True)
+    if sum(lines[size] for size in large) > _MOST_LARGE * lines.total():
+        return {}
+    return {size: min(at, _LEVELS) for at, size in enumerate(large, start=1)}
+
+
+def _in_capitals(page: PageLines) -> str:
     """The first run of lines in capitals near the top of a page, as official papers have it."""
     title: list[str] = []
     for line in page.lines[:_TITLE_LINES]:
@@ -85,9 +132,13 @@ def _shape(line: Line) -> str:
 class _Layout:
     """One page; lines are grouped by gap, width and label."""
 
-    def __init__(self, builder: Builder, page: PageLines, lines: list[Line]) -> None:
+    def __init__(
+        self, builder: Builder, page: PageLines, lines: list[Line], sizes: Mapping[float, int]
+    ) -> None:
         self._builder = builder
         self._lines = lines
+        self._sizes = sizes
+        self._left = min((line.left for line in lines), default=0.0)
         self._titles = {_key(title): level for level, title in page.titles}
         pitches = [a.baseline - b.baseline for a, b in pairwise(lines) if a.baseline > b.baseline]
         self._pitch = median(pitches) if pitches else 0.0
@@ -120,22 +171,62 @@ class _Layout:
             return level
         level = heading_level(text)
         # A number alone proves little: only a line that stands apart is taken for a heading.
-        if level and text[0].isdigit() and not self._stands_apart(at):
+        if level and not (text[0].isdigit() and not self._stands_apart(at)):
+            return level
+        return self._size_level(at) or self._margin_level(at)
+
+    def _size_level(self, at: int) -> int | None:
+        """By the size of the letters, unless the large lines are many: those are set large."""
+        line = self._lines[at]
+        level = self._sizes.get(line.size)
+        if level is None or not self._is_titled(line):
             return None
-        return level
+        before = self._lines[at - 1] if at else None
+        apart = before is None or before.size in self._sizes or self._gap(before, line)
+        return level if apart and len(self._run(at)) <= _HEADING_LINES else None
+
+    def _is_titled(self, line: Line) -> bool:
+        """Whether a line may be a heading by its words: no sentence, nor what stands on any law."""
+        text = line.text
+        ends = text.endswith((*_SENTENCE_ENDS, ","))
+        words = any(c.isalpha() for c in text) and text[0].isalnum() and not text[0].islower()
+        flows = self._is_prose and self._full(line)
+        return words and not ends and not flows and not _FORMULA.match(text)
+
+    def _run(self, at: int) -> list[Line]:
+        """The lines of one size around a line, as far as they matter."""
+        size = self._lines[at].size
+        before = takewhile(lambda line: line.size == size, reversed(self._lines[:at]))
+        after = takewhile(lambda line: line.size == size, self._lines[at:])
+        return [*islice(before, _HEADING_LINES), *islice(after, _HEADING_LINES + 1)]
+
+    def _margin_level(self, at: int) -> int | None:
+        """In capitals at the margin above an indented text, as in manual pages."""
+        line = self._lines[at]
+        after = self._lines[at + 1] if at + 1 < len(self._lines) else None
+        if after is None or not _CAPITALS.fullmatch(line.text) or _FORMULA.match(line.text):
+            return None
+        below = after.baseline < line.baseline and after.left >= line.left + _INDENT
+        return 1 if below and line.left < self._left + _INDENT / 3 else None
 
     def _add_heading(self, at: int, level: int) -> int:
         """Returns how many lines it took: `BAB I` stands above its own title."""
-        text = self._lines[at].text
-        taken = 1
-        if _CHAPTER_ALONE.fullmatch(text):
-            for line in self._lines[at + 1 : at + 4]:
-                if not line.text.isupper() or heading_level(line.text):
-                    break
-                text = f"{text} {line.text}"
-                taken += 1
-        self._builder.heading(text, level)
-        return taken
+        lines = [self._lines[at]]
+        for line in self._lines[at + 1 : at + 1 + _HEADING_LINES]:
+            if not self._goes_on(lines, line):
+                break
+            lines.append(line)
+        self._builder.heading(" ".join(line.text for line in lines), level)
+        return len(lines)
+
+    def _goes_on(self, heading: list[Line], line: Line) -> bool:
+        """Whether a line is still part of a heading."""
+        if heading_level(line.text):
+            return False
+        if _CHAPTER_ALONE.fullmatch(heading[0].text):
+            return line.text.isupper()
+        same = line.size == heading[-1].size and line.size in self._sizes
+        return same and not self._gap(heading[-1], line)
 
     def _stands_apart(self, at: int) -> bool:
         line = self._lines[at]

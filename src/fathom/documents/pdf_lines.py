@@ -14,12 +14,17 @@ _MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A printed line; coordinates in points, `baseline` grows upwards. All zero when unknown."""
+    """A printed line; all numbers in points, `baseline` grows upwards. All zero when unknown.
+
+    Attributes:
+        size: Of the letters, as the file says: some files scale later and say 1 everywhere.
+    """
 
     text: str
     left: float = 0.0
     right: float = 0.0
     baseline: float = 0.0
+    size: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,7 @@ def _line(text_page: Any, shown: str, first: int, last: int) -> Line:  # noqa: A
         left=left,
         right=max(_right_edge(text_page, last), left),
         baseline=baseline,
+        size=_size(text_page, first),
     )
 
 
@@ -81,6 +87,11 @@ def _origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     native.FPDFText_GetCharOrigin(text_page.raw, index, ctypes.byref(x), ctypes.byref(y))
     return x.value, y.value
+
+
+def _size(text_page: Any, at: int) -> float:  # noqa: ANN401
+    index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
+    return round(float(native.FPDFText_GetFontSize(text_page.raw, index)), 1)
 
 
 def _right_edge(text_page: Any, at: int) -> float:  # noqa: ANN401

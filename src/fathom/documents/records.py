@@ -29,7 +29,7 @@ def parse(data: bytes) -> Parsed:
             _add_element(builder, value, number, 1)
     except RecursionError:
         raise Refused("failed", "JSON is nested too deeply") from None
-    return builder.build()
+    return builder.build(opening=False)
 
 
 def recognise(text: str) -> bool:

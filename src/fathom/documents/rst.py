@@ -44,7 +44,16 @@ def parse(data: bytes) -> Parsed:
         complaint.parent.remove(complaint)  # some stand inside of what is read as one text
     builder = Builder()
     _add_all(builder, tree, 0)
-    return builder.build()
+    return builder.build(_title(tree))
+
+
+def _title(tree: nodes.document) -> str:
+    """What a `:title:` field at the head, or a directive of this name, calls the document."""
+    head = next((child for child in tree.children if not isinstance(child, _UNSEEN)), None)
+    fields = head.children if isinstance(head, nodes.docinfo | nodes.field_list) else ()
+    named = [each for each in fields if isinstance(each, nodes.field)]
+    titles = (field[1].astext() for field in named if field[0].astext().lower() == "title")
+    return next(titles, "") or str(tree.get("title", ""))
 
 
 def _add_all(builder: Builder, node: nodes.Node, level: int) -> None:

@@ -203,8 +203,10 @@ def _is_mail(data: bytes) -> bool:
 
 
 def _unnamed(text: str) -> Format:
-    from fathom.documents import tabular
+    from fathom.documents import manual, tabular
 
+    if manual.is_source(text):
+        return "text"  # its examples may look like anything
     if len(_ATX.findall(text, 0, 100_000)) >= 2:
         return "markdown"
     return "csv" if tabular.recognise(text) else "text"

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, and the few headings that are certain."""
+"""Plain text: paragraphs between blank lines, and the headings that are certain."""
 
 import re
 
@@ -9,11 +9,14 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 ITEM = re.compile(r"(?P<label>[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+(?P<text>\S.*)", re.DOTALL)
 _STARTSITEM = re.compile(r"\n(?=[ \t]*(?:[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S)")
 _CHAPTER = re.compile(
-    r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b[ \t.:\u2013-]*"
-    r"(?P<title>[^\n]{0,80})"
-    r"|(?:Pasal|Article|Section)[ \t]+\d{1,4}[A-Z]?(?:[ \t]*[.:\u2013-][ \t]*[A-Z][^\n]{0,80})?"
+    r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b"
+    r"[ \t.:\u2013\u2014-]*(?P<title>[^\n]{0,80})"
+    r"|(?:Pasal|Article|Section|Item|ITEM)[ \t]+\d{1,4}[A-Z]?"
+    r"(?:[ \t]*[.:\u2013\u2014-][ \t]*[A-Z][^\n]{0,110}(?<!\d))?"
+    r"|(?P<roman>[IVX]{1,5})\.[ \t]+[A-Z][^\n]{2,70}"
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?[ \t]+[A-Z][^\n]{2,70}")
+_SHORT = 50  # characters; a wrapped line is longer
 _SENTENCE_END = (".", ",", ";", ":", "?", "!")
 
 
@@ -23,9 +26,18 @@ def parse(data: bytes) -> Parsed:
     Raises:
         Refused: For binary data, unknown encodings and mere white space.
     """
+    from fathom.documents import manual
+
+    text = manual.without_overstrikes(decode(data)).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
-    add_text(builder, decode(data))
-    return builder.build()
+    title = ""
+    if manual.is_source(text):
+        title = manual.add_source(builder, text)
+    elif manual.is_printed(text):
+        title = manual.add_printed(builder, text)
+    else:
+        add_text(builder, text)
+    return builder.build(title, opening=False)
 
 
 def add_text(builder: Builder, text: str) -> None:
@@ -43,18 +55,24 @@ def heading_level(line: str) -> int | None:
         title = chapter["title"] or ""
         if title and (title.endswith(_SENTENCE_END) or not title[0].isupper()):
             return None
-        return 1 if chapter["part"] else 2
+        return 1 if chapter["part"] or chapter["roman"] else 2
     numbered = _NUMBERED.fullmatch(line)
     if numbered and "," not in line and not line.endswith(_SENTENCE_END):
         return numbered["number"].count(".") + 1
     return None
 
 
+def _runs_in(first: str, rest: str) -> bool:
+    """Whether a numbered line stands right above its text, instead of being its beginning."""
+    is_deep = re.match(r"\s*\d{1,2}\.\d", first) is not None
+    return is_deep and len(first.strip()) <= _SHORT and rest.lstrip()[:1].isupper()
+
+
 def _add_paragraph(builder: Builder, paragraph: str) -> None:
     first, _, rest = paragraph.partition("\n")
     # A numbered line alone may be a list item, unless it is longer numbered (`1.2`).
     level = heading_level(first)
-    if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip())):
+    if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _runs_in(first, rest)):
         builder.heading(first, level)
         paragraph = rest
     for piece in _STARTSITEM.split(paragraph):

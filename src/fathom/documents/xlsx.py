@@ -36,7 +36,7 @@ def parse(data: bytes) -> Parsed:
         raise
     except Exception as error:  # the library raises whatever a damaged part makes it stumble over
         raise Refused("failed", f"damaged workbook: {error}") from error
-    return builder.build(title, metadata)
+    return builder.build(title, metadata, opening=False)
 
 
 def _read(data: bytes, builder: Builder) -> None:
