@@ -56,12 +56,12 @@ def test_without_lines_of_the_file_those_of_the_text_count() -> None:
 @pytest.mark.parametrize(
     ("path", "title", "label"),
     [
-        ("/sec/AMZN/2023 Q3.pdf", "Form 10-Q", "AMZN > 2023 Q3 > Form 10-Q"),
-        ("/sec/2023 Q3 AMZN.pdf", "Quarterly report", "sec > 2023 Q3 AMZN > Quarterly report"),
+        ("/sec/AMZN/2023 Q3.pdf", "Form 10-Q", "AMZN 2023 Q3 > Form 10-Q"),
+        ("/sec/2023 Q3 AMZN.pdf", "Report on Q3", "sec 2023 AMZN > Report on Q3"),
         ("/fees/fees-2023.pdf", "Fees of 2023", "Fees of 2023"),
         ("/fees.pdf", "fees", "fees"),
         ("/c/corpus.jsonl#d1", "Cats", "Cats"),
-        ("/c/odd #1.md", "", "c > odd #1"),
+        ("/c/odd #1.md", "", "c odd 1"),
         ("", "Cats", "Cats"),
     ],
 )

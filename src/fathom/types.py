@@ -9,6 +9,8 @@ from typing import Literal
 
 from fathom.usage import Budget, Usage
 
+_WORD = re.compile(r"[^\W_]+")
+
 Scalar = str | int | float | bool
 BlockKind = Literal["heading", "paragraph", "list_item", "table_row", "code", "footnote"]
 Source = Literal["corpus", "web"]
@@ -171,31 +173,27 @@ class Chunk:
 
     @property
     def label(self) -> str:
-        """What its document is called: the title, led by the names of folder and file.
+        """What its document is called: the title, led by what else folder and file are called.
 
-        A name is left out where all its words stand in what follows it. Records of a corpus file
-        have their title only.
+        Of their names those words are given that the title lacks. Records of a corpus file have
+        their title only.
         """
-        return " > ".join(self._names())
+        return " > ".join(filter(None, (self._names(), self.title)))
 
     @property
     def context(self) -> str:
         """What embedder and BM25 see: label and section path, a line break, the text."""
-        head = " > ".join(dict.fromkeys((*self._names(), *filter(None, self.headings))))
+        head = " > ".join(dict.fromkeys(filter(None, (self._names(), self.title, *self.headings))))
         return f"{head}\n{self.text}" if head else self.text
 
-    def _names(self) -> list[str]:
-        names = [self.title] if self.title else []
-        if self.path and not self.path.endswith(f"#{self.document_id}"):
-            file = PurePath(self.path)
-            for name in (file.stem, file.parent.name):
-                if _words(name) - _words(" ".join(names)):
-                    names.insert(0, name)
-        return names
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", text.casefold()))
+    def _names(self) -> str:
+        """The words of the names of folder and file that the title lacks, each once."""
+        if not self.path or self.path.endswith(f"#{self.document_id}"):
+            return ""
+        file = PurePath(self.path)
+        words = {word.casefold(): word for word in _WORD.findall(f"{file.parent.name} {file.stem}")}
+        known = set(_WORD.findall(self.title.casefold()))
+        return " ".join(word for key, word in words.items() if key not in known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +201,7 @@ class Filter:
     """A condition on a document's metadata; several are joined by "and".
 
     Attributes:
-        key: A metadata key, or `path`, `title`, `language`, `document`.
+        key: A metadata key, or `path`, `file`, `folder`, `title`, `language`, `document`.
         op: Comparison; `in` takes a tuple, `prefix` a string.
         value: What to compare with. Values of another type than the stored one never match.
     """

@@ -46,6 +46,49 @@ def test_title_in_capitals_at_the_top() -> None:
     assert parse(make_pdf(page)).title == "PERATURAN NOMOR 5 TENTANG PANGAN"
 
 
+def sized(*rows: tuple[int, str], left: int = 50) -> str:
+    """Lines of a size each, with a gap above those that are larger than 10."""
+    shown, top = [], 700
+    for size, text in rows:
+        top -= 30 if size > 10 else 14
+        shown.append(f"BT /F1 {size} Tf {left} {top} Td ({text}) Tj ET")
+    return "\n".join(shown)
+
+
+BODY = [(10, FULL)] * 3 + [(10, "and the end.")]
+
+
+def test_the_largest_lines_of_the_first_page_are_the_title() -> None:
+    letterhead = [(10, "UNITED STATES"), (10, "EXCHANGE COMMISSION"), (18, "Amber Inc."), *BODY]
+    info = "/Title (0000320193-23-000077)"
+    assert parse(make_pdf(sized(*letterhead), info=info)).title == "Amber Inc."
+    assert parse(make_pdf(sized((18, "Contents"), *BODY))).title == ""
+    assert parse(make_pdf(sized((11, "Hardly larger"), *BODY))).title == ""
+
+
+def test_lines_in_larger_letters_are_headings() -> None:
+    page = sized((18, "Report"), *BODY, (13, "Fees of the"), *BODY, (13, "are paid."), *BODY)
+    found = [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
+    assert [b.headings for b in found] == [("Report",), ("Report", "Fees of the")]
+
+
+def test_where_most_lines_are_large_size_tells_nothing() -> None:
+    page = sized((18, "One"), (10, FULL), (18, "Two"), (10, "x"), (18, "Three"))
+    assert not [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
+
+
+def test_capitals_at_the_margin_above_an_indented_text_are_headings() -> None:
+    rows = [("NAME", 50), (f"foo {FULL}", 80), ("EXIT STATUS", 50), ("0 if it went well.", 80)]
+    rows += [("CAPITALS IN THE TEXT", 80), ("go on at its margin.", 80)]
+    page = "\n".join(
+        f"BT /F1 10 Tf {left} {700 - 14 * n} Td ({text}) Tj ET"
+        for n, (text, left) in enumerate(rows)
+    )
+    parsed = parse(make_pdf(page))
+    found = [b.span.cut(parsed.text) for b in parsed.blocks if b.kind == "heading"]
+    assert found == ["NAME", "EXIT STATUS"]
+
+
 def test_words_torn_at_dash_or_slash_are_glued() -> None:
     first = "see the page at the address of the office https://"
     page = lines(first, "example.org/a and more words of the same sentence")

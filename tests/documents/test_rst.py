@@ -47,3 +47,10 @@ def test_complaints_of_the_reader_are_not_text() -> None:
     assert "No role entry" not in parsed.text
     assert "Place: Run :program:`cat`." in parsed.text
     assert "-n, --nodaemon: Run :program:`cat` here." in parsed.text
+
+
+def test_a_title_field_or_directive_names_the_document() -> None:
+    body = "Intro\n=====\n\nWords.\n\nMore\n====\n\nWords.\n"
+    assert parse(f":title: AWS CLI faq\n:category: x\n\n{body}".encode()).title == "AWS CLI faq"
+    assert parse(f".. title:: The faq\n\n{body}".encode()).title == "The faq"
+    assert parse(f".. comment\n\n{body}".encode()).title == "Intro"

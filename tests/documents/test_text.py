@@ -21,7 +21,7 @@ def test_paragraphs_items_and_headings() -> None:
         ("list_item", "2. Tekan tombol\n   dua kali."),
     ]
     assert parsed.blocks[2].headings == ("BAB I KETENTUAN UMUM", "Pasal 1")
-    assert parsed.title == "BAB I KETENTUAN UMUM"
+    assert parsed.title == ""  # a chapter's name is not the document's
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,12 @@ def test_paragraphs_items_and_headings() -> None:
         ("Article 3: Scope", 2),
         ("1.2 Terms and conditions", 2),
         ("2 Method", 1),
+        ("Item 1A. Risk Factors", 2),
+        ("ITEM 4. CONTROLS AND PROCEDURES", 2),
+        ("PART I \u2014 FINANCIAL INFORMATION", 1),
+        ("II. PASAL DEMI PASAL", 1),
+        ("Item 2. Legal Proceedings 28", None),  # of a table of contents
+        ("I. am sure that", None),
         ("Pasal 5 ayat (1) berlaku", None),
         ("Pasal 5 Undang-Undang Nomor 12", None),
         ("1.2 is the version.", None),
@@ -44,6 +50,18 @@ def test_paragraphs_items_and_headings() -> None:
 )
 def test_certain_headings(line: str, level: int | None) -> None:
     assert heading_level(line) == level
+
+
+def test_a_deep_number_may_stand_right_above_its_text() -> None:
+    parsed = parse(
+        b"1.2 Scope\nThis part is about fees.\n\n"
+        b"3.5 Million people were there when the\nflood came."
+    )
+    assert shapes(parsed) == [
+        ("heading", "1.2 Scope"),
+        ("paragraph", "This part is about fees."),
+        ("paragraph", "3.5 Million people were there when the\nflood came."),
+    ]
 
 
 def test_white_space_is_empty() -> None:

@@ -1,0 +1,112 @@
+"""Sections of manual pages are headings, printed or not."""
+
+import pytest
+
+from fathom.documents.base import Parsed
+from fathom.documents.parse import parse_bytes
+
+PRINTED = """\
+FOO(1)                           User Commands                          FOO(1)
+
+NAME
+       foo - count the
+       fees of a harbour
+
+SYNOPSIS
+       foo [--all] [FILE]
+
+EXIT STATUS
+   When all is paid
+       0 if it went well,
+
+       otherwise 1.
+
+   Else
+       2.
+
+       -n, --dry-run
+           Only count.
+
+SEE ALSO
+       bar(1)
+"""
+SOURCE = r"""'\" t
+.\" A comment.
+.if n .ad l
+.TH "FOO" "1"
+.SH "NAME"
+foo \- count the fees
+.SH "EXIT STATUS"
+.SS "When all is paid"
+.PP
+.B 0
+if it \fBwent\fR well.
+.TP
+\fB\-n\fR
+Only count.
+.SH SEE ALSO
+# bar
+# baz
+"""
+
+
+def parsed_of(text: str, name: str) -> Parsed:
+    (parsed,) = parse_bytes(text.encode(), name)
+    assert isinstance(parsed, Parsed)
+    return parsed
+
+
+def headings(parsed: Parsed) -> list[tuple[str, ...]]:
+    return [block.headings for block in parsed.blocks if block.kind == "heading"]
+
+
+def under(parsed: Parsed, words: str) -> tuple[str, ...]:
+    at = parsed.text.index(words)
+    return next(b.headings for b in parsed.blocks if b.span.start <= at < b.span.end)
+
+
+@pytest.mark.parametrize("name", ["foo.txt", "foo.1", "foo"])
+def test_printed(name: str) -> None:
+    parsed = parsed_of(PRINTED, name)
+    assert headings(parsed) == [
+        ("NAME",),
+        ("SYNOPSIS",),
+        ("EXIT STATUS",),
+        ("EXIT STATUS", "When all is paid"),
+        ("EXIT STATUS", "Else"),
+        ("SEE ALSO",),
+    ]
+    assert under(parsed, "otherwise") == ("EXIT STATUS", "When all is paid")
+    assert under(parsed, "--dry-run") == ("EXIT STATUS", "Else")
+    assert parsed.title == "foo - count the"
+
+
+def test_letters_struck_twice_are_one() -> None:
+    struck = PRINTED.replace("EXIT STATUS", "".join(f"{c}\x08{c}" for c in "EXIT STATUS"))
+    parsed = parsed_of(struck, "foo.txt")
+    assert ("EXIT STATUS", "Else") in headings(parsed)
+    assert parsed.lines[0] == (0, 1)
+    assert [line for _, line in parsed.lines][-1] == len(PRINTED.splitlines())
+
+
+@pytest.mark.parametrize("name", ["foo.1", "foo"])
+def test_source(name: str) -> None:
+    parsed = parsed_of(SOURCE, name)
+    assert headings(parsed) == [
+        ("NAME",),
+        ("EXIT STATUS",),
+        ("EXIT STATUS", "When all is paid"),
+        ("SEE ALSO",),
+    ]
+    assert parsed.title == "foo - count the fees"
+    assert "0\nif it went well." in parsed.text
+    assert under(parsed, "-n") == ("EXIT STATUS", "When all is paid")
+    assert "comment" not in parsed.text
+    lines = {parsed.text[at:].split()[0]: line for at, line in parsed.lines}
+    assert (lines["if"], lines["Only"]) == (11, 14)
+
+
+def test_other_texts_are_none() -> None:
+    parsed = parsed_of("NAME\n\nWrite your name here.\n", "form.txt")
+    assert headings(parsed) == []
+    assert headings(parsed_of(".TH is a macro, .SH too.\n", "a.txt")) == []
