@@ -2,7 +2,8 @@
 
 import re
 
-from fathom.documents.base import Builder
+from fathom.documents.base import Builder, Parsed
+from fathom.documents.decode import decode
 from fathom.documents.text import add_text
 
 _PRINTED = re.compile(r"(?m)^(?:NAME|NAMA)[ \t]*\n(?:[ \t]*\n)?[ \t]+\S")
@@ -33,9 +34,26 @@ _ESCAPES = (
 )
 
 
+def parse(data: bytes) -> Parsed:
+    """A manual page; it is called what it says of itself under NAME.
+
+    Raises:
+        Refused: For binary data, unknown encodings and mere white space.
+    """
+    text = without_overstrikes(decode(data)).replace("\r\n", "\n").replace("\r", "\n")
+    builder = Builder()
+    add = add_source if is_source(text) else add_printed
+    return builder.build(add(builder, text), opening=False)
+
+
+def recognise(text: str) -> bool:
+    """Whether a text is a manual page."""
+    return is_source(text) or is_printed(without_overstrikes(text[:10_000]))
+
+
 def is_printed(text: str) -> bool:
     """Whether a text is a manual page as `man` prints it."""
-    return _PRINTED.search(text, 0, 4_000) is not None
+    return _PRINTED.search(text, 0, 10_000) is not None
 
 
 def is_source(text: str) -> bool:

@@ -28,6 +28,7 @@ PARSERS: dict[Format, str] = {
     "epub": "epub",
     "html": "html",
     "json": "records",
+    "manual": "manual",
     "markdown": "markdown",
     "notebook": "notebook",
     "odt": "odt",
@@ -42,7 +43,7 @@ PARSERS: dict[Format, str] = {
 
 # Formats whose lines a reader of the file counts; JSON is read out of order.
 _TAGGED = frozenset({"html", "xml"})
-_LINED = _TAGGED | {"csv", "markdown", "rst", "text"}
+_LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 
 def read(path: Path, cage: "Cage") -> Iterator[Parsed | Failure]:
@@ -112,7 +113,7 @@ def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
     file = decode_markup(data)
     if kind in _TAGGED:
         file = without_tags(file)
-    elif kind == "text":
+    elif kind == "manual":
         file = bare(file)
     return replace(parsed, lines=lines_of(parsed.text, file))
 

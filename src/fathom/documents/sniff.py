@@ -10,7 +10,7 @@ from fathom.documents.decode import decode_markup
 from fathom.documents.zipguard import open_zip
 
 Format = Literal[
-    "csv", "docx", "eml", "epub", "html", "json", "markdown", "notebook", "odt",
+    "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
     "pdf", "pptx", "rst", "rtf", "text", "xlsx", "xml",
 ]  # fmt: skip
 
@@ -144,6 +144,8 @@ def _mimetype(archive: zipfile.ZipFile) -> Format | None:
 
 
 def _text(data: bytes, suffix: str) -> Format:
+    from fathom.documents import manual
+
     if _is_mail(data):
         return "eml"
     text = decode_markup(data)
@@ -158,7 +160,8 @@ def _text(data: bytes, suffix: str) -> Format:
         notation = _notation(text, suffix)
         if notation:
             return notation
-    return _BY_NAME.get(suffix) or _unnamed(text)
+    kind = _BY_NAME.get(suffix) or _unnamed(text)
+    return "manual" if kind == "text" and manual.recognise(text) else kind
 
 
 def _end_of_comments(text: str) -> int:
@@ -206,7 +209,7 @@ def _unnamed(text: str) -> Format:
     from fathom.documents import manual, tabular
 
     if manual.is_source(text):
-        return "text"  # its examples may look like anything
+        return "manual"  # its examples may look like anything
     if len(_ATX.findall(text, 0, 100_000)) >= 2:
         return "markdown"
     return "csv" if tabular.recognise(text) else "text"

@@ -26,18 +26,9 @@ def parse(data: bytes) -> Parsed:
     Raises:
         Refused: For binary data, unknown encodings and mere white space.
     """
-    from fathom.documents import manual
-
-    text = manual.without_overstrikes(decode(data)).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
-    title = ""
-    if manual.is_source(text):
-        title = manual.add_source(builder, text)
-    elif manual.is_printed(text):
-        title = manual.add_printed(builder, text)
-    else:
-        add_text(builder, text)
-    return builder.build(title, opening=False)
+    add_text(builder, decode(data))
+    return builder.build(opening=False)
 
 
 def add_text(builder: Builder, text: str) -> None:
