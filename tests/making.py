@@ -14,6 +14,8 @@ from typing import Any
 
 from tests.scripted_pairs import OVERLAP
 
+from fathom.documents.base import Builder, Parsed
+from fathom.documents.blocks import within
 from fathom.engine import Engine
 from fathom.ledger import Ledger
 from fathom.models.hashing import HashingEmbedder
@@ -55,6 +57,31 @@ def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int 
         title="Fees",
     )
     return Hit(chunk=chunk, score=1 / rank, rank=rank, retriever="hybrid")
+
+
+def chunk_of(
+    parsed: Parsed,
+    *,
+    document: str = "d1",
+    start: int = 0,
+    upto: int | None = None,
+    ordinal: int = 0,
+) -> Chunk:
+    """A part of a parsed document as a chunk that knows its blocks."""
+    span = Span(start, len(parsed.text) if upto is None else upto)
+    return Chunk(
+        id=f"{document}#{ordinal}",
+        document_id=document,
+        text=span.cut(parsed.text),
+        span=span,
+        ordinal=ordinal,
+        blocks=within(parsed.blocks, span),
+    )
+
+
+def hit_with(builder: Builder, **part: Any) -> Hit:
+    """A hit of what was built; for `part` see `chunk_of`."""
+    return Hit(chunk=chunk_of(builder.build(), **part), score=1.0, rank=1, retriever="hybrid")
 
 
 def engine_at(folder: Path, **sections: Any) -> Engine:

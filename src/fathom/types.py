@@ -5,14 +5,19 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fathom.usage import Budget, Usage
 
 _WORD = re.compile(r"[^\W_]+")
 
 Scalar = str | int | float | bool
-BlockKind = Literal["heading", "paragraph", "list_item", "table_row", "code", "footnote"]
+BlockKind = Literal[
+    "heading", "paragraph", "list_item", "table_row", "code", "footnote", "table_head"
+]
+"""`table_head` is the row of a table that names its columns."""
+HEADS: frozenset[BlockKind] = frozenset({"heading", "table_head"})
+"""Blocks that say what is below them and answer nothing."""
 Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
@@ -144,6 +149,20 @@ def section_of(title: str, headings: tuple[str, ...]) -> str:
     return " > ".join(inner)
 
 
+class ChunkBlock(NamedTuple):
+    """A block of a document, or as much of it as stands in a chunk.
+
+    Attributes:
+        kind: What the block is.
+        start: Where it begins in the chunk's text.
+        end: Where it ends there, half-open.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """A part of a document small enough to rank and read.
@@ -158,6 +177,7 @@ class Chunk:
         title: Title of the document.
         path: Of the document; empty where there is none.
         source: Where it comes from; of the web nothing is known but this text.
+        blocks: What of its document's structure stands in it, in order; empty where not known.
     """
 
     id: str
@@ -170,6 +190,7 @@ class Chunk:
     headings: tuple[str, ...] = ()
     page: int | None = None
     source: Source = "corpus"
+    blocks: tuple[ChunkBlock, ...] = ()
 
     @property
     def label(self) -> str:

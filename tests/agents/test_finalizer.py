@@ -2,9 +2,10 @@
 
 import asyncio
 
-from tests.making import run_of
+from tests.making import chunk_of, run_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.documents.base import Builder
 from fathom.retrieval.quotes import Quotes
 from fathom.types import Answer, Block, Chunk, Claim, Document, Draft, Evidence, Hit, Span
 
@@ -88,3 +89,44 @@ def test_one_place_has_one_number() -> None:
     answer = final(Draft(evidence=(same, same), claims=claims, confidence=0.9))
     assert answer.answer == "It costs 40. [1] Crowns. [1]"
     assert len(answer.citations) == 1
+
+
+def quoting(builder: Builder, *quotes: str) -> Answer:
+    """The answer of a draft that quotes these places of a document."""
+    parsed = builder.build()
+    document = Document(id="d1", text=parsed.text, path="d", title="D", blocks=parsed.blocks)
+    hit = Hit(chunk=chunk_of(parsed), score=1.0, rank=1, retriever="hybrid")
+    starts = [parsed.text.index(quote) for quote in quotes]
+    spans = [Span(at, at + len(quote)) for at, quote in zip(starts, quotes, strict=True)]
+    evidence = tuple(Evidence(hit=hit, span=span, support=0.8) for span in spans)
+    return final(Draft(evidence=evidence, confidence=0.9), document)
+
+
+def test_a_row_stands_below_the_names_of_its_columns() -> None:
+    builder = Builder()
+    for cells in (["Material", "Bay"], ["Emulsion", "5"], ["Sand", "7"]):
+        builder.row(cells)
+    answer = quoting(builder, "Sand | 7")
+    assert answer.answer == "Material | Bay\nSand | 7 [1]"
+    assert [each.quote for each in answer.citations] == ["Sand | 7"]
+    answer = quoting(builder, "Emulsion | 5", "Sand | 7")
+    assert answer.answer == "Material | Bay\nEmulsion | 5 [1]\nSand | 7 [2]"
+
+
+def test_a_row_that_names_its_columns_itself_stands_alone() -> None:
+    builder = Builder()
+    builder.row(["Material", "Bay"], head=True)
+    builder.row(["Material: Sand", "Bay: 7"])
+    assert quoting(builder, "Material: Sand | Bay: 7").answer == "Material: Sand | Bay: 7 [1]"
+
+
+def test_items_of_a_list_stand_in_lines_with_their_labels() -> None:
+    builder = Builder()
+    builder.paragraph("Do it. So:")
+    for number, item in enumerate(("Cut it.", "Fill it."), start=1):
+        builder.item(item, f"{number}.")
+    builder.code("make\n  all")
+    answer = quoting(builder, "Do it.", "So:", "Cut it.", "Fill it.", "make\n  all")
+    assert answer.answer == ("Do it. [1] So: [2]\n1. Cut it. [3]\n2. Fill it. [4]\nmake\n  all [5]")
+    assert [each.quote for each in answer.citations][2:4] == ["Cut it.", "Fill it."]
+    assert quoting(builder, "Cut it.").answer == "Cut it. [1]"

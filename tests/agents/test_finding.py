@@ -1,10 +1,11 @@
 import pytest
-from tests.making import hit_of
+from tests.making import hit_of, hit_with
 from tests.scripted_pairs import reading
 
-from fathom.agents.finding import around, candidates_of
+from fathom.agents.finding import candidates_of, supporting
 from fathom.agents.looking import Look
-from fathom.types import Hit, Span
+from fathom.documents.base import Builder
+from fathom.types import Hit
 
 
 def looked(hit: Hit, answer: str, score: float, trust: float = 1.0) -> Look:
@@ -46,8 +47,32 @@ def test_ties_keep_the_order_of_the_hits() -> None:
     assert [each.text for each in found] == ["c", "a", "b"]
 
 
-def test_the_sentences_around_a_span() -> None:
-    text = "One is. Two are. Three were."
-    assert around(text, Span(8, 11)).cut(text) == "Two are."
-    assert around(text, Span(4, 11)).cut(text) == "One is. Two are."
-    assert around("  ", Span(0, 1)) == Span(0, 1)
+def test_the_heading_beside_an_answer_is_no_part_of_it() -> None:
+    builder = Builder()
+    builder.heading("Pasal 11", 1)
+    builder.paragraph("It costs 40 crowns. It is paid here.")
+    hit = hit_with(builder)
+    (found,) = candidates_of([looked(hit, "Pasal 11\n\nIt costs 40", 0.5)])
+    assert (found.text, found.places[0].evidence.quote) == ("It costs 40", "It costs 40 crowns.")
+    assert candidates_of([looked(hit, "Pasal 11", 0.9)]) == []
+
+
+def supported(*answers: str, score: float = 0.9) -> list[str]:
+    """What is quoted of sentences that give these answers with falling support."""
+    hits = [hit_of(f"It is {each}.", document=f"d{at}") for at, each in enumerate(answers)]
+    looks = [
+        looked(hit, answer, 0.9 - at / 100)
+        for at, (hit, answer) in enumerate(zip(hits, answers, strict=True))
+    ]
+    found = supporting("What is it?", candidates_of(looks), 0.7, lambda pairs: [score] * len(pairs))
+    return [each.evidence.quote for each in found]
+
+
+def test_a_second_sentence_supports_the_first_or_is_left_out() -> None:
+    assert supported("a tree", "an oak", score=0.1) == ["It is a tree."]
+    assert supported("a tree", "an oak", score=0.9) == ["It is a tree.", "It is an oak."]
+
+
+def test_the_same_answer_is_support_and_another_value_is_none() -> None:
+    assert supported("a tree", "a Tree", score=0.0) == ["It is a tree.", "It is a Tree."]
+    assert supported("40 crowns", "35 crowns", score=1.0) == ["It is 40 crowns."]

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.form import form_of, word_for
+from fathom.agents.form import asks_steps, form_of, word_for
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,28 @@ def test_the_word_is_in_the_language_of_the_question() -> None:
 def test_long_questions_are_no_harder() -> None:
     assert form_of("a, " * 30_000 + "is it?") == "one"
     assert form_of("why " * 10_000) == "one"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I end a session?",
+        "how to fill a pothole",
+        "And how can a user be locked?",
+        "On Linux, how should it be installed?",
+        "What are the steps of a repair?",
+        "What must I do to apply?",
+        "Bagaimana cara menambal lubang?",
+        "Apa langkah pengajuan izin?",
+    ],
+)
+def test_questions_for_steps(question: str) -> None:
+    assert asks_steps(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How many passes does it need?", "How much is it?", "Who did it?", "What does it do, Ann?"],
+)
+def test_questions_for_something_else(question: str) -> None:
+    assert not asks_steps(question)

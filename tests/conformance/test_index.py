@@ -10,7 +10,7 @@ import pytest
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
 from fathom.index.base import Entry, Reader, Source, Writer
 from fathom.index.embedded import open_reader, open_writer
-from fathom.types import Block, Chunk, Document, Filter, Scalar, Span
+from fathom.types import Block, Chunk, ChunkBlock, Document, Filter, Scalar, Span
 
 IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
 Open = Callable[[Path], Writer]
@@ -47,6 +47,7 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
                 path=f"/c/{name}",
                 headings=("Part", str(ordinal)),
                 page=ordinal + 1,
+                blocks=(ChunkBlock("paragraph", 0, len(part)),),
             )
         )
         start = span.end + 1

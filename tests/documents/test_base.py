@@ -1,4 +1,4 @@
-"""What a document is called."""
+"""What a document is called, and which row names a table's columns where the file does not say."""
 
 import pytest
 
@@ -51,3 +51,59 @@ def test_a_heading_is_the_title_only_if_it_opens_or_crowns_the_document(
 ) -> None:
     assert builder.build().title == title
     assert builder.build(opening=False).title == ""
+
+
+def kinds(*rows: str, head: bool = False) -> list[str]:
+    """The kinds of the rows of a table after a paragraph."""
+    builder = Builder()
+    builder.paragraph("Before.")
+    for at, row in enumerate(rows):
+        builder.row(row.split("/"), head=head and at == 0)
+    builder.paragraph("After.")
+    return [block.kind for block in builder.build().blocks[1:-1]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("Item/Fee/Days", "Skip/40/2", "Permit/55/3"),
+        ("Day/Hours", "Monday/closed", "Tuesday/9:00 to 17:00", "Friday/10:00 to 17:00"),
+        ("Item/Fee", "Skip/40", "Only this", "Permit/55"),
+    ],
+)
+def test_short_words_above_figures_name_the_columns(rows: tuple[str, ...]) -> None:
+    assert kinds(*rows) == ["table_head", *["table_row"] * (len(rows) - 1)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("Telephone/555-0120", "Fax/555-0121"),
+        ("Librarian/Petra Lund", "Mayor/Ann Oak"),
+        ("Item/", "Skip/40"),
+        ("Item/Fee",),
+        ("Item", "4"),
+        ("x" * 61 + "/Fee", "Skip/40"),
+    ],
+)
+def test_else_the_first_row_is_a_row(rows: tuple[str, ...]) -> None:
+    assert kinds(*rows) == ["table_row"] * len(rows)
+
+
+def test_what_the_file_says_holds() -> None:
+    assert kinds("Librarian/Mayor", "Ann/Bob", head=True) == ["table_head", "table_row"]
+    assert kinds("Item/Fee", "Skip/40", "Name/Age", "Ann/3", head=True)[2] == "table_row"
+
+
+def test_a_table_is_one_run_of_lines() -> None:
+    builder = Builder()
+    builder.row(["Item", "Fee"], head=True)
+    builder.row(["Skip", "40"])
+    assert builder.build().text == "Item | Fee\nSkip | 40"
+
+
+def test_a_table_at_the_end_is_closed_too() -> None:
+    builder = Builder()
+    builder.row(["Item", "Fee"])
+    builder.row(["Skip", "40"])
+    assert [block.kind for block in builder.build().blocks] == ["table_head", "table_row"]

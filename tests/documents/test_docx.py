@@ -156,7 +156,7 @@ def test_tables_read_row_by_row_and_merged_cells_once() -> None:
         row(cell("Old"), cell("1"), properties="<w:del/>"),
     )
     assert shown(parse(packed(body))) == [
-        ("table_row", "Item | Fee | Days"),
+        ("table_head", "Item | Fee | Days"),
         ("table_row", "Skip | 40 | 2"),
         ("table_row", "| 55"),
     ]

@@ -44,7 +44,7 @@ def test_lettered_list() -> None:
 def test_table_row_by_row_and_code() -> None:
     html = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2<br>3</td></tr></table>"
     assert shapes(html + "<pre>if x:\n    y</pre>") == [
-        ("table_row", "A | B"),
+        ("table_head", "A | B"),
         ("table_row", "1 | 2 3"),
         ("code", "if x:\n    y"),
     ]

@@ -23,7 +23,7 @@ def test_all_blocks() -> None:
         ("list_item", "- left"),
         ("list_item", "- right"),
         ("code", "make  all"),
-        ("table_row", "A | B"),
+        ("table_head", "A | B"),
         ("table_row", "1 | 2"),
         ("paragraph", "quoted"),
     ]

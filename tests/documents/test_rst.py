@@ -22,7 +22,7 @@ def test_all_blocks() -> None:
         ("list_item", "2. two"),
         ("list_item", "- dot"),
         ("code", "code  here"),
-        ("table_row", "A | B"),
+        ("table_head", "A | B"),
         ("table_row", "1 | 2"),
         ("footnote", "[1] A note."),
     ]

@@ -34,7 +34,7 @@ def test_each_row_says_its_headers() -> None:
     parsed = parse(saved(sheet([["Service", "Fee"], ["Skip", 40], ["Permit", None]])))
     assert [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks] == [
         ("heading", "Fees"),
-        ("table_row", "Service | Fee"),
+        ("table_head", "Service | Fee"),
         ("table_row", "Service: Skip | Fee: 40"),
         ("table_row", "Permit"),
     ]

@@ -7,6 +7,7 @@ from fathom.models.pair import PairRow, Placed
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.runtime import Output
 from fathom.models.spans import Window
+from fathom.types import ChunkBlock, Span
 
 # [CLS] q [SEP] w w [SEP], with two words of the chunk in each of two windows.
 IDS = [1, 5, 2, 7, 7, 2]
@@ -61,6 +62,20 @@ def test_spans_of_all_windows_share_one_total() -> None:
     ]
     assert all(span.score == pytest.approx(0.5 / 6, abs=1e-5) for span in found.spans)
     assert found.no_answer == 0
+
+
+def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
+    blocks = [
+        ChunkBlock("heading", 0, 3),
+        ChunkBlock("paragraph", 4, 7),
+        ChunkBlock("table_head", 8, 11),
+        ChunkBlock("table_row", 12, 15),
+    ]
+    read = Pass.of([window(0), window(1)])
+    found = read.reading(Calibration(), 9, blocks)
+
+    assert [span.span for span in found.spans] == [Span(4, 7), Span(12, 15)]
+    assert read.reading(Calibration(), 9, blocks[:1]).spans == ()
 
 
 def test_the_score_of_an_answer_sums_its_places() -> None:

@@ -32,6 +32,13 @@ def test_overlapping_spans_give_way_to_the_better_one() -> None:
     assert top([found], 3) == [(6.0, Span(0, 7)), (2.0, Span(12, 15)), (0.0, Span(8, 11))]
 
 
+def test_no_span_leaves_the_places_where_it_may_stand() -> None:
+    found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
+
+    assert top([found], 2, [Span(0, 3), Span(4, 7)]) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
+    assert top([found], 2, [Span(0, 0)]) == []
+
+
 def test_spans_belong_to_the_window_that_owns_their_start() -> None:
     found = scores([0, 9, 9, 1, 0], [0, 9, 9, 1, 0], owned=slice(2, 4))
 

@@ -11,11 +11,12 @@ from fathom.run import Run
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.tracing.trace import Trace
-from fathom.types import Filter, Hit, Query
+from fathom.types import ChunkBlock, Filter, Hit, Query
 from fathom.usage import Budget
 
+FIRST = replace(hit_of("first", start=3), score=0.1 + 0.2)
 HITS = [
-    replace(hit_of("first", start=3), score=0.1 + 0.2),
+    replace(FIRST, chunk=replace(FIRST.chunk, blocks=(ChunkBlock("heading", 0, 5),))),
     hit_of("second", document="d2", rank=2),
 ]
 QUERY = Query(text="q", filters=(Filter("year", "in", (1, 2)),))

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Literal, Protocol
 
 from fathom.agents.alike import alike
-from fathom.agents.finding import around
 from fathom.agents.options import Option, options_of
+from fathom.agents.quotable import around
 from fathom.documents.language import stop_words
 from fathom.models.reading import PairReader
 from fathom.run import Run
@@ -197,7 +197,9 @@ def _outnumbered(
 
 
 def _evidence(hit: Hit, option: Option) -> Evidence:
-    return Evidence(hit=hit, span=around(hit.chunk.text, option.span), support=option.score)
+    return Evidence(
+        hit=hit, span=around(hit.chunk, option.span) or option.span, support=option.score
+    )
 
 
 @cache

@@ -76,7 +76,7 @@ class Finalizer:
         """The answer, given what stands at the places of the draft's evidence."""
         cited = _verified(draft.evidence, found)
         citations = tuple(dict.fromkeys(cited.values()))
-        text = _text(draft, cited)
+        text = _text(draft, found, cited)
         reason = withheld
         if not text:
             reason = "no_evidence"
@@ -131,17 +131,44 @@ def _verified(
     return cited
 
 
-def _text(draft: Draft, cited: Mapping[int, Citation]) -> str:
+def _text(draft: Draft, found: Sequence[Quoted | None], cited: Mapping[int, Citation]) -> str:
     """The sentences that kept a citation, or else the quotes themselves; empty without any."""
     if not draft.claims:
-        quotes = dict.fromkeys(cited.values())
-        return " ".join(f"{_line(each.quote)} [{each.n}]" for each in quotes)
+        return _laid_out({cited[at].n: quoted for at, quoted in enumerate(found) if at in cited})
     parts = []
     for claim in draft.claims:
         marks = dict.fromkeys(f"[{cited[at].n}]" for at in claim.evidence if at in cited)
         if marks:
             parts.append(f"{_line(claim.text)} {''.join(marks)}")
     return " ".join(parts)
+
+
+def _laid_out(quotes: Mapping[int, Quoted | None]) -> str:
+    """Quotes by their numbers as one text: sentences in one line; items, rows, code in their own.
+
+    A row stands below the names of its columns, items of a list have their labels.
+    """
+    lines: list[str] = []
+    before: Quoted | None = None
+    listed = sum(each is not None and each.kind == "list_item" for each in quotes.values()) > 1
+    for n, quoted in quotes.items():
+        if quoted is None:
+            continue
+        line = f"{quoted.text if quoted.kind == 'code' else _line(quoted.text)} [{n}]"
+        if (
+            quoted.kind == "table_row"
+            and quoted.head
+            and (before is None or before.head != quoted.head)
+        ):
+            lines.append(quoted.head)
+        if quoted.kind == "list_item" and listed:
+            line = f"{quoted.label or '-'} {line}"
+        if lines and before is not None and before.kind == quoted.kind == "paragraph":
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        before = quoted
+    return "\n".join(lines)
 
 
 def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:

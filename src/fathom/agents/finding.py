@@ -1,14 +1,21 @@
 """The possible answers in hits that were read, equal ones together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from fathom.agents.judge import Pair
 from fathom.agents.looking import Look
+from fathom.agents.quotable import around
+from fathom.agents.rivals import disagree
 from fathom.agents.wording import folded
-from fathom.documents.sentences import split
 from fathom.models.reading import ReadSpan
 from fathom.types import Evidence, Span
+
+Judging = Callable[[Sequence[Pair]], Sequence[float]]
+"""Gives how well quotes support claims, in [0, 1]."""
+
+_SUPPORTED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +59,7 @@ def candidates_of(seen: Sequence[Look]) -> list[Candidate]:
             found = _found(each, span)
             chunk = each.hit.chunk
             place = (chunk.document_id, chunk.span.start + span.span.start)
-            if place not in places and any(map(str.isalnum, found.text)):
+            if found and place not in places and any(map(str.isalnum, found.text)):
                 places.add(place)  # what overlapping chunks share counts once
                 groups.setdefault(folded(found.text), []).append(found)
     candidates = [_candidate(sorted(each, key=_falling)) for each in groups.values()]
@@ -68,20 +75,56 @@ def _falling(found: Found) -> float:
     return -found.score
 
 
-def _found(seen: Look, span: ReadSpan) -> Found:
-    text = " ".join(span.span.cut(seen.hit.chunk.text).split())
-    evidence = Evidence(
-        hit=seen.hit, span=around(seen.hit.chunk.text, span.span), support=span.score
-    )
+def supporting(
+    question: str, found: Sequence[Candidate], share: float, judge: Judging
+) -> list[Found]:
+    """The places that may be quoted for the best answer, best first; each sentence once.
+
+    Those that give the same answer, and others that the judge finds to support it; never one
+    that gives another value.
+
+    Args:
+        question: What was asked.
+        found: The answers, best first.
+        share: Places are looked at from this share of the best one's support on, in [0, 1].
+        judge: Gives how well a quote supports a claim, in [0, 1], for pairs of both.
+    """
+    best, *others = found
+    same = quotes(nearly(best.places, share))
+    floor = share * best.places[0].evidence.support
+    agreeing = [each for each in others if not disagree(question, each.text, best.text)]
+    rest = [p for each in agreeing for p in each.places if p.evidence.support >= floor]
+    rest = quotes([*same, *rest])[len(same) :]
+    scores = judge([(f"{question} {best.text}", each.evidence.quote) for each in rest])
+    told = zip(rest, scores, strict=True)
+    return [*same, *(each for each, score in told if score >= _SUPPORTED)]
+
+
+def nearly(places: Sequence[Found], share: float) -> list[Found]:
+    """Those at least `share` times as likely as the first one, wherever their hits stand."""
+    floor = share * places[0].evidence.support if places else 0.0
+    return [each for each in places if each.evidence.support >= floor]
+
+
+def quotes(places: Sequence[Found]) -> list[Found]:
+    """One of those that would quote the same sentence."""
+    first: dict[tuple[str, int], Found] = {}
+    for each in places:
+        chunk = each.evidence.hit.chunk
+        first.setdefault((chunk.document_id, chunk.span.start + each.evidence.span.start), each)
+    return list(first.values())
+
+
+def _found(seen: Look, span: ReadSpan) -> Found | None:
+    """What stands at a span, with what is quoted for it; `None` where that is a heading."""
+    chunk = seen.hit.chunk
+    quoted = around(chunk, span.span)
+    if quoted is None:
+        return None
+    own = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
     return Found(
-        text=text,
+        text=" ".join(own.cut(chunk.text).split()),
         score=round(span.score * seen.trust, 6),
         answerable=seen.reading.answerable,
-        evidence=evidence,
+        evidence=Evidence(hit=seen.hit, span=quoted, support=span.score),
     )
-
-
-def around(text: str, span: Span) -> Span:
-    """The sentences of `text` that hold a part of `span`."""
-    held = [each for each in split(text) if each.start < span.end and span.start < each.end]
-    return Span(held[0].start, held[-1].end) if held else span

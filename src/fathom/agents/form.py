@@ -24,6 +24,15 @@ _SEVERAL = re.compile(
     r"|\b(?:what|which)\s+(?:two|three|four|five|six|seven|eight|nine|ten|\d+|several)\s",
     re.IGNORECASE,
 )
+_STEPS = re.compile(
+    _LEAD + r"(?:(?:and|so|then|dan|lalu)\s+)?"
+    r"(?:how\s+(?:to|do|can|could|should|must|may|would|shall|is|are)\b"
+    r"|(?:what|which)\s+(?:are|were)\s+the\s+(?:\w+\s+)?(?:steps?|stages|instructions|procedure)\b"
+    r"|what\s+(?:is|was)\s+the\s+(?:procedure|process|way|method)\b"
+    r"|what\s+(?:must|should|do|shall)\s.*\bdo\b|bagaimana\b|gimana\b|cara\s"
+    r"|(?:apa(?:kah)?\s+)?(?:langkah|tahap|prosedur|tata cara))",
+    re.IGNORECASE,
+)
 _INDONESIAN = re.compile(r"^.*?\b\w+kah\b|\bapa (?:benar|boleh)\b", re.IGNORECASE)
 
 
@@ -36,6 +45,11 @@ def form_of(question: str) -> Form:
     if _YES_NO.match(asked) and not _CHOICE.search(asked):
         return "yes or no"
     return "several" if _SEVERAL.search(asked) else "one"
+
+
+def asks_steps(question: str) -> bool:
+    """Whether `question` asks how something is done."""
+    return _STEPS.match(question.strip()) is not None
 
 
 def word_for(question: str, *, yes: bool) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fathom.agents.kinds import WHOLE, kind_of, spans_of
+from fathom.agents.quotable import around
 from fathom.agents.wording import folded, same
 from fathom.models.reading import Asking, ReadSpan
 from fathom.types import Chunk, Span
@@ -38,7 +39,8 @@ def options_of(question: str, chunk: Chunk, asking: Asking) -> tuple[Option, ...
     if typed is None:
         found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
     else:
-        found = [_typed(span, chunk, asking, read.spans) for span in typed]
+        said = [span for span in typed if around(chunk, span)]  # headings answer nothing
+        found = [_typed(span, chunk, asking, read.spans) for span in said]
     best: dict[str, Option] = {}
     for option in sorted(found, key=_falling):
         if any(map(str.isalnum, option.text)):

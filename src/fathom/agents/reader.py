@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from fathom.agents.finding import Candidate, Found, candidates_of
-from fathom.agents.form import form_of, word_for
+from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
+from fathom.agents.form import asks_steps, form_of, word_for
+from fathom.agents.judge import LocalJudge
 from fathom.agents.looking import Look, look
-from fathom.agents.rivals import Rival, Rivalry, disagree
+from fathom.agents.rivals import Rival, Rivalry
+from fathom.agents.steps import completed, steps_of
 from fathom.models.reading import PairReader
 from fathom.run import Run
 from fathom.types import Alternative, Draft, Evidence, Hit
@@ -45,13 +47,14 @@ class SpanReader:
     Equal answers of several hits count together. Hits are read best first, no further than the
     answer can still change (`looking.look`). Where other documents give another value it is told
     beside the answer (`rivals`). A question for a list reads all hits and gives every answer that
-    is nearly as likely as the best. Yes or no is said only when the pair reader is sure; otherwise
-    the sentence speaks for itself. Deterministic, no language model.
+    is nearly as likely as the best; where a list of a document holds the answer, or the steps of
+    how something is done, all its items are given (`steps`). Yes or no is said only when the pair
+    reader is sure; otherwise the sentence speaks for itself. Deterministic, no language model.
 
     Attributes:
         sentences: At most so many quotes, but for a list and for rivals.
-        keep: A further sentence is quoted when it is at least so likely as this share of the best,
-            wherever its hit stands; of another document only if it gives no other value.
+        keep: A further sentence may be quoted when it is at least so likely as this share of the
+            best, wherever its hit stands; it is if it gives the same answer or supports it.
         sure: From this probability on yes or no is said.
         fall: How fast the trust in hits falls with their place; see `looking.trust`.
         sureness: The law of the confidence's logit: slopes in the logits of the best answer's
@@ -87,9 +90,9 @@ class SpanReader:
         if form == "yes or no":
             seen = look(asking, hits, _decides, fall=self.fall)
             return seen, self._decided(question, seen)
-        if form == "several":
+        if form == "several" or asks_steps(question):
             seen = look(asking, hits, lambda _: 0.0, fall=self.fall)
-            return seen, self._listed(question, candidates_of(seen))
+            return seen, self._listed(question, seen, several=form == "several")
         seen = look(asking, hits, _best, fall=self.fall)
         draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
@@ -102,27 +105,28 @@ class SpanReader:
     def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:
         if not candidates:
             return Draft()
-        best, *others = candidates
-        places = [*best.places, *(place for each in others for place in each.places)]
-        likely = [
-            each
-            for each in _nearly(places, self.keep)
-            if _document(each) == _document(places[0])
-            or not disagree(question, each.text, best.text)
-        ]
-        kept = _quotes(likely)[: self.sentences]
+        judge = LocalJudge(pairs=self.pairs)
+        kept = supporting(question, candidates, self.keep, judge.scores)[: self.sentences]
         return Draft(
-            evidence=tuple(each.evidence for each in kept),
-            short_answer=best.text,
-            confidence=self._confidence(best),
+            evidence=completed([each.evidence for each in kept]),
+            short_answer=candidates[0].text,
+            confidence=self._confidence(candidates[0]),
         )
 
-    def _listed(self, question: str, candidates: Sequence[Candidate]) -> Draft:
-        likely = _nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
-        if len(likely) < 2:
+    def _listed(self, question: str, seen: Sequence[Look], *, several: bool) -> Draft:
+        candidates = candidates_of(seen)
+        steps = steps_of(seen)
+        if steps and candidates and steps.score >= self.keep * candidates[0].score:
+            return Draft(
+                evidence=steps.evidence,
+                short_answer=steps.short if several else "",
+                confidence=self._confidence(steps.best),
+            )
+        likely = nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
+        if not several or len(likely) < 2:
             return self._answered(question, candidates)
         return Draft(
-            evidence=tuple(each.evidence for each in _quotes(likely)),
+            evidence=tuple(each.evidence for each in quotes(likely)),
             short_answer=", ".join(each.text for each in likely),
             confidence=self._confidence(candidates[0]),
         )
@@ -176,25 +180,6 @@ def _decides(seen: Look) -> float:
     read = seen.reading
     sure = read.relevance * read.decided * max(read.yes, 1 - read.yes)
     return round(seen.trust * sure, 6)
-
-
-def _nearly(places: Sequence[Found], share: float) -> list[Found]:
-    """Those at least `share` times as likely as the first one, wherever their hits stand."""
-    floor = share * places[0].evidence.support if places else 0.0
-    return [each for each in places if each.evidence.support >= floor]
-
-
-def _document(found: Found) -> str:
-    return found.evidence.hit.chunk.document_id
-
-
-def _quotes(places: Sequence[Found]) -> list[Found]:
-    """One of those that would quote the same sentence."""
-    first: dict[tuple[str, int], Found] = {}
-    for each in places:
-        chunk = each.evidence.hit.chunk
-        first.setdefault((chunk.document_id, chunk.span.start + each.evidence.span.start), each)
-    return list(first.values())
 
 
 def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:

@@ -12,10 +12,10 @@ from fathom.agents.alike import alike
 from fathom.agents.amount import Amount, agree, amounts_of
 from fathom.agents.anchors import anchors, missing
 from fathom.agents.content import ContentTerms
-from fathom.agents.finding import around
 from fathom.agents.kinds import kind_of, spans_of
+from fathom.agents.quotable import around
 from fathom.models.reading import Asking, Reading, ReadSpan
-from fathom.types import Evidence, Hit
+from fathom.types import Evidence, Hit, Span
 
 _MEASURED = re.compile(
     r"\b(?:what|apa)\b.*\b(?:fees?|prices?|costs?|charges?|fines?|rates?|salary|pay|wages?|limit|"
@@ -93,8 +93,7 @@ class Rivalry:
             return
         text = " ".join(best.span.cut(hit.chunk.text).split())
         if all(disagree(question, text, each) for each in before):
-            span = around(hit.chunk.text, best.span)
-            evidence = Evidence(hit=hit, span=span, support=best.score)
+            evidence = Evidence(hit=hit, span=_quoted(hit, best), support=best.score)
             yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
 
     def _best(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
@@ -105,17 +104,19 @@ class Rivalry:
         """
         if not reading.spans:
             return None
-        text = hit.chunk.text
-        if not _CELLS.search(around(text, reading.spans[0].span).cut(text)):
+        said = [_quoted(hit, each).cut(hit.chunk.text) for each in reading.spans]
+        if not _CELLS.search(said[0]):
             best = reading.spans[0]
             return best if best.score >= self.share * reading.answerable else None
         asked = self.terms(question)
-        shared = [
-            len(asked & self.terms(around(text, each.span).cut(text))) for each in reading.spans
-        ]
+        shared = [len(asked & self.terms(each)) for each in said]
         if 2 * max(shared) < len(asked):
             return None
         return reading.spans[shared.index(max(shared))]
+
+
+def _quoted(hit: Hit, said: ReadSpan) -> Span:
+    return around(hit.chunk, said.span) or said.span
 
 
 def disagree(question: str, one: str, other: str) -> bool:

@@ -1,8 +1,8 @@
 """What every parser gives: a text with its structure, or a refusal with its reason."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from fathom.types import Block, BlockKind, Scalar, Span
@@ -11,6 +11,12 @@ Outcome = Literal[
     "ok", "empty", "no_text_layer", "encrypted", "unsupported", "no_document", "failed"
 ]
 """`unsupported` is a document that cannot be read; `no_document` a picture, a program and so on."""
+
+
+TABLE: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
+"""What a table is made of."""
+CELLS = " | "
+"""What stands between the cells of a row."""
 
 
 class Refused(Exception):
@@ -99,11 +105,17 @@ class Builder:
         """A list item or step with its printed label, such as `3.` or `-`."""
         self._add("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
 
-    def row(self, cells: list[str]) -> None:
-        """A table row; cells are joined by ` | `, a row without any text is dropped."""
+    def row(self, cells: list[str], *, head: bool = False) -> None:
+        """A table row; cells are joined by ` | `, a row without any text is dropped.
+
+        Args:
+            cells: Their texts.
+            head: Whether the file says that the row names the columns. Where it says so of none,
+                the first row is taken for one if that is plain; see `names_columns`.
+        """
         flat = [" ".join(clean(cell).split()) for cell in cells]
         if any(flat):
-            self._add("table_row", " | ".join(flat))
+            self._add("table_head" if head else "table_row", CELLS.join(flat))
 
     def code(self, text: str) -> None:
         """Preformatted text; inner line breaks and indentation stay."""
@@ -132,6 +144,7 @@ class Builder:
         """
         if not self._blocks:
             raise Refused("empty", "holds no text")
+        self._end_table()
         text = "".join(self._parts)
         own = " ".join(clean(title).split())
         return Parsed(
@@ -154,8 +167,10 @@ class Builder:
         text = clean(raw).strip("\n") if kind == "code" else clean(raw).strip()
         if not text.strip():
             return
+        if kind not in TABLE:
+            self._end_table()
         if self._blocks:
-            tight = kind == self._blocks[-1].kind and kind in {"table_row", "list_item"}
+            tight = any({kind, self._blocks[-1].kind} <= each for each in (TABLE, {"list_item"}))
             gap = "\n" if tight else "\n\n"
             self._parts.append(gap)
             self._length += len(gap)
@@ -164,6 +179,36 @@ class Builder:
         self._length = span.end
         path = tuple(title for _, title in self._headings)
         self._blocks.append(Block(kind=kind, span=span, headings=path, page=self._page))
+
+    def _end_table(self) -> None:
+        """The rows at the end are a table; its first one becomes its head if it is plainly one."""
+        first = len(self._blocks)
+        while first and self._blocks[first - 1].kind == "table_row":
+            first -= 1
+        if first < len(self._blocks) - 1 and not (first and self._blocks[first - 1].kind in TABLE):
+            whole = "".join(self._parts[2 * first :])
+            if names_columns(*(line.split(CELLS) for line in whole.strip().split("\n"))):
+                self._blocks[first] = replace(self._blocks[first], kind="table_head")
+
+
+_FIGURE = re.compile(r"\d")
+_LONGEST_NAME = 60
+
+
+def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
+    """Whether the cells of a table's first row plainly name the columns of the other rows.
+
+    They do if all are filled, short and without digits, and one column or more holds digits in
+    most of the rows that have as many cells. A table of words alone may as well begin with its
+    first entry.
+    """
+    if len(first) < 2 or not all(first) or any(len(name) > _LONGEST_NAME for name in first):
+        return False
+    full = [row for row in rows if len(row) == len(first)]
+    if _FIGURE.search(CELLS.join(first)) or 2 * len(full) < len(rows):
+        return False
+    columns = zip(*full, strict=True)
+    return any(2 * sum(bool(_FIGURE.search(cell)) for cell in c) > len(full) for c in columns)
 
 
 # Titles that programs give to what has none.

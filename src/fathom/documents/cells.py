@@ -59,7 +59,7 @@ def _add_table(builder: Builder, rows: list[Row]) -> None:
     for at, row in enumerate(rows):
         if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
             header = [cell.text for cell in row]
-            builder.row(_trimmed(row))
+            builder.row(_trimmed(row), head=True)
         elif header is None or sum(bool(cell.text) for cell in row) < 2:
             builder.row(_trimmed(row))
         else:

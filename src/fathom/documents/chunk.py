@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from fathom.documents.base import TABLE
+from fathom.documents.blocks import within
 from fathom.documents.pieces import Count, Cutter, Piece
 from fathom.types import Chunk, Document, Span
 
@@ -116,6 +118,7 @@ def chunk_of(
         path=document.path,
         headings=headings,
         page=page,
+        blocks=within(document.blocks, span),
     )
 
 
@@ -150,7 +153,7 @@ def _header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
     headers: dict[int, tuple[str, ...]] = {}
     first: Piece | None = None
     for piece in pieces:
-        if piece.kind != "table_row":
+        if piece.kind not in TABLE:
             continue
         if first is None or first.run != piece.run:
             first = piece

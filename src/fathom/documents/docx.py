@@ -106,14 +106,15 @@ class _Walk:
             self.blocks(box)
 
     def _table(self, table: Element) -> None:
-        rows = [list(_cells(row)) for row in _rows(table)]
-        if all(len(cells) == 1 for cells in rows):  # a frame around text, not a table
-            for cells in rows:
+        rows = {row: list(_cells(row)) for row in _rows(table)}
+        if all(len(cells) == 1 for cells in rows.values()):  # a frame around text, not a table
+            for cells in rows.values():
                 self.blocks(cells[0])
             return
         late = Inline()
-        for cells in rows:
-            self._builder.row([self._cell(cell, late) for cell in cells])
+        for row, cells in rows.items():
+            head = truth(child(row, "trPr", "tblHeader"))
+            self._builder.row([self._cell(cell, late) for cell in cells], head=head)
             for cell in cells:
                 for nested in _contents(cell):
                     if local(nested) == "tbl":

@@ -67,7 +67,8 @@ def _add(builder: Builder, node: Node, label: str) -> None:
         case "bullet_list" | "ordered_list":
             _add_list(builder, node)
         case "tr":
-            builder.row([_inline(cell) for cell in node.children])
+            head = node.parent is not None and node.parent.type == "thead"
+            builder.row([_inline(cell) for cell in node.children], head=head)
         case _:
             _add_all(builder, node, label)
 

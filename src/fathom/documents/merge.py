@@ -1,6 +1,6 @@
 """Puts one parsed document inside another: a book's chapters, a message's attachments."""
 
-from fathom.documents.base import Builder, Parsed
+from fathom.documents.base import TABLE, Builder, Parsed
 
 
 def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
@@ -17,8 +17,8 @@ def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
             builder.heading(text, below + max(1, len(block.headings)))
         elif block.kind == "list_item":
             builder.item(text)
-        elif block.kind == "table_row":
-            builder.row([text])
+        elif block.kind in TABLE:
+            builder.row([text], head=block.kind == "table_head")
         elif block.kind == "code":
             builder.code(text)
         elif block.kind == "footnote":

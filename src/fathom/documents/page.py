@@ -115,7 +115,8 @@ class Page:
             for cell in cells:
                 Page(self.builder).add(cell)
         else:
-            self.builder.row([seen_text(cell) for cell in cells if is_seen(cell)])
+            head = all(cell.tag == "th" for cell in cells)
+            self.builder.row([seen_text(cell) for cell in cells if is_seen(cell)], head=head)
 
     def _flush(self) -> None:
         text = _tidy("".join(self._words))

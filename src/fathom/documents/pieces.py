@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fathom.documents import sentences
+from fathom.documents.base import TABLE
 from fathom.types import Block, BlockKind, Document, Span
 
 Count = Callable[[str], int]
@@ -53,7 +54,7 @@ class Cutter:
         lead = 0  # tokens of the headings right before, which must fit together with the block
         before: BlockKind | None = None
         for block in complete(document):
-            if block.kind != before:
+            if block.kind != before and not {block.kind, before} <= TABLE:
                 run += 1
             before = block.kind
             found = list(self._of_block(document.text, block, run, lead))
@@ -71,7 +72,7 @@ class Cutter:
                 headings=block.headings,
                 page=block.page,
                 level=max(len(block.headings), 1) if block.kind == "heading" else 0,
-                run=run if block.kind in {"list_item", "table_row"} else None,
+                run=run if block.kind in {"list_item", *TABLE} else None,
             )
 
     def cut(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:

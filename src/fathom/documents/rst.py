@@ -79,7 +79,8 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
         case nodes.title() | nodes.rubric():
             builder.heading(node.astext(), max(level, 1))
         case nodes.row():
-            builder.row([cell.astext() for cell in node.children])
+            head = isinstance(node.parent, nodes.thead)
+            builder.row([cell.astext() for cell in node.children], head=head)
         case nodes.literal_block() | nodes.doctest_block() | nodes.math_block():
             builder.code(node.astext())
         case nodes.field() | nodes.option_list_item():

@@ -23,8 +23,9 @@ def parse(data: bytes) -> Parsed:
     for cells in _rows(decode(data)):
         if headers is None:
             headers = [cell.strip() for cell in cells]
-            builder.row(cells)
-            if not _names_columns(headers):
+            named = _names_columns(headers)
+            builder.row(cells, head=named)
+            if not named:
                 headers = []
         else:
             builder.row(labelled(cells, headers))

@@ -5,12 +5,13 @@ import json
 import math
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.documents.blocks import within
 from fathom.index.base import Entry
 from fathom.index.schema import Damaged
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
@@ -38,21 +39,42 @@ def pack_structure(document: Document) -> bytes:
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode())
 
 
-def unpack_structure(packed: bytes) -> tuple[tuple[Block, ...], tuple[tuple[int, int], ...]]:
-    """Blocks and lines, the inverse of `pack_structure`; older rows hold blocks only."""
-    paths, flat, *rest = json.loads(zlib.decompress(packed))
-    paths = [tuple(path) for path in paths]
-    blocks = tuple(
-        Block(
+class Structure(Sequence[Block]):
+    """What `pack_structure` packed; each block is made when it is looked at, as books have many.
+
+    Attributes:
+        lines: See `Document`; older rows hold blocks only.
+
+    Raises:
+        Damaged: If it is not what was packed.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        try:
+            paths, self._flat, *rest = json.loads(zlib.decompress(packed))
+        except (zlib.error, ValueError) as error:
+            raise Damaged(f"the structure of a document cannot be read: {error}") from error
+        self._paths = [tuple(path) for path in paths]
+        numbers = rest[0] if rest else []
+        self.lines = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def __len__(self) -> int:
+        return len(self._flat)
+
+    @overload
+    def __getitem__(self, at: int) -> Block: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Block]: ...
+    def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
+        if isinstance(at, slice):
+            return tuple(self[each] for each in range(*at.indices(len(self))))
+        kind, start, length, path, page = self._flat[at]
+        return Block(
             kind=_KINDS[kind],
             span=Span(start, start + length),
-            headings=paths[path],
+            headings=self._paths[path],
             page=page,
         )
-        for kind, start, length, path, page in flat
-    )
-    numbers = rest[0] if rest else []
-    return blocks, tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
@@ -95,7 +117,7 @@ def to_document(row: sqlite3.Row) -> Document:
     """
     if checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
         raise Damaged(f"document number {row['no']} differs from what was stored")
-    blocks, lines = unpack_structure(row["blocks"])
+    structure = Structure(row["blocks"])
     return Document(
         id=row["id"],
         text=row["text"],
@@ -103,13 +125,19 @@ def to_document(row: sqlite3.Row) -> Document:
         title=row["title"],
         language=row["language"],
         metadata=json.loads(row["metadata"]),
-        blocks=blocks,
-        lines=lines,
+        blocks=tuple(structure),
+        lines=structure.lines,
     )
 
 
-def to_chunk(row: sqlite3.Row, text: str) -> Chunk:
-    """A row of chunks joined with its document's id, title and path; `text` is the document's."""
+def to_chunk(row: sqlite3.Row, text: str, blocks: Sequence[Block]) -> Chunk:
+    """A row of chunks joined with its document's id, title and path.
+
+    Args:
+        row: Of the table.
+        text: Of the whole document.
+        blocks: Likewise.
+    """
     span = Span(row["start"], row["end"])
     return Chunk(
         id=row["id"],
@@ -121,6 +149,7 @@ def to_chunk(row: sqlite3.Row, text: str) -> Chunk:
         path=row["path"],
         headings=tuple(json.loads(row["headings"])),
         page=row["page"],
+        blocks=within(blocks, span),
     )
 
 

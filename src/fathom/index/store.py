@@ -12,8 +12,8 @@ import numpy as np
 from fathom.index.base import Source, Summary
 from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
 from fathom.index.keyword import FOLDER
-from fathom.index.rows import HalfMatrix, to_chunk, to_document, to_matrix
-from fathom.types import Chunk, Document, Filter
+from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document, to_matrix
+from fathom.types import Block, Chunk, Document, Filter
 
 
 class Store:
@@ -110,16 +110,16 @@ class Store:
             "WHERE chunks.id IN (SELECT value FROM json_each(?)) AND chunks.added <= ?",
             (json.dumps(list(ids)), revision),
         ).fetchall()
-        texts = self._texts({row["document_no"] for row in rows})
-        return {row["id"]: to_chunk(row, texts[row["document_no"]]) for row in rows}
+        contents = self._contents({row["document_no"] for row in rows})
+        return {row["id"]: to_chunk(row, *contents[row["document_no"]]) for row in rows}
 
-    def _texts(self, documents: Iterable[int]) -> dict[int, str]:
+    def _contents(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
         rows = self.connection.execute(
-            "SELECT document_no, text FROM contents "
+            "SELECT document_no, text, blocks FROM contents "
             "WHERE document_no IN (SELECT value FROM json_each(?))",
             (json.dumps(list(documents)),),
         )
-        return {row[0]: row[1] for row in rows}
+        return {row[0]: (row[1], Structure(row[2])) for row in rows}
 
     def document(self, document_id: str, revision: int) -> Document | None:
         """The visible document with this id."""
@@ -137,7 +137,7 @@ class Store:
             "JOIN documents ON documents.no = document_no WHERE document_no = ? ORDER BY ordinal",
             (document_no,),
         )
-        return [(row["no"], to_chunk(row, document.text)) for row in rows]
+        return [(row["no"], to_chunk(row, document.text, document.blocks)) for row in rows]
 
     def documents_added(self, after: int, revision: int) -> Iterator[tuple[int, Document]]:
         """Documents added after one revision and up to another, and not removed yet."""

@@ -134,7 +134,10 @@ class Asked:
         """A reading for every chunk, in their order; spans are in the chunk's own text."""
         law = self.reader.calibration
         passes = self.reader.passes(self.question, chunks)
-        return [read.reading(law, self.spans) if read else NOTHING for read in passes]
+        return [
+            read.reading(law, self.spans, chunk.blocks) if read else NOTHING
+            for read, chunk in zip(passes, chunks, strict=True)
+        ]
 
     def score(self, chunk: Chunk, answer: str) -> float:
         """How well `chunk` supports that `answer` answers the question, 0 to 1.

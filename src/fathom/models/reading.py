@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fathom.models.pair import PairRow
 from fathom.models.runtime import Output
 from fathom.models.spans import SpanScores, Window, top, total
-from fathom.types import Chunk, Span
+from fathom.types import HEADS, Chunk, ChunkBlock, Span
 
 SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
 _SUPPORT = slice(5, 8)
@@ -152,9 +152,13 @@ class Pass:
             parts=tuple(_spans(row, output, window) for row, output, window in windows),
         )
 
-    def reading(self, law: Calibration, count: int) -> Reading:
-        """The probabilities by `law`, and the `count` best spans."""
-        spans = top(self.parts, count)
+    def reading(self, law: Calibration, count: int, blocks: Sequence[ChunkBlock] = ()) -> Reading:
+        """The probabilities by `law`, and the `count` best spans.
+
+        No span leaves its block, and none is in a heading or a table's head: they say what is
+        answered below them.
+        """
+        spans = top(self.parts, count, _answering(blocks))
         every = total(self.parts)
         answerable = self.answers(law)
         support = _softmax(self.support / law.support)
@@ -187,6 +191,11 @@ class Pass:
         every = total(self.parts)
         share = min(1.0, math.fsum(math.exp(margin - every) for margin in margins))
         return round(self.answers(law) * share, _DIGITS)
+
+
+def _answering(blocks: Sequence[ChunkBlock]) -> list[Span]:
+    found = [Span(each.start, each.end) for each in blocks if each.kind not in HEADS]
+    return found or [Span(0, 0)] * bool(blocks)
 
 
 def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:

@@ -108,10 +108,18 @@ def total(parts: Sequence[SpanScores]) -> float:
     return float(top + np.log(np.exp(margins - top).sum())) if np.isfinite(top) else -np.inf
 
 
-def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
-    """The `count` best spans that do not overlap, with their margins."""
+def top(
+    parts: Sequence[SpanScores], count: int, within: Sequence[Span] = ()
+) -> list[tuple[float, Span]]:
+    """The `count` best spans that do not overlap, with their margins.
+
+    Args:
+        parts: The scores of a chunk's windows.
+        count: At most so many.
+        within: Each must stand in one of these; without any, anywhere.
+    """
     found = sorted(
-        (item for part in parts for item in part.best()),
+        (item for part in parts for item in part.best() if _stands(item[1], within)),
         key=lambda item: (-item[0], item[1].start, item[1].end),
     )
     kept: list[tuple[float, Span]] = []
@@ -121,3 +129,7 @@ def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
         if all(span.end <= other.start or other.end <= span.start for _, other in kept):
             kept.append((margin, span))
     return kept
+
+
+def _stands(span: Span, within: Sequence[Span]) -> bool:
+    return not within or any(w.start <= span.start and span.end <= w.end for w in within)

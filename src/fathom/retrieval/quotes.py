@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 
+from fathom.documents.base import CELLS
+from fathom.documents.blocks import block_at, head_of
 from fathom.plain import Json
 from fathom.run import Run
-from fathom.types import Document, Span
+from fathom.types import BlockKind, Document, Span
+
+_LABEL = 12  # characters; what is longer before a quote is a sentence
 
 Place = tuple[str, Span]
 """A document's id, and where in its text."""
@@ -19,6 +23,11 @@ class Quoted:
     """What stands at a place; see `Citation` for the fields.
 
     Those with defaults are missing in older traces and of the web.
+
+    Attributes:
+        kind: Of the block that it stands in.
+        label: Printed before it, where it is an item of a list.
+        head: The row that names the columns, where it is a row of a table.
     """
 
     text: str
@@ -27,6 +36,9 @@ class Quoted:
     section: str = ""
     page: int | None = None
     line: int | None = None
+    kind: BlockKind = "paragraph"
+    label: str = ""
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +72,22 @@ class Quotes:
         if document is None:
             return None
         found = asdict(document.place_at(span.start))
-        return {"text": span.cut(document.text), **found}
+        return {"text": span.cut(document.text), **found, **_shape(document, span)}
+
+
+def _shape(document: Document, span: Span) -> Json:
+    """What is shown with a quote because of the block that it stands in."""
+    block = block_at(document.blocks, span.start)
+    if block is None:
+        return {}
+    found: dict[str, str] = {"kind": block.kind}
+    before = document.text[block.span.start : span.start].strip()
+    if block.kind == "list_item" and len(before) <= _LABEL:
+        found["label"] = before
+    head = head_of(document.blocks, span.start)
+    if head is not None:
+        names = head.span.cut(document.text)
+        # Rows of sheets say the names of their columns themselves.
+        if not span.cut(document.text).startswith(f"{names.partition(CELLS)[0]}:"):
+            found["head"] = names
+    return found

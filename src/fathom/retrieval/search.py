@@ -13,7 +13,7 @@ from fathom.reservation import Worst
 from fathom.retrieval.base import Retriever
 from fathom.run import Run
 from fathom.tracing.trace import Trace
-from fathom.types import Chunk, Hit, Query, Span
+from fathom.types import Chunk, ChunkBlock, Hit, Query, Span
 from fathom.usage import Usage
 
 KIND = "search"
@@ -87,4 +87,5 @@ def _hit(found: Json) -> Hit:
     chunk = dict(found["chunk"])
     chunk["span"] = Span(**chunk["span"])
     chunk["headings"] = tuple(chunk["headings"])
+    chunk["blocks"] = tuple(ChunkBlock(*each) for each in chunk.get("blocks", ()))
     return Hit(**{**found, "chunk": Chunk(**chunk)})

@@ -1,0 +1,97 @@
+import pytest
+from tests.making import chunk_of, hit_with
+from tests.scripted_pairs import reading
+
+from fathom.agents.looking import Look
+from fathom.agents.steps import completed, steps_of
+from fathom.documents.base import Builder
+from fathom.types import Evidence, Hit, Span
+
+
+def builder_of(*items: str, lead: str = "Do this:") -> Builder:
+    builder = Builder()
+    builder.heading("Filling", 1)
+    builder.paragraph(lead)
+    for number, item in enumerate(items, start=1):
+        builder.item(item, f"{number}.")
+    return builder
+
+
+def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> Look:
+    return Look(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
+
+
+def quotes_of(*seen: Look) -> list[str]:
+    steps = steps_of(seen)
+    return [each.quote for each in steps.evidence] if steps else []
+
+
+def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_label() -> None:
+    hit = hit_with(builder_of("Cut it.", "Brush it.", "Fill it."))
+    assert quotes_of(looked(hit, "Brush")) == ["Cut it.", "Brush it.", "Fill it."]
+    assert quotes_of(looked(hit, "Do this")) == ["Cut it.", "Brush it.", "Fill it."]
+
+
+def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
+    hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It is done by Ann. There is more."))
+    assert quotes_of(looked(hit, "Ann")) == []
+    assert quotes_of(looked(hit)) == []
+    assert quotes_of(looked(hit_with(builder_of("Cut it.")), "Cut")) == []
+
+
+def test_of_two_lists_the_likelier_answers() -> None:
+    one = hit_with(builder_of("Cut it.", "Fill it."), document="a")
+    other = hit_with(builder_of("Ask Ann.", "Ask Bob."), document="b")
+    found = quotes_of(looked(one, "Cut", 0.4), looked(other, "Ann", 0.7, trust=0.5))
+    assert found == ["Cut it.", "Fill it."]
+
+
+def test_text_and_code_between_numbered_items_belong_to_the_one_before() -> None:
+    builder = builder_of("Install:")
+    builder.code("make install")
+    builder.item("Start it.", "2.")
+    builder.paragraph("It is done.")
+    builder.item("Another list.", "-")
+    hit = hit_with(builder)
+    assert quotes_of(looked(hit, "make")) == ["Install:\n\nmake install", "Start it."]
+
+
+def test_a_list_goes_on_in_the_next_chunk_of_its_document() -> None:
+    builder = builder_of("Cut it.", "Brush it.", "Fill it.")
+    whole = chunk_of(builder.build())
+    cut = whole.text.index("3.")
+    first = hit_with(builder, upto=cut)
+    second = hit_with(builder, start=cut, ordinal=1)
+    found = quotes_of(looked(first, "Cut"), looked(second))
+    assert found == ["Cut it.", "Brush it.", "Fill it."]
+    assert quotes_of(looked(first, "Cut")) == ["Cut it.", "Brush it."]
+
+
+@pytest.mark.parametrize(
+    ("items", "short"), [(("Ash.", "Elm;"), "Ash, Elm"), (("Ash.", "x" * 80), "")]
+)
+def test_short_items_are_a_short_answer(items: tuple[str, ...], short: str) -> None:
+    steps = steps_of([looked(hit_with(builder_of(*items)), "Ash")])
+    assert steps is not None
+    assert steps.short == short
+
+
+def evidence(hit: Hit, quote: str) -> Evidence:
+    start = hit.chunk.text.index(quote)
+    return Evidence(hit=hit, span=Span(start, start + len(quote)), support=0.5)
+
+
+def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
+    listed = hit_with(builder_of("Cut it.", "Fill it."))
+    found = completed([evidence(listed, "Do this:")])
+    assert [each.quote for each in found] == ["Do this:", "Cut it.", "Fill it."]
+    builder = builder_of()
+    builder.code("a\nb")
+    assert [each.quote for each in completed([evidence(hit_with(builder), "Do this:")])] == [
+        "Do this:",
+        "a\nb",
+    ]
+    builder = builder_of()
+    builder.paragraph("Nothing.")
+    plain = [evidence(hit_with(builder), "Do this:")]
+    assert completed(plain) == tuple(plain)
