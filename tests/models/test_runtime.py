@@ -1,6 +1,7 @@
-import gc
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,6 @@ from fathom.errors import ModelError, SettingsError
 from fathom.models.runtime import load_runtime, sha256_of
 
 MODEL = Path(__file__).parents[2] / "src/fathom/models/resources/all-MiniLM-L6-v2.onnx"
-TASKS = Path("/proc/self/task")
 IDS = np.array([[101, 7592, 2088, 102], [101, 7953, 1037, 102]])
 
 
@@ -20,17 +20,28 @@ def test_any_number_of_threads_gives_the_same_bytes() -> None:
     assert len(outputs) == 1
 
 
-@pytest.mark.skipif(not TASKS.is_dir(), reason="threads are counted in /proc")
+COUNT = """
+import sys
+from pathlib import Path
+from fathom.models.runtime import load_runtime
+
+def threads():
+    return len(list(Path("/proc/self/task").iterdir()))
+
+one = load_runtime(Path(sys.argv[1]), threads=1)
+before = threads()
+every = load_runtime(Path(sys.argv[1]), threads=int(sys.argv[2]))
+print(threads() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
 @pytest.mark.parametrize("threads", [0, 5000])
 def test_by_default_and_at_most_it_takes_the_cores_the_process_has(threads: int) -> None:
-    gc.collect()  # models of other tests end their threads now, not while they are counted
-    one = load_runtime(MODEL, threads=1)
-    before = len(list(TASKS.iterdir()))
-    every = load_runtime(MODEL, threads=threads)
-    after = len(list(TASKS.iterdir()))
-
-    assert after - before == len(os.sched_getaffinity(0)) - 1
-    assert one.inputs == every.inputs == {"input_ids"}
+    # In a process of its own: here the threads of other tests come and go.
+    counted = [sys.executable, "-c", COUNT, str(MODEL), str(threads)]
+    ran = subprocess.run(counted, capture_output=True, text=True, check=True)
+    assert int(ran.stdout) == len(os.sched_getaffinity(0)) - 1
 
 
 def test_openvino_is_near_onnxruntime() -> None:
