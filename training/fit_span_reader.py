@@ -34,7 +34,7 @@ SETS = ("squad-retrieval", "idk-mrc-retrieval", "hotpotqa-200", "covid-qa", "fac
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 FALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2)
 _NEAR = 0.005
-_DEVELOPMENT, _FITTED = 4, 16  # see `training.cross_reader.development.is_reported`
+_DEVELOPMENT, _FITTED = 4, 16  # of the first cross-reader; the second learned from the others
 
 
 def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:

@@ -109,7 +109,7 @@ class Parts:
             return self._cross_reader
         models = self.settings.models
         return load_shipped_reader(
-            models.cross_reader, runtime=models.runtime, threads=models.threads
+            models.cross_reader, language=detect, runtime=models.runtime, threads=models.threads
         )
 
     @cached_property

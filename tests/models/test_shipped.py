@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import CrossReader
+from fathom.models.cross_reader import CrossReader, Shape
 from fathom.models.shipped import load_shipped_reader
 from fathom.types import Chunk, Span
 
@@ -13,6 +13,13 @@ needs_model = pytest.mark.skipif(
     not (RESOURCES / "cross-reader.onnx").exists(), reason="the cross-reader's file is not there"
 )
 CARD = {"sha256": "0" * 64, "calibration": {"relevance": [1, 0], "answerable": [1, 0, 0]}}
+WRONG = json.dumps(
+    {
+        "sha256": "0",
+        "calibration": {"relevance": [1, 0], "answerable": [1, 0, 0], "support": 1},
+        "calibration_of": ["id"],
+    }
+)
 TEXTS = (
     "The mooring permit costs 40 crowns a year.",
     "The mooring permit costs 55 crowns a year.",
@@ -78,17 +85,42 @@ def test_both_runtimes_agree(shipped: CrossReader) -> None:
         assert one.supported == pytest.approx(two.supported, abs=0.1)
 
 
-@pytest.mark.parametrize("card", [None, "", "[]", json.dumps({"sha256": 1}), json.dumps(CARD)])
+@pytest.mark.parametrize(
+    "card", [None, "", "[]", json.dumps({"sha256": 1}), json.dumps(CARD), WRONG]
+)
 def test_a_folder_without_a_reader_says_what_to_do(tmp_path: Path, card: str | None) -> None:
     if card is not None:
         (tmp_path / "cross-reader.json").write_text(card)
     with pytest.raises(ModelError, match=r"cross-reader\.json.*reinstall fathom, or name a folder"):
-        load_shipped_reader(str(tmp_path))
+        load_shipped_reader(str(tmp_path), language=str)
 
 
 def write_card(folder: Path) -> None:
     card = CARD | {"calibration": {**CARD["calibration"], "support": 1}}  # type: ignore[dict-item]
     (folder / "cross-reader.json").write_text(json.dumps(card))
+
+
+@needs_model
+def test_a_folder_says_what_its_model_takes_and_how_a_language_is_calibrated(
+    tmp_path: Path,
+) -> None:
+    card = json.loads((RESOURCES / "cross-reader.json").read_text())
+    never = {"relevance": [0, -9], "answerable": [0, 0, -9], "support": 1}
+    card |= {"tokenizer": "words.txt", "limit": 128, "alone": True, "calibration_of": {"id": never}}
+    (tmp_path / "cross-reader.json").write_text(json.dumps(card))
+    (tmp_path / "cross-reader.onnx").symlink_to(RESOURCES / "cross-reader.onnx")
+    (tmp_path / "words.txt").symlink_to(RESOURCES / "vocab.txt")
+    chunks = [chunk(text) for text in TEXTS]
+
+    found = load_shipped_reader(
+        str(tmp_path), language=lambda text: "id" if "Apa" in text else "en", threads=1
+    )
+
+    assert [read.answerable for read in found.asking("Apa?").read(chunks)] == [0.000123] * 3
+    assert found.asking("What?").read(chunks) != found.asking("Apa?").read(chunks)
+    assert found._shape == Shape(limit=128, alone=True)
+    whole = load_shipped_reader(str(tmp_path), threads=1)
+    assert whole.asking("Apa?").read(chunks)[0].answerable != 0.000123
 
 
 def test_another_model_than_the_cards_is_refused(tmp_path: Path) -> None:

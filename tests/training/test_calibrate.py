@@ -1,7 +1,11 @@
 import math
 
 import pytest
-from training.cross_reader.calibrate import logistic, temperature
+from training.cross_reader.calibrate import laws_of, logistic, temperature
+from training.cross_reader.figures import Read
+from training.cross_reader.rows import Row
+
+from fathom.models.reading import SCORES, Calibration
 
 
 def test_the_law_of_balanced_labels_crosses_between_them() -> None:
@@ -30,3 +34,67 @@ def test_overconfident_scores_are_cooled() -> None:
     found = temperature([(4.0, 0.0)] * 4, [(0,), (0,), (0,), (1,)])
 
     assert found == pytest.approx(wanted, abs=0.05)
+
+
+def read_of(
+    question: str,
+    *,
+    answerable: bool | None = None,
+    support: tuple[int, ...] = (),
+    logit: float = 0.0,
+) -> Read:
+    row = Row(
+        source="s",
+        group="g",
+        question=question,
+        title="",
+        text="t",
+        answerable=answerable,
+        relevant=answerable,
+        support=support,
+    )
+    scores = dict.fromkeys(SCORES, 0.0) | {"answerable": logit, "relevance": logit}
+    return Read(row, "", 0.0, scores | {"supported": logit})
+
+
+def reads(question: str, count: int, threshold: float) -> list[Read]:
+    """Half of the rows are answerable; their scores are above the threshold."""
+    right = [read_of(question, answerable=True, logit=threshold + 1) for _ in range(count // 2)]
+    wrong = [read_of(question, answerable=False, logit=threshold - 1) for _ in range(count // 2)]
+    return [*right, *wrong]
+
+
+def language(question: str) -> str:
+    return question[:2]
+
+
+def test_a_language_with_rows_enough_has_its_own_law() -> None:
+    laws = laws_of(
+        [*reads("en", 400, 0.0), *reads("id", 400, 6.0), *reads("fr", 50, 9.0)], language
+    )
+
+    assert laws.of.keys() == {"en", "id"}
+    for question, threshold in (("en", 0.0), ("id", 6.0)):
+        law = laws.law(question)
+        assert law.answers(threshold, 0.0) == pytest.approx(0.5, abs=0.05)
+        assert law.relevant(threshold) == pytest.approx(0.5, abs=0.05)
+        assert law.answers(threshold + 1, 0.0) > 0.75
+    assert laws.law("fr") == laws.general
+
+
+def test_a_part_without_rows_enough_is_the_general_one() -> None:
+    claims = [read_of("en", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
+
+    laws = laws_of([*reads("id", 400, 1.0), *claims], language)
+
+    assert laws.general.support != 1.0
+    assert laws.law("id").support == laws.general.support
+    assert laws.law("en").answerable == laws.general.answerable
+
+
+def test_an_unknown_language_has_no_law() -> None:
+    assert laws_of(reads("und", 400, 1.0), lambda question: "und").of == {}
+
+
+def test_nothing_to_fit_changes_nothing() -> None:
+    assert laws_of([], language).general == Calibration()

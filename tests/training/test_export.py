@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +7,14 @@ torch = pytest.importorskip("torch", reason="torch is needed for training only")
 pytest.importorskip("safetensors", reason="safetensors is needed for exporting only")
 
 from tests.training import tiny  # noqa: E402
-from training.cross_reader.export import build, read_weights  # noqa: E402
+from training.cross_reader import export  # noqa: E402
+from training.cross_reader.export import build  # noqa: E402
 from training.cross_reader.model import SCORES, CrossReader, Encoder  # noqa: E402
 
+from fathom.models.cross_reader import Shape  # noqa: E402
 from fathom.models.runtime import Output, load_runtime  # noqa: E402
+from fathom.models.shipped import load_shipped_reader  # noqa: E402
+from fathom.types import Chunk, Span  # noqa: E402
 
 IDS = np.asarray([[0, 5, 2, 6, 9, 2], [0, 7, 2, 12, 4, 2]])
 KINDS = np.asarray([[0, 0, 0, 1, 1, 1]] * 2)
@@ -83,13 +85,26 @@ def test_the_file_has_as_many_layers_as_the_network(tmp_path: Path, layers: int)
     np.testing.assert_allclose(found, expected(model), atol=1e-4 * np.abs(found).max())
 
 
-def test_the_command_writes_the_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("precision", "alone"), [("fp32", False), ("int8", True)])
+def test_the_command_writes_a_folder_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, *, alone: bool
+) -> None:
     model = network()
     torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
-    command = [sys.executable, "-m", "training.cross_reader.export", "--precision", "fp32"]
-    command += ["--checkpoint", str(tmp_path / "last.pt"), "--out", str(tmp_path / "m.onnx")]
+    (tmp_path / "learned.json.gz").write_bytes(b"learned")
+    tiny.pairs(tmp_path)
+    command = ["export", "--checkpoint", str(tmp_path / "last.pt"), "--start", str(tmp_path)]
+    command += ["--out", str(tmp_path / "m"), "--precision", precision, "--limit", "60"]
+    monkeypatch.setattr("sys.argv", command)
 
-    subprocess.run(command, check=True, capture_output=True)
+    export.main()
 
-    assert (tmp_path / "m.onnx").read_bytes() == exported(model, "fp32")
-    assert set(read_weights(tmp_path / "last.pt")) == set(model.state_dict())
+    assert (tmp_path / "m" / "cross-reader.onnx").read_bytes() == exported(model, precision)
+    assert (tmp_path / "m" / "learned.json.gz").read_bytes() == b"learned"
+    reader = load_shipped_reader(str(tmp_path / "m"), threads=1)
+    assert reader._shape == Shape(limit=60, alone=alone)
+    text = "the town lies on the Rhine"
+    chunk = Chunk(id="d", document_id="d", text=text, span=Span(0, len(text)), ordinal=0)
+    (read,) = reader.asking("which river?").read([chunk])
+    assert read.spans
+    assert all(text[s.span.start : s.span.end].strip() for s in read.spans)

@@ -132,7 +132,7 @@ def _names(question: str) -> list[str]:
             beside = [words[start - 1] if start > 1 else "", *words[end : end + 1]]
             if _NAME.match(name) and not any(_NAME.match(word) for word in beside):
                 found += [name, name[:-2]] if name.endswith(_OF) else [name]
-    return sorted(set(found), key=len, reverse=True)
+    return sorted(set(found), key=lambda name: (-len(name), name))
 
 
 def _leaks(first: Row, second: Row) -> bool:

@@ -36,9 +36,36 @@ def development_rows(data: Path, groups: frozenset[str]) -> list[Row]:
     return [row for row in read_rows(data) if row.group in groups and is_development(row)]
 
 
-def is_reported(row: Row) -> bool:
-    """Whether a development article is reported; the calibration is fitted on the other two."""
-    return number_of(row.title) % 16 != 12
+def gold_rows(folder: Path) -> list[Row]:
+    """The questions of a reported set, each put to the one document it is about.
+
+    A question counts as unanswerable where the set says so. One whose answer is not to be found in
+    its document is left out.
+    """
+    documents = {each["_id"]: each for each in read_lines(folder / "corpus.jsonl.gz")}
+    relevant = read_qrels(folder / "qrels.tsv")
+    found = []
+    for query in read_lines(folder / "queries.jsonl.gz"):
+        about = query["metadata"]
+        document = documents[about.get("paragraph") or min(relevant[query["_id"]])]
+        row = Row(
+            source=folder.name,
+            group="reported",
+            question=query["text"],
+            title=document["title"],
+            text=document["text"],
+            spans=_places(document["text"], query["answers"]),
+            answerable=about["answerable"],
+            relevant=True if about["answerable"] else None,
+        )
+        if bool(row.spans) == row.answerable:
+            found.append(row)
+    return found
+
+
+def _places(text: str, answers: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    starts = [(text.find(answer), answer) for answer in answers]
+    return tuple(sorted({(at, at + len(answer)) for at, answer in starts if at >= 0}))
 
 
 def wrong_texts(data: Path, rows: Sequence[Row]) -> Iterator[Row]:

@@ -1,64 +1,59 @@
-"""Measure an exported cross-reader on development rows.
+"""Calibrate an exported cross-reader and measure it.
 
-    python -m training.cross_reader.evaluate --data DATA --model MODEL.onnx --out FIGURES.json
+    python -m training.cross_reader.evaluate --data DATA --model FOLDER --out FIGURES.json
 
-Fits the calibration on the development articles that are not reported and on watched rows, then
-reports on the others. `--sample` and `--rankings` bound the time it takes.
+Every row is read by Fathom's own reader, from the files that are shipped. The calibration is fitted
+on development rows: on answerable and twisted questions, on the best wrong texts among them, and on
+half of the claims; a language with rows enough has its own. Reported are the sets that nothing was
+learned from, each question with its gold document, and the other development rows. `--sample`
+bounds the time it takes.
 """
 
 import argparse
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from training.cross_reader.calibrate import logistic, temperature
+import numpy as np
+from training.cross_reader.calibrate import laws_of
+from training.cross_reader.composed import composed
 from training.cross_reader.development import (
     Ranking,
     development_rows,
-    is_reported,
+    gold_rows,
     rankings,
     wrong_texts,
 )
+from training.cross_reader.figures import (
+    Read,
+    answer_figures,
+    claim_figures,
+    rounded,
+    yesno_figures,
+)
+from training.cross_reader.mining import mined
 from training.cross_reader.rows import Row, number_of
-from training.cross_reader.sources import RANKED
-from training.cross_reader.squad import auroc, balanced_accuracy, exact, f1, ndcg
+from training.cross_reader.sources import RANKED, SHARES
+from training.cross_reader.squad import auroc, ndcg
+from training.cross_reader.yesno import asked
 
-from fathom.models.cross_reader import CrossReader, load_cross_reader
-from fathom.models.reading import Calibration, Pass, Reading
+from fathom.documents.language import detect
+from fathom.evaluation.honesty import calibration_error
+from fathom.models.cross_reader import CrossReader
+from fathom.models.reading import SCORES, Calibration, Laws, Pass
+from fathom.models.shipped import load_shipped_reader
 from fathom.types import Chunk, Span
 
-VOCABULARY = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources" / "vocab.txt"
-_GROUPS = frozenset({"squad", "nli", "claims", "yesno"})
+REPORTED = ("squad-fresh", "idk-mrc-retrieval", "facqa-id")
+CLAIMS = ("mnli", "snli", "scitail", "conflictqa", "wice", "expertqa", "indonli")
+GROUPS = ("yesno", "yesno-made", "yesno-id", "composed", "nq", "odd", "informal", "indonesian")
 _LONGEST = 1200  # characters of a document that are reranked
 _MIXES = tuple(step / 10 for step in range(11))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """A development row with what the model made of it."""
-
-    row: Row
-    raw: Pass
-    reading: Reading
-
-    @property
-    def margin(self) -> float:
-        """The best span's margin over the null span, bounded."""
-        return max(-30.0, min(30.0, -self.reading.no_answer))
-
-    @property
-    def answer(self) -> str:
-        """The best span's text."""
-        spans = self.reading.spans
-        return spans[0].span.cut(self.row.text) if spans else ""
-
-    @property
-    def golds(self) -> list[str]:
-        """The acceptable answers; the empty one where there is none."""
-        return [self.row.text[start:end] for start, end in self.row.spans] or [""]
+Figures = dict[str, float]
 
 
 def chunk_of(title: str, text: str) -> Chunk:
@@ -68,114 +63,113 @@ def chunk_of(title: str, text: str) -> Chunk:
     )
 
 
-def read_all(reader: CrossReader, rows: Sequence[Row]) -> list[Read]:
-    """Read every row that has a token."""
-    found = []
-    for row in rows:
-        raw = reader.passes(row.question, [chunk_of(row.title, row.text)])[0]
-        if raw is not None:
-            found.append(Read(row=row, raw=raw, reading=raw.reading(reader.calibration, 1)))
+def read_of(row: Row, raw: Pass) -> Read:
+    """The scores of a pass, without those of all its spans."""
+    spans = raw.reading(Calibration(), 1).spans
+    pair = (raw.relevance, raw.answerable, raw.yes, raw.no, raw.neither, *map(float, raw.support))
+    answer = spans[0].span.cut(row.text) if spans else ""
+    return Read(row, answer, raw.margin, dict(zip(SCORES, pair, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A reader that reads so many rows of a set at most, always the same ones."""
+
+    reader: CrossReader
+    most: int
+
+    def read(self, rows: Sequence[Row]) -> list[Read]:
+        """A reading of every row that has a token."""
+        found = []
+        for row in self.sample(rows):
+            (raw,) = self.reader.passes(row.question, [chunk_of(row.title, row.text)])
+            found += [read_of(row, raw)] if raw else []
+        return found
+
+    def sample(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that are read of `rows`."""
+        return random.Random(1).sample(rows, self.most) if len(rows) > self.most else list(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What the readings say under the laws."""
+
+    laws: Laws
+
+    def answerable(self, read: Read) -> float:
+        """Probability that the row holds an answer."""
+        return self.laws.law(read.row.question).answers(read.scores["answerable"], read.margin)
+
+    def generally(self, read: Read) -> float:
+        """The same, had no language its own law."""
+        return self.laws.general.answers(read.scores["answerable"], read.margin)
+
+    def supported(self, read: Read) -> float:
+        """Probability that the row supports the claim."""
+        scores = np.asarray([read.scores[name] for name in SCORES[5:]], dtype=np.float32)
+        return self.laws.law(read.row.question).supports(scores)[0]
+
+
+def fitted(model: Model, development: Sequence[Row]) -> list[Read]:
+    """The readings that the calibration is fitted on."""
+    rows: list[Row] = []
+    for group in ("squad", "indonesian"):
+        gold = model.sample([row for row in development if row.group == group])
+        wrong = list(mined(gold))
+        rows += [*gold, *random.Random(1).sample(wrong, min(len(wrong), len(gold) // 2))]
+    claims = [row for row in development if row.support and _is_fitted(row)]
+    return [*Model(model.reader, len(rows)).read(rows), *model.read(claims)]
+
+
+def _is_fitted(claim: Row) -> bool:
+    """Half of the claims; of WiCE, which has few, none."""
+    return number_of(claim.question) % 2 == 0 and not claim.source.startswith("wice")
+
+
+def gold_figures(reads: Sequence[Read], judge: Judge) -> Figures:
+    """Answers and answerability of rows."""
+    found: Figures = {"rows": len(reads), **answer_figures(reads, judge.answerable)}
+    known = [read for read in reads if read.row.answerable is not None]
+    true = [bool(read.row.answerable) for read in known]
+    for name, sure in (("", judge.answerable), (", one law for all", judge.generally)):
+        error = calibration_error([sure(read) for read in known], true)
+        found |= {} if error is None else {f"answerable, calibration error{name}": error}
     return found
 
 
-def calibrated(gold: Sequence[Read], wrong: Sequence[Read], claims: Sequence[Read]) -> Calibration:
-    """The laws that turn scores into probabilities."""
-    known = [*gold, *wrong]
-    answerable = logistic(
-        [(read.raw.answerable, read.margin) for read in known],
-        [bool(read.row.answerable) for read in known],
-    )
-    judged = [read for read in known if read.row.relevant is not None]
-    relevance = logistic(
-        [(read.raw.relevance,) for read in judged], [bool(read.row.relevant) for read in judged]
-    )
-    return Calibration(
-        answerable=(answerable[0], answerable[1], answerable[2]),
-        relevance=(relevance[0], relevance[1]),
-        support=temperature(
-            [read.raw.support.tolist() for read in claims], [read.row.support for read in claims]
-        ),
-    )
-
-
-def reading_figures(gold: Sequence[Read], threshold: float) -> dict[str, float]:
-    """EM and F1 with the gold paragraph, with and without the right to say nothing."""
-    has = [read for read in gold if read.row.answerable]
-    none = [read for read in gold if not read.row.answerable]
-    said = [(r.answer if r.reading.answerable >= threshold else "", r) for r in gold]
+def wrong_figures(has: Sequence[Read], wrong: Sequence[Read], judge: Judge) -> Figures:
+    """How well gold documents are told from the best-ranked wrong ones of the whole corpus."""
+    both = (has, wrong)
     return {
-        "rows": len(gold),
-        "has-answer EM": fmean(exact(read.answer, read.golds) for read in has),
-        "has-answer F1": fmean(f1(read.answer, read.golds) for read in has),
-        "EM with null": fmean(exact(answer, read.golds) for answer, read in said),
-        "F1 with null": fmean(f1(answer, read.golds) for answer, read in said),
-        "AUROC twisted": auroc(_answerable(has), _answerable(none)),
-        "AUROC twisted, answerable head": auroc(_head(has), _head(none)),
-        "AUROC twisted, span margin": auroc([r.margin for r in has], [r.margin for r in none]),
-    }
-
-
-def best_threshold(gold: Sequence[Read]) -> float:
-    """The probability from which on answering gives the best F1, as SQuAD 2.0 picks it."""
-    tried = sorted({round(read.reading.answerable, 2) for read in gold})
-    return max(tried, key=lambda value: reading_figures(gold, value)["F1 with null"])
-
-
-def wrong_figures(gold: Sequence[Read], wrong: Sequence[Read]) -> dict[str, float]:
-    """How well gold paragraphs are told from the best-ranked wrong ones."""
-    has = [read for read in gold if read.row.answerable]
-    return {
-        "wrong rows": len(wrong),
-        "AUROC wrong chunks": auroc(_answerable(has), _answerable(wrong)),
-        "AUROC wrong chunks, relevance": auroc(
-            [read.raw.relevance for read in has], [read.raw.relevance for read in wrong]
+        "wrong texts": len(wrong),
+        "AUROC wrong texts": auroc(*([judge.answerable(read) for read in each] for each in both)),
+        "AUROC wrong texts, relevance": auroc(
+            *([read.scores["relevance"] for read in each] for each in both)
         ),
     }
 
 
-def _answerable(reads: Sequence[Read]) -> list[float]:
-    return [read.reading.answerable for read in reads]
+def reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
+    """Figures of a set that nothing was learned from."""
+    reads = model.read(gold_rows(data / name))
+    found = gold_figures(reads, judge)
+    if name == "squad-fresh":
+        has = [read for read in reads if read.row.answerable]
+        rows = [read.row for read in has[: model.most // 2]]
+        wrong = Model(model.reader, len(rows)).read(list(wrong_texts(data, rows)))
+        found |= wrong_figures(has, wrong, judge)
+    return found
 
 
-def _head(reads: Sequence[Read]) -> list[float]:
-    return [read.raw.answerable for read in reads]
-
-
-def support_figures(claims: Sequence[Read], threshold: float) -> dict[str, float]:
-    """Supported against the rest, and all three where the label names one."""
-    true = [read.row.support == (0,) for read in claims]
-    named = [read for read in claims if len(read.row.support) == 1]
-    return {
-        "rows": len(claims),
-        "balanced accuracy": balanced_accuracy(
-            [read.reading.supported >= threshold for read in claims], true
-        ),
-        "AUROC": auroc(
-            [r.reading.supported for r, t in zip(claims, true, strict=True) if t],
-            [r.reading.supported for r, t in zip(claims, true, strict=True) if not t],
-        ),
-        "three-way accuracy": fmean(
-            int(read.raw.support.argmax()) == read.row.support[0] for read in named
-        )
-        if named
-        else 0.0,
-    }
-
-
-def yesno_figures(reads: Sequence[Read]) -> dict[str, float]:
-    """Yes against no."""
-    said = [read.reading.yes >= 0.5 for read in reads]
-    true = [read.row.yesno == 0 for read in reads]
-    return {"rows": len(reads), "balanced accuracy": balanced_accuracy(said, true)}
-
-
-def rerank_figures(reader: CrossReader, found: Sequence[Ranking]) -> dict[str, float]:
+def rerank_figures(reader: CrossReader, found: Sequence[Ranking], laws: Laws) -> Figures:
     """nDCG@10 of the first stage, of relevance, and of every mix of the two."""
     values: dict[str, list[float]] = {}
     for ranking in found:
-        asked = reader.asking(ranking.question, spans=1)
+        law = laws.law(ranking.question)
         chunks = [chunk_of(d["title"], d["text"][:_LONGEST]) for d in ranking.documents]
-        relevance = [reading.relevance for reading in asked.read(chunks)]
+        passes = reader.passes(ranking.question, chunks)
+        relevance = [law.relevant(raw.relevance) if raw else 0.0 for raw in passes]
         best = max(ranking.scores) or 1.0
         for mix in _MIXES:
             scores = [
@@ -188,74 +182,48 @@ def rerank_figures(reader: CrossReader, found: Sequence[Ranking]) -> dict[str, f
     return {"questions": len(found), **{name: fmean(each) for name, each in values.items()}}
 
 
-def sample(rows: Sequence[Row], count: int) -> list[Row]:
-    """At most `count` rows, always the same ones."""
-    return random.Random(1).sample(list(rows), count) if len(rows) > count else list(rows)
-
-
-def figures(settings: argparse.Namespace) -> dict[str, object]:
-    """All figures of the model."""
-    rows = development_rows(settings.data, _GROUPS)
-    plain = _load(settings, Calibration())
-    squad = [row for row in rows if row.group == "squad"]
-    claims = [row for row in rows if row.support]
-    half = [row for row in claims if number_of(row.question) % 2]
-    fitted = sample([row for row in squad if not is_reported(row)], settings.sample)
-    aside = sample([row for row in fitted if row.answerable], settings.sample // 2)
-    law = calibrated(
-        read_all(plain, fitted),
-        read_all(plain, list(wrong_texts(settings.data, aside))),
-        read_all(plain, sample([row for row in claims if row not in half], settings.sample)),
-    )
-    reader = _load(settings, law)
-    threshold = best_threshold(read_all(reader, fitted))
-    shown = sample([row for row in squad if is_reported(row)], settings.sample)
-    gold = read_all(reader, shown)
-    asked = sample([row for row in shown if row.answerable], settings.sample // 2)
-    report: dict[str, object] = {
-        "calibration": asdict(law),
-        "threshold": threshold,
-        "reading": reading_figures(gold, threshold),
-        "wrong": wrong_figures(gold, read_all(reader, list(wrong_texts(settings.data, asked)))),
-        "yesno": yesno_figures(read_all(reader, sample(_yesno(rows), settings.sample))),
-    }
-    for name in ("mnli", "snli", "scitail", "conflictqa", "wice", "expertqa"):
-        own = sample([row for row in half if row.source.startswith(name)], settings.sample)
-        report[f"support {name}"] = support_figures(read_all(reader, own), 0.5)
-    if settings.rankings:
-        titles = frozenset(row.title for row in squad)
-        found = rankings(settings.data / "squad-retrieval", settings.rankings, titles)
-        report["rerank squad-retrieval"] = rerank_figures(reader, found)
-        for name in RANKED:
-            found = rankings(settings.data / name, settings.rankings)
-            report[f"rerank {name}"] = rerank_figures(reader, found)
-    return report
-
-
-def _yesno(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if row.group == "yesno" and row.yesno in (0, 1)]
-
-
-def _load(settings: argparse.Namespace, law: Calibration) -> CrossReader:
-    return load_cross_reader(
-        settings.model, VOCABULARY, law, runtime=settings.runtime, threads=settings.threads
-    )
+def figures(model: Model, data: Path, rerank: int) -> Iterator[tuple[str, object]]:
+    """The calibration, then the figures of every set, as they are known."""
+    development = development_rows(data, frozenset(SHARES))
+    laws = laws_of(fitted(model, development), detect)
+    judge = Judge(laws)
+    yield "calibration", asdict(laws.general)
+    yield "calibration_of", {language: asdict(law) for language, law in laws.of.items()}
+    for name in REPORTED:
+        yield name, rounded(reported(model, data, name, judge))
+    unseen = [row for row in development if row.support and not _is_fitted(row)]
+    for name in CLAIMS:
+        own = [row for row in unseen if row.source.startswith(name)]
+        yield f"claims {name}", rounded(claim_figures(model.read(own), judge.supported))
+    rows = [*development, *composed(development), *asked(unseen)]
+    for name in GROUPS:
+        reads = model.read([row for row in rows if row.group == name])
+        found = {**gold_figures(reads, judge), **yesno_figures(reads)}
+        yield f"development {name}", rounded(found)
+    held = frozenset(row.title for row in development if row.group == "squad")
+    for name, titles in (("squad-retrieval", held), *((name, frozenset()) for name in RANKED)):
+        if rerank:
+            found = rerank_figures(model.reader, rankings(data / name, rerank, titles), laws)
+            yield f"rerank {name}", rounded(found)
 
 
 def main() -> None:
     """Read the arguments, measure and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True, help="folder that `export` wrote")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--sample", type=int, default=10_000)
+    parser.add_argument("--sample", type=int, default=10_000, help="rows of a set at most")
     parser.add_argument("--rankings", type=int, default=0, help="questions a set to rerank")
     parser.add_argument("--runtime", default="onnxruntime")
     parser.add_argument("--threads", type=int, default=2)
-    settings = parser.parse_args()
-    report = figures(settings)
-    settings.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report, indent=1))
+    given = parser.parse_args()
+    reader = load_shipped_reader(str(given.model), runtime=given.runtime, threads=given.threads)
+    report: dict[str, object] = {"sample": given.sample}
+    for name, found in figures(Model(reader, given.sample), given.data, given.rankings):
+        report[name] = found
+        print(name, json.dumps(found), flush=True)
+    given.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

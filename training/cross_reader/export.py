@@ -1,16 +1,22 @@
-"""Write a trained cross-reader as one ONNX file.
+"""Write a trained cross-reader as a folder that Fathom reads with.
 
-    python -m training.cross_reader.export --checkpoint FOLDER/last.pt --out MODEL.onnx
+    python -m training.cross_reader.export --checkpoint RUN/last.pt --start START --out FOLDER
 
-The same checkpoint gives the same bytes. The graph has no padding mask: Fathom only batches rows of
-equal length, so that a reading never depends on what was read beside it. Its one output is
-(rows, 8 + 3 * tokens): the scores of the pair, then of every token how likely an answer starts
-there, ends there, and rests on the text that it is of.
+The folder holds `cross-reader.onnx`, the `tokenizer.json` of `START`, a card whose calibration does
+nothing yet, and the run's `learned.json.gz`. The same checkpoint gives the same bytes.
+
+The graph has no padding mask: Fathom only batches rows of equal length, so that a reading never
+depends on what was read beside it. Its one output is (rows, 8 + 3 * tokens): the scores of the
+pair, then of every token how likely an answer starts there, ends there, and rests on the text that
+it is of.
 """
 
 import argparse
 import hashlib
+import json
+import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +25,11 @@ import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from training.export_embedder import PRECISIONS, Graph, layer, layers_of, pooled
+
+from fathom.models.reading import Calibration
+
+TOKENIZER = "tokenizer.json"
+LEARNED = "learned.json.gz"
 
 Array = NDArray[np.generic]
 Weights = Mapping[str, Array]
@@ -105,17 +116,37 @@ def read_weights(checkpoint: Path) -> dict[str, Array]:
     return {name: value.float().numpy() for name, value in state.items()}
 
 
+def card(data: bytes, precision: str, limit: int) -> dict[str, object]:
+    """What Fathom must know to use the file; the calibration is one that changes nothing."""
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "tokenizer": TOKENIZER,
+        "limit": limit,
+        "alone": precision == "int8",
+        "calibration": asdict(Calibration()),
+    }
+
+
 def main() -> None:
-    """Read the arguments and write the file."""
+    """Read the arguments and write the folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--precision", choices=PRECISIONS, default="fp16+int8")
+    parser.add_argument("--start", type=Path, required=True, help="folder of training/encoder.py")
+    parser.add_argument("--limit", type=int, default=288, help="tokens it reads at a time")
     parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    model = build(read_weights(arguments.checkpoint), arguments.precision)
+    given = parser.parse_args()
+    model = build(read_weights(given.checkpoint), given.precision)
     data = model.SerializeToString(deterministic=True)
-    arguments.out.write_bytes(data)
-    print(f"{hashlib.sha256(data).hexdigest()}  {len(data)}  {arguments.out.name}")
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "cross-reader.onnx").write_bytes(data)
+    shutil.copyfile(given.start / TOKENIZER, given.out / TOKENIZER)
+    learned = given.checkpoint.with_name(LEARNED)
+    if learned.exists():
+        shutil.copyfile(learned, given.out / LEARNED)
+    about = card(data, given.precision, given.limit)
+    (given.out / "cross-reader.json").write_text(json.dumps(about, indent=1) + "\n")
+    print(f"{about['sha256']}  {len(data)}  {given.out}")
 
 
 if __name__ == "__main__":

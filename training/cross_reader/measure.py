@@ -10,34 +10,28 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from training.cross_reader import pack
 from training.cross_reader.batches import Limits, estimate
 from training.cross_reader.encode import Encoder
+from training.cross_reader.figures import (
+    Read,
+    answer_figures,
+    claim_figures,
+    rounded,
+    yesno_figures,
+)
 from training.cross_reader.model import SCORES, CrossReader
 from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
-from training.cross_reader.squad import auroc, balanced_accuracy, exact, f1
 from training.encoder import load
 
+from fathom.models.spans import LONGEST
 from fathom.models.unigram import UnigramPairs
-
-_LONGEST_ANSWER = 30  # tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A row with what the network makes of it: best span, its margin over none, pair scores."""
-
-    row: Row
-    answer: str
-    margin: float
-    scores: dict[str, float]
 
 
 class Measurer:
@@ -76,48 +70,32 @@ class Measurer:
         return found
 
 
-def _best(starts: np.ndarray, ends: np.ndarray) -> tuple[int, int, float]:
+def _best(starts: NDArray[np.float32], ends: NDArray[np.float32]) -> tuple[int, int, float]:
+    """First and last token of the best span, and its score."""
     size = len(starts)
     if not size:
         return 0, 0, -1e4
-    both = starts[:, None] + ends[None, :]
-    allowed = np.triu(np.ones((size, size), dtype=bool)) & ~np.triu(
-        np.ones((size, size), dtype=bool), _LONGEST_ANSWER
-    )
-    both = np.where(allowed, both, -1e9)
+    widths = np.arange(size)[None, :] - np.arange(size)[:, None]
+    is_span = (widths >= 0) & (widths < LONGEST)
+    both = np.where(is_span, starts[:, None] + ends[None, :], -1e9)
     a, b = divmod(int(both.argmax()), size)
     return a, b, float(both[a, b])
 
 
-def figures(read: Sequence[Read]) -> dict[str, float]:
+def figures(reads: Sequence[Read]) -> dict[str, float]:
     """The figures of one source's rows; those that it has no rows for are left out."""
-    found: dict[str, float] = {"rows": len(read)}
-    spans = [r for r in read if r.row.answerable and r.row.spans]
-    if spans:
-        golds = [[r.row.text[a:b] for a, b in r.row.spans] for r in spans]
-        pairs = list(zip(spans, golds, strict=True))
-        found["f1"] = fmean(f1(read.answer, gold) for read, gold in pairs)
-        found["em"] = fmean(exact(read.answer, gold) for read, gold in pairs)
-    known = [r for r in read if r.row.answerable is not None]
-    sure = {
-        label: [r.margin + r.scores["answerable"] for r in known if r.row.answerable is label]
-        for label in (True, False)
-    }
-    if sure[True] and sure[False]:
-        found["auroc"] = auroc(sure[True], sure[False])
-    claims = [r for r in read if r.row.support]
-    if len({r.row.support == (0,) for r in claims}) == 2:
-        said = [
-            r.scores["supported"] > max(r.scores["contradicted"], r.scores["unrelated"])
-            for r in claims
-        ]
-        right = [r.row.support == (0,) for r in claims]
-        found["supported"] = balanced_accuracy(said, right)
-    asked = [r for r in read if r.row.yesno in (0, 1)]
-    if len({r.row.yesno for r in asked}) == 2:
-        yes = [r.scores["yes"] > r.scores["no"] for r in asked]
-        found["yes"] = balanced_accuracy(yes, [r.row.yesno == 0 for r in asked])
-    return {name: round(float(value), 4) for name, value in found.items()}
+    return rounded(
+        {
+            "rows": len(reads),
+            **answer_figures(reads),
+            **claim_figures(reads, _supported, least=0.0),
+            **yesno_figures(reads),
+        }
+    )
+
+
+def _supported(read: Read) -> float:
+    return read.scores["supported"] - max(read.scores["contradicted"], read.scores["unrelated"])
 
 
 def main() -> None:

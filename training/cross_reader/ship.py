@@ -1,10 +1,11 @@
 """Put a trained model into the package.
 
-    python -m training.cross_reader.ship --model RUN/cross-reader.onnx --figures RUN/figures.json
+    python -m training.cross_reader.ship --model FOLDER --figures FIGURES.json
 
-Writes the model and its card: the file's sha256, the calibration that `evaluate` fitted, and the
-licences of all it learned from. The manifest that training left beside the model
-(`learned.json.gz`) goes to `training/manifests/` under the name of the model.
+Copies the model and its tokenizer from the folder that `export` wrote, and writes their card: what
+`export` says of them, the calibration that `evaluate` fitted, and the licences of all it learned
+from. The manifest of training (`learned.json.gz`) goes to `training/manifests/` under the name of
+the model.
 """
 
 import argparse
@@ -17,32 +18,42 @@ from training.cross_reader.sources import RANKED, SHARES, SOURCES
 from training.manifest import MANIFESTS, manifest_of
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
+MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"
+_MEASURED = ("calibration", "calibration_of")
 
 
 def card(model: Path, figures: Path) -> dict[str, object]:
-    """What is said of the model in the file `model`, measured in the file `figures`."""
+    """What is said of the model in the folder `model`, measured in the file `figures`.
+
+    Raises:
+        ValueError: If the model is not the one its card is of.
+    """
+    about: dict[str, object] = json.loads((model / CARD).read_text(encoding="utf-8"))
+    if about["sha256"] != hashlib.sha256((model / MODEL).read_bytes()).hexdigest():
+        raise ValueError(f"{model / CARD} is of another model: export again")
     measured = json.loads(figures.read_text(encoding="utf-8"))
     learned = {name: source.licence for name, source in SOURCES.items() if source.group in SHARES}
     return {
-        "sha256": hashlib.sha256(model.read_bytes()).hexdigest(),
-        "calibration": measured["calibration"],
+        **about,
+        **{name: measured[name] for name in _MEASURED},
         "learned_from": {**learned, **RANKED},
     }
 
 
 def ship(model: Path, figures: Path, folder: Path, manifests: Path = MANIFESTS) -> None:
-    """Copy the model into `folder` with its card beside it, and its manifest into `manifests`."""
-    shutil.copyfile(model.with_name("learned.json.gz"), manifest_of(model, manifests))
-    about = json.dumps(card(model, figures), indent=1) + "\n"
-    shutil.copyfile(model, folder / "cross-reader.onnx")
-    (folder / "cross-reader.json").write_text(about, encoding="utf-8")
+    """Put the model of one folder into another, with its card, and its manifest to `manifests`."""
+    about = card(model, figures)
+    shutil.copyfile(model / LEARNED, manifest_of(model / MODEL, manifests))
+    for name in (MODEL, str(about["tokenizer"])):
+        shutil.copyfile(model / name, folder / name)
+    (folder / CARD).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Read the arguments and ship."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--figures", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True, help="folder that `export` wrote")
+    parser.add_argument("--figures", type=Path, required=True, help="file that `evaluate` wrote")
     parser.add_argument("--into", type=Path, default=RESOURCES)
     settings = parser.parse_args()
     ship(settings.model, settings.figures, settings.into)

@@ -10,7 +10,7 @@ import numpy as np
 from fathom.errors import ModelError
 from fathom.models.memory import Memory
 from fathom.models.pair import PairRow, PairTokens, Placed
-from fathom.models.reading import NOTHING, Calibration, Pass, Reading
+from fathom.models.reading import NOTHING, Calibration, Laws, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime
 from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
@@ -59,19 +59,17 @@ class CrossReader:
     Only rows of equal token count share a batch, so nothing is ever padded. The last pairs are
     remembered, so that what one agent has read costs the next one nothing. May be used from
     several threads.
-
-    Attributes:
-        calibration: Turns its scores into probabilities.
     """
 
     def __init__(
         self,
         runtime: Runtime,
         tokens: Tokens,
-        calibration: Calibration,
+        laws: Laws,
         shape: Shape = Shape(),
     ) -> None:
-        self.calibration = calibration
+        """`laws` turn the model's scores into probabilities."""
+        self._laws = laws
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
@@ -79,7 +77,7 @@ class CrossReader:
 
     def asking(self, question: str, *, spans: int = 5) -> "Asked":
         """One question, or claim; at most `spans` possible answers are given a chunk."""
-        return Asked(self, question, spans)
+        return Asked(self, question, spans, self._laws.law(question))
 
     def ids(self, text: str) -> Sequence[int]:
         """Token ids of a text, without marks."""
@@ -129,13 +127,13 @@ class Asked:
     reader: CrossReader
     question: str
     spans: int
+    law: Calibration
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
         """A reading for every chunk, in their order; spans are in the chunk's own text."""
-        law = self.reader.calibration
         passes = self.reader.passes(self.question, chunks)
         return [
-            read.reading(law, self.spans, chunk.blocks) if read else NOTHING
+            read.reading(self.law, self.spans, chunk.blocks) if read else NOTHING
             for read, chunk in zip(passes, chunks, strict=True)
         ]
 
@@ -146,7 +144,7 @@ class Asked:
         that a `ReadSpan` has.
         """
         (read,) = self.reader.passes(self.question, [chunk])
-        return read.score_of(self.reader.ids(answer), self.reader.calibration) if read else 0.0
+        return read.score_of(self.reader.ids(answer), self.law) if read else 0.0
 
 
 def _windows_of(read: Pass | None) -> int:
@@ -174,7 +172,7 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 def load_cross_reader(
     model: Path,
     tokenizer: Path,
-    calibration: Calibration,
+    laws: Laws,
     *,
     shape: Shape = Shape(),
     runtime: str = "onnxruntime",
@@ -185,7 +183,7 @@ def load_cross_reader(
     Args:
         model: ONNX file that `training/cross_reader/export.py` wrote.
         tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
-        calibration: Fitted for this model.
+        laws: Fitted for this model.
         shape: What it takes.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
         threads: Threads it may use; 0 means as many as this process has cores.
@@ -195,7 +193,7 @@ def load_cross_reader(
         SettingsError: If there is no such runtime.
     """
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return CrossReader(loaded, _tokens(tokenizer), calibration, shape)
+    return CrossReader(loaded, _tokens(tokenizer), laws, shape)
 
 
 def _tokens(file: Path) -> Tokens:

@@ -1,8 +1,8 @@
 """What the cross-reader makes of a pair: raw scores, and the probabilities they stand for."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +33,43 @@ class Calibration:
     relevance: tuple[float, float] = (1.0, 0.0)
     answerable: tuple[float, float, float] = (1.0, 0.0, 0.0)
     support: float = 1.0
+
+    def relevant(self, logit: float) -> float:
+        """Probability that a chunk is about what is asked."""
+        slope, offset = self.relevance
+        return _share(slope * logit + offset)
+
+    def answers(self, logit: float, margin: float) -> float:
+        """Probability that a chunk answers, from its score and its best span's margin."""
+        slope, best, offset = self.answerable
+        return _share(slope * logit + best * max(-_MARGIN, min(_MARGIN, margin)) + offset)
+
+    def supports(self, scores: NDArray[np.float32]) -> list[float]:
+        """Probabilities that a chunk supports, contradicts, does not decide a claim."""
+        return _softmax(scores / self.support)
+
+
+def _und(question: str) -> str:  # noqa: ARG001 - of any question
+    return "und"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laws:
+    """The calibration for a question, by its language.
+
+    Attributes:
+        general: Where its language has none of its own.
+        of: By language.
+        language: Tells the language of a question.
+    """
+
+    general: Calibration = Calibration()
+    of: Mapping[str, Calibration] = field(default_factory=dict)
+    language: Callable[[str], str] = _und
+
+    def law(self, question: str) -> Calibration:
+        """The one for `question`."""
+        return self.of.get(self.language(question), self.general) if self.of else self.general
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +197,10 @@ class Pass:
         """
         spans = top(self.parts, count, _answering(blocks))
         every = total(self.parts)
-        answerable = self.answers(law)
-        support = _softmax(self.support / law.support)
-        slope, offset = law.relevance
+        answerable = law.answers(self.answerable, self.margin)
+        support = law.supports(self.support)
         return Reading(
-            relevance=_share(slope * self.relevance + offset),
+            relevance=law.relevant(self.relevance),
             answerable=answerable,
             no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
             yes=_share(self.yes - self.no),
@@ -178,19 +214,17 @@ class Pass:
             ),
         )
 
-    def answers(self, law: Calibration) -> float:
-        """Probability that the chunk answers, from its score and its best span's margin."""
-        margin = max((part.highest for part in self.parts), default=-math.inf)
-        logit, best, offset = law.answerable
-        bounded = max(-_MARGIN, min(_MARGIN, margin))
-        return _share(logit * self.answerable + best * bounded + offset)
+    @property
+    def margin(self) -> float:
+        """The best span's, over no answer here; -inf without any."""
+        return max((part.highest for part in self.parts), default=-math.inf)
 
     def score_of(self, ids: Sequence[int], law: Calibration) -> float:
         """The score a `ReadSpan` of exactly the tokens `ids` has; 0 where there is none."""
         margins = [margin for part in self.parts for margin in part.of_tokens(ids)]
         every = total(self.parts)
         share = min(1.0, math.fsum(math.exp(margin - every) for margin in margins))
-        return round(self.answers(law) * share, _DIGITS)
+        return round(law.answers(self.answerable, self.margin) * share, _DIGITS)
 
 
 def _answering(blocks: Sequence[ChunkBlock]) -> list[Span]:

@@ -1,13 +1,14 @@
 """The cross-reader that is shipped, or another one from a folder."""
 
 import json
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from fathom.errors import ModelError
 from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration
+from fathom.models.reading import Calibration, Laws
 from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
@@ -16,12 +17,24 @@ _CARD = f"{_NAME}.json"
 
 
 def load_shipped_reader(
-    name: str = SHIPPED, *, runtime: str = "onnxruntime", threads: int = 0
+    name: str = SHIPPED,
+    *,
+    language: Callable[[str], str] | None = None,
+    runtime: str = "onnxruntime",
+    threads: int = 0,
 ) -> CrossReader:
     """The cross-reader called `name`: `shipped`, or a folder.
 
-    A folder holds `cross-reader.onnx`, `cross-reader.json` (its `sha256` and `calibration`; where
-    they are others, `tokenizer`, `limit` and `alone` of its `Shape`) and `vocab.txt`.
+    A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`: `sha256` of
+    the model and `calibration`; where there are any, `calibration_of` languages; where they are
+    others than of the first cross-reader, `tokenizer` (`vocab.txt`), `limit` and `alone` of its
+    `Shape`.
+
+    Args:
+        name: Which one.
+        language: Tells the language of a question; None: the general calibration is for all.
+        runtime: See `load_runtime`.
+        threads: See `load_runtime`.
 
     Raises:
         ModelError: If a file is missing or is not the one that belongs to the card.
@@ -30,26 +43,16 @@ def load_shipped_reader(
     folder = _folder(name)
     about = card_of(name)
     try:
-        law = Calibration(
-            relevance=tuple(about["calibration"]["relevance"]),
-            answerable=tuple(about["calibration"]["answerable"]),
-            support=float(about["calibration"]["support"]),
-        )
         shape = Shape(**{name: about[name] for name in ("limit", "alone") if name in about})
         sha256 = str(about["sha256"])
-    except (ValueError, KeyError, TypeError) as error:
+        laws = _laws(about, language)
+    except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise _broken(folder) from error
     model = folder / f"{_NAME}.onnx"
     if sha256_of(model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
-    return load_cross_reader(
-        model,
-        folder / about.get("tokenizer", "vocab.txt"),
-        law,
-        shape=shape,
-        runtime=runtime,
-        threads=threads,
-    )
+    tokenizer = folder / about.get("tokenizer", "vocab.txt")
+    return load_cross_reader(model, tokenizer, laws, shape=shape, runtime=runtime, threads=threads)
 
 
 def card_of(name: str = SHIPPED) -> dict[str, Any]:
@@ -66,6 +69,22 @@ def card_of(name: str = SHIPPED) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise _broken(folder)
     return about
+
+
+def _laws(about: Mapping[str, Any], language: Callable[[str], str] | None) -> Laws:
+    general = _calibration(about["calibration"])
+    if language is None:
+        return Laws(general=general)
+    own = {name: _calibration(law) for name, law in about.get("calibration_of", {}).items()}
+    return Laws(general=general, of=own, language=language)
+
+
+def _calibration(law: Mapping[str, Any]) -> Calibration:
+    return Calibration(
+        relevance=tuple(law["relevance"]),
+        answerable=tuple(law["answerable"]),
+        support=float(law["support"]),
+    )
 
 
 def _folder(name: str) -> Path:

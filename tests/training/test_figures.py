@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+from training.cross_reader.figures import (
+    Read,
+    answer_figures,
+    claim_figures,
+    rounded,
+    yesno_figures,
+)
+from training.cross_reader.rows import Row
+
+from fathom.models.reading import SCORES
+
+ROW = Row(
+    source="s",
+    group="squad",
+    question="which river?",
+    title="",
+    text="the town lies on the Rhine.",
+    spans=((21, 26),),
+    answerable=True,
+)
+NONE = replace(ROW, spans=(), answerable=False)
+OPEN = replace(ROW, spans=(), answerable=None)
+
+
+def read_of(row: Row, answer: str = "", margin: float = 0.0, **scores: float) -> Read:
+    return Read(row, answer, margin, dict.fromkeys(SCORES, 0.0) | scores)
+
+
+def test_figures_of_answers() -> None:
+    reads = [
+        read_of(ROW, "the Rhine", 3.0),
+        read_of(ROW, "town Rhine", 1.0),
+        read_of(NONE, "town", 2.0),
+    ]
+
+    # F1 of two words against one is 2/3; one of two pairs is in order.
+    assert rounded(answer_figures(reads)) == {
+        "has-answer F1": 0.8333,
+        "has-answer EM": 0.5,
+        "AUROC answerable": 0.5,
+    }
+
+
+def test_what_is_unknown_or_of_one_kind_has_no_figure() -> None:
+    assert answer_figures([read_of(OPEN), read_of(NONE)]) == {}
+    assert yesno_figures([read_of(replace(OPEN, yesno=0))]) == {}
+    assert claim_figures([read_of(replace(OPEN, support=(0,)))], lambda read: 0.0) == {}
+
+
+def test_a_margin_and_a_score_add_up() -> None:
+    reads = [read_of(ROW, margin=1.0), read_of(NONE, margin=0.5, answerable=1.0)]
+
+    assert answer_figures(reads)["AUROC answerable"] == 0
+
+
+def test_figures_of_claims() -> None:
+    rows = [replace(OPEN, support=known) for known in ((0,), (0,), (1, 2))]
+    reads = [
+        read_of(row, supported=value) for row, value in zip(rows, (0.9, 0.4, 0.6), strict=True)
+    ]
+
+    assert claim_figures(reads, lambda read: read.scores["supported"]) == {
+        "claims": 3,
+        "supported, balanced accuracy": 0.25,
+        "supported, AUROC": 0.5,
+    }
+
+
+def test_figures_of_yes_and_no() -> None:
+    reads = [
+        read_of(replace(OPEN, yesno=0), yes=1.0),
+        read_of(replace(OPEN, yesno=1), no=1.0),
+        read_of(replace(OPEN, yesno=1), yes=0.5),
+        read_of(replace(OPEN, yesno=2), none=2.0),
+    ]
+
+    assert yesno_figures(reads) == {
+        "yes or no": 3,
+        "yes, balanced accuracy": 0.75,
+        "decided, AUROC": 1.0,
+    }
