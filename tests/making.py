@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.scripted_pairs import OVERLAP
@@ -117,6 +117,13 @@ def extractive(messages: list[dict[str, str]]) -> str:
 
 
 @contextmanager
+def open_folder() -> Iterator[Path]:
+    """An empty folder that others can reach: pytest closes all of its own to them."""
+    with TemporaryDirectory(prefix="fathom-test-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
 def unprivileged(folder: Path) -> Iterator[None]:
     """Be somebody whom permissions stop, for the length of a `with` block.
 
@@ -127,9 +134,6 @@ def unprivileged(folder: Path) -> Iterator[None]:
         return
     for path in (folder, *folder.rglob("*")):
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-    closed = [parent for parent in folder.parents if not parent.stat().st_mode & stat.S_IXOTH]
-    for parent in closed:
-        parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
     groups, group = os.getgroups(), os.getegid()
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, group)
@@ -140,8 +144,6 @@ def unprivileged(folder: Path) -> Iterator[None]:
         os.setresuid(0, 0, 0)
         os.setresgid(group, group, group)
         os.setgroups(groups)
-        for parent in closed:
-            parent.chmod(parent.stat().st_mode & ~stat.S_IXOTH)
 
 
 def open_sockets() -> set[str]:

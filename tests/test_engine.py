@@ -8,12 +8,18 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, ingested, unprivileged
+from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, unprivileged
 
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, UsageError
 from fathom.models.hashing import HashingEmbedder
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(autouse=True)

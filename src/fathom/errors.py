@@ -5,13 +5,14 @@ FathomError
 │   ├── SettingsError     an unknown key or an illegal value
 │   ├── IndexMissing      nothing has been ingested here yet
 │   └── IndexMismatch     the index was made with another embedder, chunker or analyzer
-└── RunError              the run went wrong: a file, a lock, a backend             exit 5
-    ├── IndexLocked       another process is writing
-    ├── IndexCorrupt      the stored index cannot be read
-    ├── ModelError        a local model cannot be loaded or gives nonsense
-    ├── ModelUnavailable  a language model cannot be reached or does not answer in time
-    ├── ModelRefused      a language model or its server declines the request
-    └── MalformedReply    a language model's reply cannot be used
+├── RunError              the run went wrong: a file, a lock, a backend             exit 5
+│   ├── IndexLocked       another process is writing
+│   ├── IndexCorrupt      the stored index cannot be read
+│   ├── ModelError        a local model cannot be loaded or gives nonsense
+│   ├── ModelUnavailable  a language model cannot be reached or does not answer in time
+│   ├── ModelRefused      a language model or its server declines the request
+│   └── MalformedReply    a language model's reply cannot be used
+└── Interrupted           somebody pressed Ctrl-C; says what is kept                exit 130
 
 Each message is one line: the culprit, what was expected, the next step.
 """
@@ -48,6 +49,12 @@ class IndexMismatch(UsageError):
 
 class RunError(FathomError):
     """The run went wrong although the call was right."""
+
+
+class Interrupted(FathomError):
+    """Somebody broke off what was going on."""
+
+    exit_code: ClassVar[int] = 130
 
 
 class IndexLocked(RunError):

@@ -6,13 +6,19 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, unprivileged
+from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index.base import Source
 
 Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

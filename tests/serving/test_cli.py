@@ -229,6 +229,39 @@ def test_a_damaged_index_says_what_to_do(run: Run, corpus: Path, tmp_path: Path)
     assert run("ingest", str(corpus), "--rebuild", "--json").json["new"] == 2
 
 
+@pytest.mark.parametrize("flags", [(), ("--rebuild",)])
+def test_an_interrupted_ingestion_says_what_is_kept(
+    run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    run("ingest", str(corpus))
+    for number in range(3):
+        (corpus / f"more{number}.md").write_text(f"More text, number {number}.")
+    command = ("ingest", str(corpus), "--set", "ingest.batch_documents=1", *flags)
+
+    def interrupt(text: str) -> str:
+        if "number 1" in text:
+            raise KeyboardInterrupt
+        return "en"
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fathom.index.ingest.detect", interrupt)
+        where = "kept of the new index, and the old one as it was" if flags else "kept in the index"
+        one_line(run(*command), 130, f"3 documents are {where} (3 of 5 files)", "to go on")
+    assert run("status", "--json").json["documents"] == (2 if flags else 3)
+    done = run(*command, "--json").json
+    assert (done["new"], done["unchanged"]) == (2, 3)
+
+
+def test_a_rebuild_that_would_lose_folders_is_refused(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    other = corpus.with_name("other")
+    other.mkdir()
+    (other / "a.md").write_text("Some text.")
+    one_line(run("ingest", str(other), "--rebuild"), 2, "lose 2 documents", str(corpus), "--yes")
+    assert run("status", "--json").json["documents"] == 2
+    assert run("ingest", str(other), "--rebuild", "--yes", "--json").json["new"] == 1
+
+
 def test_names_that_are_not_utf8_are_read_and_listed(run: Run, corpus: Path) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     (corpus / name).write_text("The cellar keeps three hundred barrels of cider.\n")

@@ -11,7 +11,7 @@ from fathom.models.base import Embedder
 KEEP_SECONDS = 2.0
 """So much computing is lost at most."""
 SLICE_SECONDS = 0.5
-_FIRST = 8
+_FIRST = 1
 _MOST = 4096
 
 

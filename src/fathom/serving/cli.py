@@ -88,7 +88,12 @@ def ingest(
     index: IndexOption = None,
     as_json: JsonOption = False,
     prune: Annotated[bool, typer.Option(help="Also remove documents whose file is gone.")] = False,
-    rebuild: Annotated[bool, typer.Option(help="Start from an empty index.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option(help="Make the index anew; the old one stays until that is done.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --rebuild: lose what lies outside of PATHS.")
+    ] = False,
     include: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Take only such files, '*.md'; may be repeated."),
@@ -114,7 +119,7 @@ def ingest(
 
     from fathom.serving.files import check_writable
     from fathom.serving.output import ingest_text, show, show_json
-    from fathom.serving.progress import ingest_progress
+    from fathom.serving.progress import Told, ingest_progress
     from fathom.serving.watch import watch
 
     if report is not None:
@@ -123,9 +128,9 @@ def ingest(
     failed: list[int] = []
 
     def once(engine: "Engine") -> None:
-        with ingest_progress(verbose=verbose) as on_progress:
-            anew = rebuild and not failed
-            done = engine.ingest(paths or (), prune=prune, rebuild=anew, on_progress=on_progress)
+        anew = rebuild and not failed
+        with ingest_progress(verbose=verbose) as on_progress, Told(on_progress, anew=anew) as kept:
+            done = engine.ingest(paths or (), prune=prune, rebuild=anew, lose=yes, on_progress=kept)
         failed.append(done.failed)
         if report is not None:
             text = json.dumps(asdict(done), ensure_ascii=False, indent=1)

@@ -61,7 +61,7 @@ def docs_show(
 
 @docs.command("rm")
 def docs_rm(
-    documents: Annotated[list[str], typer.Argument(help="Ids or paths.")],
+    documents: Annotated[list[str], typer.Argument(help="Ids, paths, folders, '*.md'.")],
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from fathom.errors import Interrupted
 from fathom.run import Listener
 from fathom.serving.terminal import plain
 
@@ -49,6 +50,32 @@ class _Lines:
             sys.stderr.write(plain(line) + "\n")
         self._written = len(report.files)
         sys.stderr.flush()
+
+
+class Told:
+    """Passes on what an ingestion tells; broken off inside, it says what is kept."""
+
+    def __init__(self, on_progress: "Progress", *, anew: bool) -> None:
+        self._on_progress = on_progress
+        self._anew = anew
+        self._documents, self._read, self._files = 0, 0, 0
+
+    def __call__(self, report: "Report", advance: "Advance") -> None:
+        """See `Progress`."""
+        self._documents, self._read = report.documents, len(report.files)
+        self._files = advance.files
+        self._on_progress(report, advance)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            where = "of the new index, and the old one as it was" if self._anew else "in the index"
+            raise Interrupted(
+                f"interrupted; {self._documents} documents are kept {where} "
+                f"({self._read} of {self._files} files); run the same command again to go on"
+            ) from None
 
 
 def steps_shown() -> Listener:
