@@ -6,8 +6,9 @@ order. So the words of the text are followed through the file, whatever parser m
 
 import html
 import re
+from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 AHEAD = 400
@@ -18,19 +19,26 @@ _UNSEEN = re.compile(
 )
 
 
-def lines_of(text: str, file: str) -> tuple[tuple[int, int], ...]:
+def lines_of(text: str, file: str, starts: Sequence[int] = ()) -> tuple[tuple[int, int], ...]:
     """Where lines of the file begin in the text, as (offset, line from 1), both growing.
 
     Args:
         text: What a parser made of the file.
         file: The whole file, decoded.
+        starts: Where blocks of the text start, ascending: what a parser puts before the first
+            word of one, such as the number of a list's item, belongs to the line of that word.
     """
     words = _Words(file.replace("\r\n", "\n").replace("\r", "\n"))
     found: list[tuple[int, int]] = []
+    before = -1
     for word, after, offset in _pairs(text):
         line = words.line_of(word, after)
-        if line is not None and (not found or line > found[-1][1]):
-            found.append((offset, line))
+        if line is None:
+            continue
+        if not found or line > found[-1][1]:
+            block = starts[at - 1] if (at := bisect_right(starts, offset)) else 0
+            found.append((block if block > before else offset, line))
+        before = offset
     return tuple(found)
 
 

@@ -115,7 +115,8 @@ def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
         file = without_tags(file)
     elif kind == "manual":
         file = bare(file)
-    return replace(parsed, lines=lines_of(parsed.text, file))
+    starts = [block.span.start for block in parsed.blocks]
+    return replace(parsed, lines=lines_of(parsed.text, file, starts))
 
 
 def checked(parsed: Parsed, limits: Limits) -> Parsed:
