@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is needed for training only")
+
+from pathlib import Path  # noqa: E402
+
+from tests.training import tiny  # noqa: E402
+from training.cross_reader.model import Encoder  # noqa: E402
+from training.encoder import Packed, tokenizer  # noqa: E402
+from training.encoder_check import Line, embed, sentences  # noqa: E402
+
+from training import encoder, encoder_check  # noqa: E402
+
+PACKED = Packed(pieces=[], scores=np.zeros(0, np.float32), tensors={})
+
+
+def test_there_are_enough_sentences_in_six_languages() -> None:
+    found = sentences()
+
+    assert len(found) == 6
+    assert sum(len(set(texts)) for texts in found.values()) >= 186
+    assert sum(map(len, found.values())) >= 200
+    assert not any("{" in text for texts in found.values() for text in texts)
+
+
+def test_questions_are_embedded_as_e5_does() -> None:
+    network = Encoder(tiny.weights(), 0.5)
+    tokens = tokenizer(tiny.PIECES, [-2.0] * len(tiny.PIECES))
+
+    (found,) = embed(network, tokens, ["the Rhine"])
+
+    ids = torch.tensor([[0, *tokens.encode("query: the Rhine").ids, 2]])
+    with torch.no_grad():
+        mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool())[0].mean(0)
+    np.testing.assert_allclose(found, (mean / mean.norm()).numpy(), atol=1e-5)
+
+
+def line(language: str, lowest: float) -> Line:
+    return Line(language, (lowest, 0.999), (0.98, 0.99), (10.0, 11.0), 0.01)
+
+
+@pytest.mark.parametrize("lowest", [0.995, 0.98])
+def test_a_language_that_disagrees_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lowest: float
+) -> None:
+    lines = [line("English", 0.999), line("German", lowest)]
+    monkeypatch.setattr(encoder_check, "check", lambda wheel, packed, count: lines)
+
+    if lowest < encoder_check.LEAST:
+        with pytest.raises(SystemExit, match=r"^German: below 0\.99"):
+            encoder._check(Path("w"), PACKED, 10)
+    else:
+        encoder._check(Path("w"), PACKED, 10)
+
+    told = capsys.readouterr().out.splitlines()
+    assert [each.split()[0] for each in told[2:]] == ["English", "German"]
+    assert f"{lowest:.4f}" in told[-1]
