@@ -158,7 +158,7 @@ def without_manifest(models: Path, manifests: Path) -> Iterator[str]:
         models: The folder of the models' cards.
         manifests: The folder of the manifests.
     """
-    for card in sorted(models.glob("cross-reader*.json")):
+    for card in sorted(models.glob("**/cross-reader*.json")):
         file = manifest_of(card, manifests)
         if not file.is_file():
             yield (

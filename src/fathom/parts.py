@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fathom.agents.content import ContentTerms
 from fathom.documents.chunk import Chunker, StructureChunker
 from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
-from fathom.documents.language import detect
+from fathom.documents.language import detect, question_language
 from fathom.documents.limits import Limits
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
@@ -24,7 +24,7 @@ from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import PairReader
 from fathom.models.remembered import RememberingEmbedder
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.shipped import load_readers
 from fathom.plain import Json
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
@@ -108,8 +108,11 @@ class Parts:
         if self._cross_reader is not None:
             return self._cross_reader
         models = self.settings.models
-        return load_shipped_reader(
-            models.cross_reader, language=detect, runtime=models.runtime, threads=models.threads
+        return load_readers(
+            models.cross_reader,
+            question_language,
+            runtime=models.runtime,
+            threads=models.threads,
         )
 
     @cached_property

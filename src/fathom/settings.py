@@ -55,7 +55,7 @@ class ModelSettings(Section):
     embedder: str = "all-MiniLM-L6-v2"
     """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
     cross_reader: str = "shipped"
-    """The shipped model, or a folder that holds another one."""
+    """`shipped` (each of the two for its languages), `english`, `multilingual`, or a folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
     threads: int = Field(default=0, ge=0, le=1024)
     """Cores to use; 0, or more than there are, takes all that this process may use."""

@@ -5,7 +5,7 @@ import pytest
 from tests.making import FEES, QUESTION, hit_of, run_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.reader import SpanReader
+from fathom.agents.reader import Law, SpanReader
 from fathom.models.reading import Reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Draft, Hit
@@ -16,7 +16,11 @@ SAME = "A permit is had for 40 crowns, they say."
 
 def reader(pairs: ScriptedPairs) -> SpanReader:
     """One whose confidence is the score itself."""
-    return SpanReader(pairs=pairs, fall=0.15, sureness=(1.0, 0.0, 0.0))
+    return SpanReader(pairs=pairs, laws=laws(0.15, (1.0, 0.0, 0.0)))
+
+
+def laws(fall: float, sureness: tuple[float, float, float]) -> dict[str, Law]:
+    return dict.fromkeys(("en", "id"), Law(fall=fall, sureness=sureness))
 
 
 def drafted(
@@ -119,7 +123,18 @@ def test_the_step_says_how_many_were_read() -> None:
 
 def test_confidence_is_a_law_of_the_score() -> None:
     pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
-    laws = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
-    for law, wanted in laws.items():
-        mind = SpanReader(pairs=pairs, sureness=law)
+    wants = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
+    for law, wanted in wants.items():
+        mind = SpanReader(pairs=pairs, laws=laws(0.8, law))
         assert mind.draft(QUESTION, [hit_of()]).confidence == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_law_is_that_of_the_questions_language() -> None:
+    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
+    each = {
+        "en": Law(fall=0.8, sureness=(1.0, 0.0, 0.0)),
+        "id": Law(fall=0.8, sureness=(0.0, 1.0, 0.0)),
+    }
+    mind = SpanReader(pairs=pairs, laws=each)
+    assert mind.draft("What does it cost?", [hit_of()]).confidence == pytest.approx(0.5, abs=1e-6)
+    assert mind.draft("Berapa biayanya?", [hit_of()]).confidence == pytest.approx(0.8, abs=1e-6)

@@ -1,7 +1,7 @@
 """The reader: what the hits say to a question."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,13 +11,32 @@ from fathom.agents.judge import LocalJudge
 from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.steps import completed, steps_of
+from fathom.documents.language import question_language
 from fathom.models.reading import PairReader
 from fathom.run import Run
 from fathom.types import Alternative, Draft, Evidence, Hit
 
-# Fitted by `training/fit_span_reader.py`; the figures are in docs/answers.md.
-FALL = 0.8
-SURENESS = (0.0, 0.85, -0.65)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """How far the cross-reader's numbers are trusted.
+
+    Attributes:
+        fall: How fast the trust in hits falls with their place; see `looking.trust`.
+        sureness: The law of the confidence's logit: slopes in the logits of the best answer's
+            score and of its chunk's being answerable, and an offset.
+    """
+
+    fall: float
+    sureness: tuple[float, float, float]
+
+
+# Fitted by `training/fit_span_reader.py`, each language on its own cross-reader; the figures are in
+# docs/answers.md.
+LAWS: Mapping[str, Law] = {
+    "en": Law(fall=0.8, sureness=(0.0, 0.85, -0.65)),
+    "id": Law(fall=0.4, sureness=(0.41, 0.53, -0.65)),
+}
 
 _LONGEST_LIST = 8
 _LOGIT = 10.0
@@ -56,9 +75,7 @@ class SpanReader:
         keep: A further sentence may be quoted when it is at least so likely as this share of the
             best, wherever its hit stands; it is if it gives the same answer or supports it.
         sure: From this probability on yes or no is said.
-        fall: How fast the trust in hits falls with their place; see `looking.trust`.
-        sureness: The law of the confidence's logit: slopes in the logits of the best answer's
-            score and of its chunk's being answerable, and an offset.
+        laws: By the language of the question.
         rivalry: Looks for documents that give another value.
     """
 
@@ -66,8 +83,7 @@ class SpanReader:
     sentences: int = 2
     keep: float = 0.7
     sure: float = 0.8
-    fall: float = FALL
-    sureness: tuple[float, float, float] = SURENESS
+    laws: Mapping[str, Law] = field(default_factory=lambda: LAWS)
     rivalry: Rivalry = field(default_factory=Rivalry)
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
@@ -87,13 +103,14 @@ class SpanReader:
         """The hits that were read, and what came of it."""
         asking = self.pairs.asking(question, spans=SPANS)
         form = form_of(question)
+        fall = self._law(question).fall
         if form == "yes or no":
-            seen = look(asking, hits, _decides, fall=self.fall)
+            seen = look(asking, hits, _decides, fall=fall)
             return seen, self._decided(question, seen)
         if form == "several" or asks_steps(question):
-            seen = look(asking, hits, lambda _: 0.0, fall=self.fall)
+            seen = look(asking, hits, lambda _: 0.0, fall=fall)
             return seen, self._listed(question, seen, several=form == "several")
-        seen = look(asking, hits, _best, fall=self.fall)
+        seen = look(asking, hits, _best, fall=fall)
         draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
             return seen, draft
@@ -110,7 +127,7 @@ class SpanReader:
         return Draft(
             evidence=completed([each.evidence for each in kept]),
             short_answer=candidates[0].text,
-            confidence=self._confidence(candidates[0]),
+            confidence=self._confidence(question, candidates[0]),
         )
 
     def _listed(self, question: str, seen: Sequence[Look], *, several: bool) -> Draft:
@@ -120,7 +137,7 @@ class SpanReader:
             return Draft(
                 evidence=steps.evidence,
                 short_answer=steps.short if several else "",
-                confidence=self._confidence(steps.best),
+                confidence=self._confidence(question, steps.best),
             )
         likely = nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
         if not several or len(likely) < 2:
@@ -128,11 +145,14 @@ class SpanReader:
         return Draft(
             evidence=tuple(each.evidence for each in quotes(likely)),
             short_answer=", ".join(each.text for each in likely),
-            confidence=self._confidence(candidates[0]),
+            confidence=self._confidence(question, candidates[0]),
         )
 
-    def _confidence(self, best: Candidate) -> float:
-        score, answerable, offset = self.sureness
+    def _law(self, question: str) -> Law:
+        return self.laws[question_language(question)]
+
+    def _confidence(self, question: str, best: Candidate) -> float:
+        score, answerable, offset = self._law(question).sureness
         logit = score * logit_of(best.score) + answerable * logit_of(best.places[0].answerable)
         logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)

@@ -11,6 +11,11 @@ _SAMPLE_CHARS = 2_000
 _LEAST_SHARE = 0.08
 _LEAD = 1.5
 _WORD = re.compile(r"[^\W\d_]+")
+_ASKS = re.compile(
+    r"\b(?:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|sebutkan|jelaskan|"
+    r"\w{2,}kah)\b",
+    re.IGNORECASE,
+)
 
 
 def detect(text: str) -> Language:
@@ -24,6 +29,14 @@ def detect(text: str) -> Language:
     if english >= _LEAD * indonesian:
         return "en"
     return "id" if indonesian >= _LEAD * english else "und"
+
+
+def question_language(question: str) -> Literal["en", "id"]:
+    """The language that a question is in: Indonesian where words or question words tell so."""
+    found = detect(question)
+    if found == "und":
+        return "id" if _ASKS.search(question) else "en"
+    return found
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The cross-reader that is shipped, or another one from a folder."""
+"""The cross-readers that are shipped, or another one from a folder."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,23 +7,63 @@ from pathlib import Path
 from typing import Any
 
 from fathom.errors import ModelError
+from fathom.models.by_language import ReaderByLanguage
 from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration, Laws
+from fathom.models.reading import Calibration, Laws, PairReader
 from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
+"""Both that are shipped, each for its languages; see `load_readers`."""
+
+ENGLISH, MULTILINGUAL = "english", "multilingual"
+_OWN = {ENGLISH: "", MULTILINGUAL: "multilingual"}  # folders below the package's own
 _NAME = "cross-reader"
 _CARD = f"{_NAME}.json"
 
 
+def load_readers(
+    name: str,
+    language: Callable[[str], str],
+    *,
+    runtime: str = "onnxruntime",
+    threads: int = 0,
+) -> PairReader:
+    """What the settings call `name`: one cross-reader, or the shipped ones by language.
+
+    Of the two, the English one reads English better and the multilingual one everything else; a
+    table is in docs/cross-reader.md.
+
+    Args:
+        name: `shipped`, `english`, `multilingual`, or a folder.
+        language: Tells the language of a question.
+        runtime: See `load_runtime`; the multilingual one always runs on ONNX Runtime, as its
+            products of 8 bits are operators of that runtime.
+        threads: See `load_runtime`.
+
+    Raises:
+        ModelError: If a file is missing or is not the one that belongs to the card; of the shipped
+            ones when they are first needed.
+        SettingsError: If there is no such runtime.
+    """
+
+    def load(asked_in: str) -> PairReader:
+        if asked_in == "en":
+            return load_shipped_reader(ENGLISH, language=language, runtime=runtime, threads=threads)
+        return load_shipped_reader(MULTILINGUAL, language=language, threads=threads)
+
+    if name == SHIPPED:
+        return ReaderByLanguage(load, language)
+    return load_shipped_reader(name, language=language, runtime=runtime, threads=threads)
+
+
 def load_shipped_reader(
-    name: str = SHIPPED,
+    name: str = ENGLISH,
     *,
     language: Callable[[str], str] | None = None,
     runtime: str = "onnxruntime",
     threads: int = 0,
 ) -> CrossReader:
-    """The cross-reader called `name`: `shipped`, or a folder.
+    """The cross-reader called `name`: `english`, `multilingual`, or a folder.
 
     A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`: `sha256` of
     the model and `calibration`; where there are any, `calibration_of` languages; where they are
@@ -58,9 +98,13 @@ def load_shipped_reader(
 def card_of(name: str = SHIPPED) -> dict[str, Any]:
     """What is written down of a cross-reader, its `sha256` and `calibration` among it.
 
+    Of `shipped` the cards of both, by name.
+
     Raises:
         ModelError: If it is missing or no JSON object.
     """
+    if name == SHIPPED:
+        return {own: card_of(own) for own in _OWN}
     folder = _folder(name)
     try:
         about = json.loads((folder / _CARD).read_text(encoding="utf-8"))
@@ -89,7 +133,7 @@ def _calibration(law: Mapping[str, Any]) -> Calibration:
 
 def _folder(name: str) -> Path:
     here = Path(str(resources.files("fathom.models") / "resources"))
-    return here if name == SHIPPED else Path(name)
+    return here / _OWN[name] if name in _OWN else Path(name)
 
 
 def _broken(folder: Path) -> ModelError:
