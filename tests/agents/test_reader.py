@@ -49,7 +49,7 @@ def test_the_sentence_of_the_best_span_is_quoted() -> None:
 
 def test_another_answer_of_another_document_is_told() -> None:
     hits = [hit_of(document="new"), hit_of(OLD, document="old", rank=2)]
-    draft = drafted(QUESTION, {FEES: ("40 crowns", 0.5), OLD: ("35 crowns", 0.5)}, hits)
+    draft = drafted(QUESTION, {FEES: ("40 crowns", 0.8), OLD: ("35 crowns", 0.8)}, hits)
     assert draft.short_answer == "40 crowns"
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["new", "old"]
     (other,) = draft.alternatives

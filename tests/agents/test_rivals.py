@@ -64,8 +64,8 @@ def rivals(*said: tuple[str, str, float], own: int = 0) -> list[str]:
 
 
 def test_another_document_with_another_value_is_a_rival() -> None:
-    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.6)) == ["35 crowns"]
-    assert rivals((OLD, "35 crowns", 0.6), (NEW, "40 crowns", 0.9), own=1) == ["35 crowns"]
+    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8)) == ["35 crowns"]
+    assert rivals((OLD, "35 crowns", 0.8), (NEW, "40 crowns", 0.9), own=1) == ["35 crowns"]
 
 
 def test_who_hardly_answers_is_no_rival() -> None:
@@ -78,7 +78,7 @@ def test_who_speaks_of_something_else_is_no_rival() -> None:
 
 def test_the_same_value_is_told_once() -> None:
     again = OLD.replace("payable", "due")
-    said = rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.6), (again, "35 crowns", 0.6))
+    said = rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8), (again, "35 crowns", 0.8))
     assert said == ["35 crowns"]
 
 
@@ -111,7 +111,7 @@ def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
 
     def script(_: str, chunk: Chunk) -> Reading:
         wrong, right = ROWS.index("15"), ROWS.index("35")
-        spans = ((wrong, 0.6), (right, 0.01))
+        spans = ((wrong, 0.8), (right, 0.01))
         found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
         return replace(reading(chunk), answerable=0.9, spans=found)
 
