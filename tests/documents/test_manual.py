@@ -85,7 +85,7 @@ def test_letters_struck_twice_are_one() -> None:
     struck = PRINTED.replace("EXIT STATUS", "".join(f"{c}\x08{c}" for c in "EXIT STATUS"))
     parsed = parsed_of(struck, "foo.txt")
     assert ("EXIT STATUS", "Else") in headings(parsed)
-    assert parsed.lines[0] == (0, 1)
+    assert parsed.lines[0] == (0, 3)
     assert [line for _, line in parsed.lines][-1] == len(PRINTED.splitlines())
 
 

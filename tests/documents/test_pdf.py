@@ -41,6 +41,14 @@ def test_repeated_heads_and_page_numbers_are_left_out() -> None:
     assert parsed.text == "Content 3 here.\n\nContent 4 here.\n\nContent 5 here.\n\nContent 6 here."
 
 
+def test_a_sentence_that_runs_over_a_page_stays_whole_where_it_begins() -> None:
+    parsed = parse(make_pdf(lines(FULL, FULL), lines("and it ends here.", FULL + ".", "The end.")))
+    assert shapes(parsed)[0] == ("paragraph", f"{FULL} {FULL} and it ends here.", 1)
+    assert parsed.blocks[1].page == 2
+    parsed = parse(make_pdf(lines(FULL, FULL + "."), lines("and it is small.")))
+    assert [page for _, _, page in shapes(parsed)] == [1, 2]
+
+
 def test_title_in_capitals_at_the_top() -> None:
     page = lines("SALINAN", "PERATURAN NOMOR 5", "TENTANG PANGAN", "BAB I", "Isi peraturan.")
     assert parse(make_pdf(page)).title == "PERATURAN NOMOR 5 TENTANG PANGAN"

@@ -68,3 +68,11 @@ def test_white_space_is_empty() -> None:
     with pytest.raises(Refused) as refusal:
         parse(b" \n\t\n ")
     assert refusal.value.outcome == "empty"
+
+
+def test_bullets_and_roman_numbers_are_labels() -> None:
+    parsed = parse("Bring:\n  o  a pen\n\u25aa a book\n  (ii) a lamp\n\u00b7 a cup".encode())
+    assert [text for _, text in shapes(parsed)] == [
+        "Bring:", "o a pen", "\u25aa a book", "(ii) a lamp", "\u00b7 a cup"
+    ]  # fmt: skip
+    assert len(shapes(parse(b"one of o\no and the rest"))) == 1

@@ -2,6 +2,7 @@
 
 import re
 
+from fathom.documents import running
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.decode import decode
 from fathom.documents.text import add_text
@@ -79,7 +80,7 @@ def add_printed(builder: Builder, text: str) -> str:
     Returns:
         What it says of itself under NAME; empty if that cannot be told.
     """
-    lines = text.split("\n")
+    lines = running.bare(text).split("\n")
     title, body = "", list[str]()
     at_name = False
     for at, line in enumerate(lines):

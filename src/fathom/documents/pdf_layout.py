@@ -8,22 +8,18 @@ from statistics import median
 
 from fathom.documents.base import Builder
 from fathom.documents.pdf_lines import Line, PageLines
+from fathom.documents.pdf_tables import in_rows, table_at
+from fathom.documents.running import kept
 from fathom.documents.text import ITEM, heading_level
 
-_EDGE_LINES = 2
-_EDGE_SHARE = 0.6
-_EDGE_PAGES = 3
 _WIDE_GAP = 1.45
 _FULL = 0.85
 _SMALL_SHARE = 0.2  # of the lines of prose about half start with a small letter
-_DIGITS = re.compile(r"\d+")
-_PAGE_NUMBER = re.compile(
-    r"(?i)\W*(?:page|halaman|hal\.?|seite|p\.)?\W*#(?:\W*(?:/|of|dari|von)\W*#)?\W*"
-)
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "\u201d", '"')
 _CHAPTER_ALONE = re.compile(r"(?:BAB|CHAPTER|PART|BAGIAN)\s+[\dIVXLC]+\.?")
 _TORN = re.compile(r"\w[-\u2013/]$|//$")
 _HEADING_CHARS = 120
+_MOST_CARRIED = 12  # lines
 _HEADING_LINES = 3
 _LARGE = 1.15  # times the size of the most text
 _MOST_LARGE = 0.3  # of the lines; where more are large, size tells no heading
@@ -41,11 +37,16 @@ _TITLE_CHARS = 200
 
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     """Add all pages; repeated page heads and feet are left out."""
-    repeated = _repeated(pages)
     sizes = _heading_sizes(pages)
-    for page in pages:
+    left = kept([[line.text for line in page.lines] for page in pages])
+    bodies = [
+        in_rows([page.lines[at] for at in places]) for page, places in zip(pages, left, strict=True)
+    ]
+    for before, after in pairwise(bodies):
+        _carry_over(before, after)
+    for page, lines in zip(pages, bodies, strict=True):
         builder.page(page.number)
-        _Layout(builder, page, _body(page.lines, repeated), sizes).add()
+        _Layout(builder, page, lines, sizes).add()
 
 
 def opening_title(page: PageLines) -> str:
@@ -98,35 +99,20 @@ def _in_capitals(page: PageLines) -> str:
     return joined if " " in joined and len(joined) <= _TITLE_CHARS else ""
 
 
-def _repeated(pages: Sequence[PageLines]) -> frozenset[str]:
-    """Lines that stand at the edge of most pages, numbers aside, and page numbers."""
-    seen: Counter[str] = Counter()
-    filled = [page for page in pages if page.lines]
-    for page in filled:
-        depth = _edge(page.lines)
-        edge = (*page.lines[:depth], *page.lines[len(page.lines) - depth :])
-        seen.update({_shape(line) for line in edge})
-    if len(filled) < _EDGE_PAGES:
-        return frozenset()
-    return frozenset(shape for shape, n in seen.items() if n >= _EDGE_SHARE * len(filled))
+def _carry_over(before: list[Line], after: list[Line]) -> None:
+    """Move the rest of a sentence that runs over the end of a page to where it begins."""
+    if not before or not after or not _runs_on(before[-1], after[0]):
+        return
+    ends = (at for at, line in enumerate(after, start=1) if line.text.endswith(_SENTENCE_ENDS))
+    taken = next(ends, 0)
+    if taken <= _MOST_CARRIED:
+        before += after[:taken]
+        del after[:taken]
 
 
-def _body(lines: tuple[Line, ...], repeated: frozenset[str]) -> list[Line]:
-    depth = _edge(lines)
-    last = len(lines) - depth
-    return [
-        line for at, line in enumerate(lines) if depth <= at < last or _shape(line) not in repeated
-    ]
-
-
-def _edge(lines: tuple[Line, ...]) -> int:
-    """How many lines at either end may be head and foot: never a page's whole content."""
-    return min(_EDGE_LINES, len(lines) // 3)
-
-
-def _shape(line: Line) -> str:
-    shape = " ".join(_DIGITS.sub("#", line.text).split())
-    return "#" if _PAGE_NUMBER.fullmatch(shape) else shape
+def _runs_on(above: Line, below: Line) -> bool:
+    ended = not above.text or above.text.endswith(_SENTENCE_ENDS) or above.cells
+    return not ended and below.text[:1].islower() and ITEM.match(below.text) is None
 
 
 class _Layout:
@@ -152,6 +138,13 @@ class _Layout:
         at = 0
         while at < len(self._lines):
             line = self._lines[at]
+            table = table_at(self._lines[at:]) if len(line.cells) > 1 else None
+            if table:
+                self._close(group)
+                for row in table.rows:
+                    self._builder.row(list(row))
+                at += table.lines
+                continue
             level = self._heading(at)
             if level:
                 self._close(group)

@@ -3,13 +3,24 @@
 import ctypes
 import re
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import pypdfium2.raw as native
 
 _BREAK = "\ufffe"  # what PDFium puts for a hyphen at a line's end, instead of the line break
+_WORD = re.compile(r"\S+")
+_WIDE = 1.8  # times the width of a letter; between words it is about half of one
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
+
+
+class Cell(NamedTuple):
+    """Words of a line with a wide gap on either side; places in points."""
+
+    text: str
+    left: float
+    right: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +29,7 @@ class Line:
 
     Attributes:
         size: Of the letters, as the file says: some files scale later and say 1 everywhere.
+        cells: The words between wide gaps; empty where there is no such gap.
     """
 
     text: str
@@ -25,6 +37,7 @@ class Line:
     right: float = 0.0
     baseline: float = 0.0
     size: float = 0.0
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +86,47 @@ def undoubled(line: str) -> str:
 
 def _line(text_page: Any, shown: str, first: int, last: int) -> Line:  # noqa: ANN401
     left, baseline = _origin(text_page, first)
+    text = undoubled(shown.strip())
+    right = max(_edges(text_page, last)[1], left)
     return Line(
-        text=_mended(undoubled(shown.strip())),
+        text=_mended(text),
         left=left,
-        right=max(_right_edge(text_page, last), left),
+        right=right,
         baseline=baseline,
         size=_size(text_page, first),
+        cells=_cells(text_page, text, first, (left, right)) if text == shown.strip() else (),
+    )
+
+
+def _cells(
+    text_page: Any,  # noqa: ANN401
+    text: str,
+    first: int,
+    edges: tuple[float, float],
+) -> tuple[Cell, ...]:
+    """The parts of a line between wide gaps.
+
+    Args:
+        text_page: Where it stands.
+        text: Of the line.
+        first: The place of its first letter in the page's text.
+        edges: Where it begins and ends.
+    """
+    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    places = [
+        (_edges(text_page, first + start)[0], _edges(text_page, first + end - 1)[1])
+        for start, end in words
+    ]
+    gaps = [after[0] - before[1] for before, after in pairwise(places)]
+    letters = sum(end - start for start, end in words)
+    width = (edges[1] - edges[0] - sum(gap for gap in gaps if gap > 0)) / max(letters, 1)
+    cuts = [at for at, gap in enumerate(gaps, start=1) if gap >= _WIDE * width > 0]
+    if not cuts:
+        return ()
+    bounds = pairwise([0, *cuts, len(words)])
+    return tuple(
+        Cell(_mended(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
+        for a, b in bounds
     )
 
 
@@ -94,12 +142,12 @@ def _size(text_page: Any, at: int) -> float:  # noqa: ANN401
     return round(float(native.FPDFText_GetFontSize(text_page.raw, index)), 1)
 
 
-def _right_edge(text_page: Any, at: int) -> float:  # noqa: ANN401
+def _edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     sides = (ctypes.byref(side) for side in (left, right, bottom, top))
     native.FPDFText_GetCharBox(text_page.raw, index, *sides)
-    return right.value
+    return left.value, right.value
 
 
 def _mended(line: str) -> str:

@@ -4,10 +4,14 @@ import re
 
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.decode import decode
+from fathom.documents.running import bare
 
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
-ITEM = re.compile(r"(?P<label>[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+(?P<text>\S.*)", re.DOTALL)
-_STARTSITEM = re.compile(r"\n(?=[ \t]*(?:[-*•]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S)")
+_LABEL = r"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
+ITEM_LABEL = re.compile(rf"{_LABEL}|o")
+"""What stands before a list item; a lone `o` only where white space sets it apart."""
+ITEM = re.compile(rf"(?P<label>{_LABEL}|o(?=[ \t]{{2}}))[ \t]+(?P<text>\S.*)", re.DOTALL)
+_STARTSITEM = re.compile(rf"\n(?=[ \t]*(?:{_LABEL}|o(?=[ \t]{{2}}))[ \t]+\S)")
 _CHAPTER = re.compile(
     r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b"
     r"[ \t.:\u2013\u2014-]*(?P<title>[^\n]{0,80})"
@@ -27,7 +31,7 @@ def parse(data: bytes) -> Parsed:
         Refused: For binary data, unknown encodings and mere white space.
     """
     builder = Builder()
-    add_text(builder, decode(data))
+    add_text(builder, bare(decode(data).replace("\r\n", "\n")))
     return builder.build(opening=False)
 
 
