@@ -88,3 +88,9 @@ def test_offsets_and_lines_always_grow(text: str, file: str) -> None:
     assert all(one < two for one, two in pairwise(found))
     assert all(0 <= at < len(text) and 1 <= line <= len(file) + 1 for at, line in found)
     assert [line for _, line in found] == sorted({line for _, line in found})
+
+
+def test_a_text_that_has_little_to_do_with_its_file_is_given_up() -> None:
+    text, file = "a c " * 50 + "b", "a b\n" * 50
+    assert lines_of(text, file)
+    assert lines_of(text, file, patience=1000) == ()

@@ -19,7 +19,9 @@ _UNSEEN = re.compile(
 )
 
 
-def lines_of(text: str, file: str, starts: Sequence[int] = ()) -> tuple[tuple[int, int], ...]:
+def lines_of(
+    text: str, file: str, starts: Sequence[int] = (), *, patience: int = 5_000_000
+) -> tuple[tuple[int, int], ...]:
     """Where lines of the file begin in the text, as (offset, line from 1), both growing.
 
     Args:
@@ -27,12 +29,18 @@ def lines_of(text: str, file: str, starts: Sequence[int] = ()) -> tuple[tuple[in
         file: The whole file, decoded.
         starts: Where blocks of the text start, ascending: what a parser puts before the first
             word of one, such as the number of a list's item, belongs to the line of that word.
+        patience: So many words are compared in vain, about two seconds long; then it is given up.
+
+    Returns:
+        Empty where it was given up: most lines would be told wrongly.
     """
     words = _Words(file.replace("\r\n", "\n").replace("\r", "\n"))
     found: list[tuple[int, int]] = []
     before = -1
     for word, after, offset in _pairs(text):
         line = words.line_of(word, after)
+        if words.in_vain > patience:
+            return ()
         if line is None:
             continue
         if not found or line > found[-1][1]:
@@ -70,6 +78,7 @@ class _Words:
         )
         self._ahead: deque[tuple[str, int]] = deque()
         self._held: Counter[str] = Counter()
+        self.in_vain = 0
         self._fill()
 
     def line_of(self, word: str, after: str) -> int | None:
@@ -92,6 +101,7 @@ class _Words:
             following = self._ahead[place + 1][0] if place + 1 < len(self._ahead) else ""
             if one == word and following == after:
                 return place
+        self.in_vain += len(self._ahead)
         return None
 
     def _fill(self) -> None:
