@@ -215,9 +215,11 @@ def main() -> None:
 def _check(wheel: Path, packed: Packed, count: int) -> None:
     from training.encoder_check import HEADER, LEAST, check  # needs torch
 
-    lines = check(wheel, packed, count)
-    print(HEADER, *lines, sep="\n")
-    wrong = [line.language for line in lines if line.agreement[0] < LEAST]
+    print(HEADER)
+    wrong = []
+    for line in check(wheel, packed, count):
+        print(line, flush=True)
+        wrong += [line.language] if line.agreement[0] < LEAST else []
     if wrong:
         raise SystemExit(f"{', '.join(wrong)}: below {LEAST} of the wheel's own engine")
 

@@ -8,7 +8,7 @@ store. Needs torch, and an x86-64 processor for the engine.
 import ctypes
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -134,7 +134,7 @@ HEADER = (
 )
 
 
-def check(wheel: Path, packed: Packed, count: int) -> list[Line]:
+def check(wheel: Path, packed: Packed, count: int) -> Iterator[Line]:
     """Compare the three; `count` pieces are kept in what is stored."""
     whole = tokenizer(packed.pieces, packed.scores.tolist())
     kept = kept_pieces(packed.pieces, count)
@@ -146,10 +146,8 @@ def check(wheel: Path, packed: Packed, count: int) -> list[Line]:
         engine = _engine(Path(folder), read.width)
         save(Path(folder), prune(packed, kept), pruned)
         stored = Encoder(load(Path(folder)), 0.0)
-        return [
-            _line(language, texts, (engine, read, whole, stored, pruned))
-            for language, texts in sentences().items()
-        ]
+        for language, texts in sentences().items():
+            yield _line(language, texts, (engine, read, whole, stored, pruned))
 
 
 def _line(

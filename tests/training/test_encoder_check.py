@@ -45,7 +45,7 @@ def test_a_language_that_disagrees_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lowest: float
 ) -> None:
     lines = [line("English", 0.999), line("German", lowest)]
-    monkeypatch.setattr(encoder_check, "check", lambda wheel, packed, count: lines)
+    monkeypatch.setattr(encoder_check, "check", lambda wheel, packed, count: iter(lines))
 
     if lowest < encoder_check.LEAST:
         with pytest.raises(SystemExit, match=r"^German: below 0\.99"):
