@@ -35,7 +35,7 @@ class Law:
 # docs/answers.md.
 LAWS: Mapping[str, Law] = {
     "en": Law(fall=0.8, sureness=(0.0, 0.85, -0.65)),
-    "id": Law(fall=0.4, sureness=(0.41, 0.53, -0.65)),
+    "id": Law(fall=0.4, sureness=(0.40, 0.48, -0.35)),
 }
 
 _LONGEST_LIST = 8
