@@ -92,8 +92,10 @@ def test_a_part_without_rows_enough_is_the_general_one() -> None:
     assert laws.law("en").answerable == laws.general.answerable
 
 
-def test_an_unknown_language_has_no_law() -> None:
-    assert laws_of(reads("und", 400, 1.0), lambda question: "und").of == {}
+def test_a_question_whose_language_is_not_told_has_a_law_as_well() -> None:
+    laws = laws_of([*reads("en", 400, 0.0), *reads("un", 400, 6.0)], language)
+
+    assert laws.law("un").answers(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
 
 
 def test_nothing_to_fit_changes_nothing() -> None:

@@ -14,11 +14,12 @@ _STEPS = 50
 _RIDGE = 1e-2
 _LEAST = 100  # rows of a label that a language of its own needs
 _MARGIN = 30.0  # as in `Calibration.answers`
-UNKNOWN = "und"
 
 
 def laws_of(reads: Sequence[Read], language: Callable[[str], str]) -> Laws:
     """A law for all, and one for every language that has rows enough.
+
+    "und" counts as a language: nearly all short questions that are not told are Indonesian ones.
 
     Args:
         reads: Of gold texts, of wrong texts, and of claims.
@@ -28,7 +29,6 @@ def laws_of(reads: Sequence[Read], language: Callable[[str], str]) -> Laws:
     by_language: dict[str, list[Read]] = {}
     for read in reads:
         by_language.setdefault(language(read.row.question), []).append(read)
-    by_language.pop(UNKNOWN, None)
     own = {name: _calibration(by_language[name], _LEAST, general) for name in sorted(by_language)}
     return Laws(
         general=general,
