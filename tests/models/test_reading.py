@@ -72,10 +72,13 @@ def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
         ChunkBlock("table_row", 12, 15),
     ]
     read = Pass.of([window(0), window(1)])
-    found = read.reading(Calibration(), 9, blocks)
+    found = read.within(blocks).reading(Calibration(), 9)
 
     assert [span.span for span in found.spans] == [Span(4, 7), Span(12, 15)]
-    assert read.reading(Calibration(), 9, blocks[:1]).spans == ()
+    assert all(span.score == pytest.approx(0.5 / 2, abs=1e-5) for span in found.spans)
+    assert read.within(blocks).score_of([7], Calibration()) == pytest.approx(0.5, abs=1e-5)
+    assert read.within(blocks[:1]).reading(Calibration(), 9).spans == ()
+    assert read.within([]) is read
 
 
 def test_the_score_of_an_answer_sums_its_places() -> None:

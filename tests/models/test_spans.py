@@ -35,8 +35,11 @@ def test_overlapping_spans_give_way_to_the_better_one() -> None:
 def test_no_span_leaves_the_places_where_it_may_stand() -> None:
     found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
 
-    assert top([found], 2, [Span(0, 3), Span(4, 7)]) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
-    assert top([found], 2, [Span(0, 0)]) == []
+    apart = found.within([Span(0, 3), Span(4, 7)])
+    assert top([apart], 9) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
+    assert total([apart]) == pytest.approx(math.log(math.exp(5) + math.exp(3)))
+    assert top([found.within([Span(0, 11)])], 1) == [(6.0, Span(0, 7))]
+    assert top([found.within([])], 2) == []
 
 
 def test_spans_belong_to_the_window_that_owns_their_start() -> None:

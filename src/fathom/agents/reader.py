@@ -10,6 +10,7 @@ from fathom.agents.form import asks_steps, form_of, word_for
 from fathom.agents.judge import LocalJudge
 from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
+from fathom.agents.rows import Rows
 from fathom.agents.steps import completed, steps_of
 from fathom.documents.language import question_language
 from fathom.models.reading import PairReader
@@ -77,6 +78,7 @@ class SpanReader:
         sure: From this probability on yes or no is said.
         laws: By the language of the question.
         rivalry: Looks for documents that give another value.
+        rows: Finds the cells of tables that are asked for.
     """
 
     pairs: PairReader
@@ -85,6 +87,7 @@ class SpanReader:
     sure: float = 0.8
     laws: Mapping[str, Law] = field(default_factory=lambda: LAWS)
     rivalry: Rivalry = field(default_factory=Rivalry)
+    rows: Rows = field(default_factory=Rows)
 
     async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
         """See `Reader.read`."""
@@ -110,7 +113,9 @@ class SpanReader:
         if form == "several" or asks_steps(question):
             seen = look(asking, hits, lambda _: 0.0, fall=fall)
             return seen, self._listed(question, seen, several=form == "several")
-        seen = look(asking, hits, _best, fall=fall)
+        seen = tuple(
+            self.rows(question, each, asking) for each in look(asking, hits, _best, fall=fall)
+        )
         draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
             return seen, draft

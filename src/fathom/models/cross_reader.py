@@ -133,7 +133,7 @@ class Asked:
         """A reading for every chunk, in their order; spans are in the chunk's own text."""
         passes = self.reader.passes(self.question, chunks)
         return [
-            read.reading(self.law, self.spans, chunk.blocks) if read else NOTHING
+            read.within(chunk.blocks).reading(self.law, self.spans) if read else NOTHING
             for read, chunk in zip(passes, chunks, strict=True)
         ]
 
@@ -144,7 +144,9 @@ class Asked:
         that a `ReadSpan` has.
         """
         (read,) = self.reader.passes(self.question, [chunk])
-        return read.score_of(self.reader.ids(answer), self.law) if read else 0.0
+        if read is None:
+            return 0.0
+        return read.within(chunk.blocks).score_of(self.reader.ids(answer), self.law)
 
 
 def _windows_of(read: Pass | None) -> int:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -189,13 +189,20 @@ class Pass:
             parts=tuple(_spans(row, output, window) for row, output, window in windows),
         )
 
-    def reading(self, law: Calibration, count: int, blocks: Sequence[ChunkBlock] = ()) -> Reading:
-        """The probabilities by `law`, and the `count` best spans.
+    def within(self, blocks: Sequence[ChunkBlock]) -> "Pass":
+        """The pass without the spans that can be no answer, where the chunk's blocks are known.
 
-        No span leaves its block, and none is in a heading or a table's head: they say what is
-        answered below them.
+        An answer leaves no block, and is in no heading or head of a table: those say what is
+        answered below them. What the model gives to such spans is the others' instead.
         """
-        spans = top(self.parts, count, _answering(blocks))
+        if not blocks:
+            return self
+        places = [Span(each.start, each.end) for each in blocks if each.kind not in HEADS]
+        return replace(self, parts=tuple(part.within(places) for part in self.parts))
+
+    def reading(self, law: Calibration, count: int) -> Reading:
+        """The probabilities by `law`, and the `count` best spans."""
+        spans = top(self.parts, count)
         every = total(self.parts)
         answerable = law.answers(self.answerable, self.margin)
         support = law.supports(self.support)
@@ -225,11 +232,6 @@ class Pass:
         every = total(self.parts)
         share = min(1.0, math.fsum(math.exp(margin - every) for margin in margins))
         return round(law.answers(self.answerable, self.margin) * share, _DIGITS)
-
-
-def _answering(blocks: Sequence[ChunkBlock]) -> list[Span]:
-    found = [Span(each.start, each.end) for each in blocks if each.kind not in HEADS]
-    return found or [Span(0, 0)] * bool(blocks)
 
 
 def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:

@@ -1,7 +1,8 @@
 """From start and end scores of tokens to spans of characters."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -89,6 +90,17 @@ class SpanScores:
                 start, width = divmod(int(place), LONGEST)
                 yield float(flat[place]), self.span(start, width)
 
+    def within(self, places: Sequence[Span]) -> "SpanScores":
+        """The scores without the spans that stand in none of these places, which do not overlap."""
+        held = np.full(len(self.chunk.ids) + LONGEST, -1)  # where each token stands; -1: nowhere
+        for number, place in enumerate(places):
+            first = bisect_left(self.chunk.starts, place.start)
+            held[first : bisect_right(self.chunk.ends, place.end)] = number
+        ends = sliding_window_view(held, LONGEST)[: len(self.chunk.ids)]
+        starts = held[: len(self.chunk.ids), None]
+        inside = (ends == starts) & (starts >= 0)
+        return replace(self, margins=np.where(inside, self.margins, -np.inf).astype(np.float32))
+
     def of_tokens(self, ids: Sequence[int]) -> list[float]:
         """Margins of the spans that consist of exactly the tokens `ids`."""
         if not 0 < len(ids) <= LONGEST:
@@ -108,18 +120,10 @@ def total(parts: Sequence[SpanScores]) -> float:
     return float(top + np.log(np.exp(margins - top).sum())) if np.isfinite(top) else -np.inf
 
 
-def top(
-    parts: Sequence[SpanScores], count: int, within: Sequence[Span] = ()
-) -> list[tuple[float, Span]]:
-    """The `count` best spans that do not overlap, with their margins.
-
-    Args:
-        parts: The scores of a chunk's windows.
-        count: At most so many.
-        within: Each must stand in one of these; without any, anywhere.
-    """
+def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
+    """The `count` best spans that do not overlap, with their margins."""
     found = sorted(
-        (item for part in parts for item in part.best() if _stands(item[1], within)),
+        (item for part in parts for item in part.best()),
         key=lambda item: (-item[0], item[1].start, item[1].end),
     )
     kept: list[tuple[float, Span]] = []
@@ -129,7 +133,3 @@ def top(
         if all(span.end <= other.start or other.end <= span.start for _, other in kept):
             kept.append((margin, span))
     return kept
-
-
-def _stands(span: Span, within: Sequence[Span]) -> bool:
-    return not within or any(w.start <= span.start and span.end <= w.end for w in within)
