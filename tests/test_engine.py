@@ -178,7 +178,8 @@ def test_removing_folders_and_patterns(
 
 def test_an_answer_says_that_its_source_is_stale(tmp_path: Path) -> None:
     with engine_at(ingested(tmp_path)) as engine:
-        assert engine.ask(QUESTION).warnings == ()
+        first = engine.ask(QUESTION)
+        assert first.warnings == ()
         file = tmp_path / "corpus" / "fees.md"
         file.write_bytes(b"PK\x03\x04 half a DOCX")
         report = engine.ingest([file])
@@ -187,6 +188,7 @@ def test_an_answer_says_that_its_source_is_stale(tmp_path: Path) -> None:
         (warning,) = answer.warnings
         assert warning.startswith(f"[1] {file}: {report.files[0].reason}; ")
         assert engine.replay(str(answer.trace_id)).same
+        assert engine.replay(str(first.trace_id)).same
         # A copy that can be read is a source.
         write(tmp_path / "corpus" / "copy.md", f"# Fees\n\n{FEES}\n")
         engine.ingest([tmp_path / "corpus"])
