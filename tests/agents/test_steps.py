@@ -1,16 +1,22 @@
+from dataclasses import replace
+
 import pytest
 from tests.making import chunk_of, hit_with
 from tests.scripted_pairs import reading
 
+from fathom.agents.content import ContentTerms
+from fathom.agents.finding import candidates_of
 from fathom.agents.looking import Look
-from fathom.agents.steps import completed, steps_of
+from fathom.agents.steps import Steps, completed, steps_of
 from fathom.documents.base import Builder
 from fathom.types import Evidence, Hit, Span
+
+ASKED = "How is a pothole filled?"
 
 
 def builder_of(*items: str, lead: str = "Do this:") -> Builder:
     builder = Builder()
-    builder.heading("Filling", 1)
+    builder.heading("Filling of potholes", 1)
     builder.paragraph(lead)
     for number, item in enumerate(items, start=1):
         builder.item(item, f"{number}.")
@@ -22,8 +28,8 @@ def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -
 
 
 def quotes_of(*seen: Look) -> list[str]:
-    steps = steps_of(seen)
-    return [each.quote for each in steps.evidence] if steps else []
+    steps = steps_of(ASKED, seen, ContentTerms())
+    return [each.quote for each in steps[0].evidence] if steps else []
 
 
 def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_label() -> None:
@@ -33,10 +39,23 @@ def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_labe
 
 
 def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
-    hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It is done by Ann. There is more."))
-    assert quotes_of(looked(hit, "Ann")) == []
-    assert quotes_of(looked(hit)) == []
+    builder = Builder()
+    builder.paragraph("It is done by Ann.")
+    for item in ("Cut it.", "Fill it."):
+        builder.item(item, "-")
+    assert quotes_of(looked(hit_with(builder), "Ann")) == []
     assert quotes_of(looked(hit_with(builder_of("Cut it.")), "Cut")) == []
+
+
+def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> None:
+    hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It takes two hours."))
+    (other,) = candidates_of([looked(hit, "two hours")])
+    (steps,) = steps_of(ASKED, [looked(hit, "two hours")], ContentTerms())
+    assert steps.answers(other, 0.7)
+    assert [each.quote for each in steps.evidence] == ["Cut it.", "Fill it."]
+    elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
+    (other,) = candidates_of([looked(elsewhere, "Ash")])
+    assert not steps.answers(other, 0.7)
 
 
 def test_of_two_lists_the_likelier_answers() -> None:
@@ -71,8 +90,8 @@ def test_a_list_goes_on_in_the_next_chunk_of_its_document() -> None:
     ("items", "short"), [(("Ash.", "Elm;"), "Ash, Elm"), (("Ash.", "x" * 80), "")]
 )
 def test_short_items_are_a_short_answer(items: tuple[str, ...], short: str) -> None:
-    steps = steps_of([looked(hit_with(builder_of(*items)), "Ash")])
-    assert steps is not None
+    seen = [looked(hit_with(builder_of(*items)), "Ash")]
+    (steps,) = steps_of(ASKED, seen, ContentTerms())
     assert steps.short == short
 
 
@@ -95,3 +114,20 @@ def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
     builder.paragraph("Nothing.")
     plain = [evidence(hit_with(builder), "Do this:")]
     assert completed(plain) == tuple(plain)
+
+
+def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
+    def asked(*answers: tuple[str, float]) -> list[Steps]:
+        builder = Builder()
+        builder.heading("Borrowing", 1)
+        for item in ("A card is free.", "Up to twelve may be had.", "Films must be renewed."):
+            builder.item(item, "-")
+        hit = hit_with(builder)
+        found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
+        read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))
+        look = Look(hit=hit, reading=read, trust=1.0)
+        return steps_of("How can I renew a film?", [look], ContentTerms())
+
+    assert asked(("renewed", 0.5), ("free", 0.1)) == []
+    (spread,) = asked(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))
+    assert (len(spread.evidence), spread.score) == (3, 0.9)

@@ -95,3 +95,14 @@ def test_page_without_text_is_empty(page: str) -> None:
     with pytest.raises(Refused) as refusal:
         parse(page.encode())
     assert refusal.value.outcome == "empty"
+
+
+def test_terms_stand_with_what_explains_them() -> None:
+    terms = "<dt>void<dd>Nothing.<dt>int</dt><dt>long</dt><dd><p>A number.</p><dt>odd"
+    assert shapes(f"<p>Types:</p><dl>{terms}</dl>x") == [
+        ("paragraph", "Types:"),
+        ("list_item", "void: Nothing."),
+        ("list_item", "int, long: A number."),
+        ("list_item", "odd"),
+        ("paragraph", "x"),
+    ]

@@ -76,3 +76,12 @@ def test_bullets_and_roman_numbers_are_labels() -> None:
         "Bring:", "o a pen", "\u25aa a book", "(ii) a lamp", "\u00b7 a cup"
     ]  # fmt: skip
     assert len(shapes(parse(b"one of o\no and the rest"))) == 1
+
+
+def test_what_is_typed_after_a_prompt_is_code() -> None:
+    parsed = parse(b"Then do:\n\n    $ make\n      all\n\n$40 is due.")
+    assert shapes(parsed) == [
+        ("paragraph", "Then do:"),
+        ("code", "$ make\n      all"),
+        ("paragraph", "$40 is due."),
+    ]

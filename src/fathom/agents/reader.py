@@ -137,12 +137,14 @@ class SpanReader:
 
     def _listed(self, question: str, seen: Sequence[Look], *, several: bool) -> Draft:
         candidates = candidates_of(seen)
-        steps = steps_of(seen)
-        if steps and candidates and steps.score >= self.keep * candidates[0].score:
+        lists = steps_of(question, seen, self.rows.terms) if candidates else []
+        steps = next((each for each in lists if each.answers(candidates[0], self.keep)), None)
+        if steps:
+            best = max(steps.best, candidates[0], key=lambda each: each.score)
             return Draft(
                 evidence=steps.evidence,
                 short_answer=steps.short if several else "",
-                confidence=self._confidence(question, steps.best),
+                confidence=self._confidence(question, best),
             )
         likely = nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
         if not several or len(likely) < 2:

@@ -1,17 +1,23 @@
 """Answers that are lists: the steps of what is to be done, the items of what is asked for."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
 from fathom.agents.finding import Candidate, Found
 from fathom.agents.looking import Look
 from fathom.agents.quotable import blocks_of, unlabelled
+from fathom.models.reading import ReadSpan
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
+
+Terms = Callable[[str], frozenset[str]]
+"""Gives the content words of a text."""
 
 _MOST = 24
 _FEWEST = 2
+_MOSTLY = 0.5
+"""An item with more than this share of its list's likelihood may be the answer alone."""
 _SHORT = 60
 """Characters of an item that may stand in a short answer."""
 _BETWEEN = frozenset({"paragraph", "code"})
@@ -26,10 +32,20 @@ class Steps:
     Attributes:
         evidence: One for each item, in reading order.
         best: The list as a candidate: its score is that the answer stands anywhere in it.
+        led: Whether its heading or the line above it holds half of the question's words.
     """
 
     evidence: tuple[Evidence, ...]
     best: Candidate
+    led: bool
+
+    def answers(self, other: Candidate, share: float) -> bool:
+        """Whether the list is the answer rather than another candidate.
+
+        It is at least `share` times as likely, or stands in the same chunk below what is asked.
+        """
+        own, its = self.evidence[0].hit.chunk.id, other.places[0].evidence.hit.chunk.id
+        return self.score >= share * other.score or (self.led and own == its)
 
     @property
     def score(self) -> float:
@@ -43,14 +59,27 @@ class Steps:
         return ", ".join(items) if all(len(item) <= _SHORT for item in items) else ""
 
 
-def steps_of(seen: Sequence[Look]) -> Steps | None:
-    """The list that most likely holds the answer; of equal ones the first. `None` without any.
+def steps_of(question: str, seen: Sequence[Look], terms: Terms) -> list[Steps]:
+    """The lists that may be the answer, likeliest first; of equal ones the first.
 
-    How likely it is is the sum over its own spans and those of the line that leads it in. A list
-    that goes on in another hit is taken with what stands there.
+    How likely one is is the sum over its own spans and those of the line that leads it in. A list
+    is meant as a whole if its heading or that line holds half of the question's words, or else if
+    no item has most of the likelihood; of rules of all sorts only one is the answer. A list that
+    goes on in another hit is taken with what stands there.
+
+    Args:
+        question: What was asked.
+        seen: The hits that were read.
+        terms: The content words of a text.
     """
-    found = [steps for each in seen for steps in _lists(each, [other.hit for other in seen])]
-    return max(found, key=lambda steps: steps.score, default=None)
+    asked = terms(question)
+    hits = [each.hit for each in seen]
+
+    def is_led(above: str) -> bool:
+        return 2 * len(asked & terms(above)) >= max(len(asked), 1)
+
+    found = [steps for each in seen for steps in _lists(each, hits, is_led)]
+    return sorted(found, key=lambda steps: -steps.score)
 
 
 def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -77,7 +106,7 @@ def _led_in(evidence: Evidence) -> list[Span]:
     return _items(chunk, run)[:_MOST]
 
 
-def _lists(seen: Look, hits: Sequence[Hit]) -> Iterator[Steps]:
+def _lists(seen: Look, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> Iterator[Steps]:
     chunk = seen.hit.chunk
     blocks = blocks_of(chunk)
     for run in _runs(chunk):
@@ -86,14 +115,34 @@ def _lists(seen: Look, hits: Sequence[Hit]) -> Iterator[Steps]:
         items = [(seen.hit, span) for span in _items(chunk, run)]
         if run[-1] == len(blocks) - 1:
             items += _goes_on(seen.hit, hits)
-        if len(items) < _FEWEST or not spans:
+        whole = fsum(span.score for span in spans)
+        lone = _largest(spans, _items(chunk, run)) > _MOSTLY * whole
+        led = is_led(_above(chunk, run[0]))
+        if len(items) < _FEWEST or not (led or (spans and not lone)):
             continue
-        support = min(1.0, round(fsum(span.score for span in spans), 6))
+        support = min(1.0, round(whole, 6))
         evidence = tuple(Evidence(hit=h, span=span, support=support) for h, span in items[:_MOST])
         score = round(seen.trust * support, 6)
         answerable = seen.reading.answerable
         place = Found(text="", score=score, answerable=answerable, evidence=evidence[0])
-        yield Steps(evidence=evidence, best=Candidate(text="", score=score, places=(place,)))
+        best = Candidate(text="", score=score, places=(place,))
+        yield Steps(evidence=evidence, best=best, led=led)
+
+
+def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
+    """The most that one item has of the scores of the spans."""
+    return max(
+        fsum(s.score for s in spans if item.start <= s.span.start and s.span.end <= item.end)
+        for item in items
+    )
+
+
+def _above(chunk: Chunk, first: int) -> str:
+    """The headings that a list stands under and the paragraph right above it."""
+    before = blocks_of(chunk)[:first]
+    own = [chunk.text[b.start : b.end] for b in before if b.kind == "heading"][-1:]
+    lead = [chunk.text[b.start : b.end] for b in before[-1:] if b.kind == "paragraph"]
+    return "\n".join([*chunk.headings, *own, *lead])
 
 
 def _lead(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:

@@ -42,6 +42,7 @@ class Page:
     _words: list[str] = field(default_factory=list)
     _lists: list[_List] = field(default_factory=list)
     _label: str | None = None
+    _terms: list[str] = field(default_factory=list)
 
     def add(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
         """Add everything visible under `root`."""
@@ -91,8 +92,13 @@ class Page:
             self._label = self._next_label()
 
     def _leave(self, element: Any) -> None:  # noqa: ANN401
+        if element.tag == "dt":
+            self._terms.append(_tidy("".join(self._words)))
+            self._words.clear()
         if element.tag in _BLOCKS:
             self._flush()
+        if element.tag == "dl":
+            self._explain("")
         if element.tag in {"ul", "ol", "menu"} and self._lists:
             self._lists.pop()
         elif element.tag == "li":
@@ -123,13 +129,21 @@ class Page:
         self._words.clear()
         if not text:
             return
-        if self._label is not None:
+        if self._terms:
+            self._explain(text)
+        elif self._label is not None:
             self.builder.item(text, self._label)
             self._label = None
         elif self._lists:
             self.builder.item(text)
         else:
             self.builder.paragraph(text)
+
+    def _explain(self, text: str) -> None:
+        """Add a text with the terms that it explains, as an item of a list."""
+        terms = ", ".join(filter(None, self._terms))
+        self._terms.clear()
+        self.builder.item(": ".join(filter(None, (terms, text))))
 
 
 def is_seen(element: Any) -> bool:  # noqa: ANN401

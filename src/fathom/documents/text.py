@@ -20,6 +20,7 @@ _CHAPTER = re.compile(
     r"|(?P<roman>[IVX]{1,5})\.[ \t]+[A-Z][^\n]{2,70}"
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?[ \t]+[A-Z][^\n]{2,70}")
+_PROMPT = re.compile(r"\s*\$[ \t]+\S")
 _SHORT = 50  # characters; a wrapped line is longer
 _SENTENCE_END = (".", ",", ";", ":", "?", "!")
 
@@ -36,7 +37,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def add_text(builder: Builder, text: str) -> None:
-    """Add the paragraphs, list items and certain headings of `text`."""
+    """Add the paragraphs, list items, typed commands and certain headings of `text`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for paragraph in _PARAGRAPHS.split(text):
         _add_paragraph(builder, paragraph.strip("\n"))
@@ -64,6 +65,9 @@ def _runs_in(first: str, rest: str) -> bool:
 
 
 def _add_paragraph(builder: Builder, paragraph: str) -> None:
+    if _PROMPT.match(paragraph):
+        builder.code(paragraph)
+        return
     first, _, rest = paragraph.partition("\n")
     # A numbered line alone may be a list item, unless it is longer numbered (`1.2`).
     level = heading_level(first)
