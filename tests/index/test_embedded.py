@@ -36,6 +36,12 @@ def answers(index: Path, make: Make) -> list[str]:
     return [match.chunk_id for match in near + worded]
 
 
+def test_an_index_of_nothing_but_files_that_failed_is_sound(tmp_path: Path) -> None:
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        writer.put([], [Source(path="/a", digest="d", outcome="failed", reason="torn")])
+    assert verify(tmp_path) == []
+
+
 def test_missing_keyword_index_is_made_anew(index: Path, make: Make) -> None:
     before = answers(index, make)
     shutil.rmtree(index / "tantivy")

@@ -55,7 +55,10 @@ def _broken_ties(store: Store) -> Iterator[str]:
         lost = select(query).fetchone()[0]
         if lost:
             yield f"{lost} rows of {one} have none in {other}; {REBUILD}"
-    query = "SELECT path FROM sources WHERE document_id NOT IN (SELECT id FROM documents)"
+    query = (
+        "SELECT path FROM sources WHERE document_id IS NOT NULL "
+        "AND document_id NOT IN (SELECT id FROM documents)"
+    )
     for row in select(query):
         yield f"{row[0]!r} points to a document that is gone; run `fathom ingest` on it again"
 
