@@ -110,3 +110,22 @@ def test_other_texts_are_none() -> None:
     parsed = parsed_of("NAME\n\nWrite your name here.\n", "form.txt")
     assert headings(parsed) == []
     assert headings(parsed_of(".TH is a macro, .SH too.\n", "a.txt")) == []
+
+
+def test_escapes_of_the_source_are_letters_and_no_macros() -> None:
+    text = r""".TH FOO 1
+.SH NAME
+foo \- count fees
+.SH OPTIONS
+.RS 4
+The user\*(Aqs days are 0,
+\&.\|.\|.\|\&, 6; the value 7 is each day.
+.RE
+.SH FILES
+.IP one 4
+The first.
+"""
+    found = parsed_of(text, "foo.1").text
+    assert "The user's days are 0," in found
+    assert "6; the value 7 is each day." in found
+    assert "4" not in found

@@ -294,3 +294,14 @@ def test_a_name_with_a_number_sign_is_no_record(
     file.unlink()
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
     assert paths(engine, tmp_path) == ["px/C"]
+
+
+def test_an_index_that_lost_all_its_documents_is_sound(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    file = write("px/a.md", "Some text.")
+    write("px/b.docx", "PK\x03\x04 half a DOCX")
+    engine.ingest([tmp_path / "px"])
+    file.unlink()
+    engine.ingest([tmp_path / "px"], prune=True)
+    assert (list(engine.documents()), engine.verify()) == ([], [])

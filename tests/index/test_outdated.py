@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, unprivileged
+from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.engine import Engine
 from fathom.index.outdated import CHANGED, VANISHED, Outdated, outdated
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -45,7 +51,6 @@ def test_what_changed_or_vanished_is(engine: Engine, docs: Path) -> None:
 
 
 def test_a_change_is_seen_whatever_the_date_says(engine: Engine, docs: Path) -> None:
-
     before = (docs / "a.md").stat()
     (docs / "a.md").write_text("Text of x.md.")
     os.utime(docs / "a.md", ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -22,15 +22,19 @@ _SILENT = frozenset({
     "so", "ne", "in", "ta", "nr", "tr", "am", "rm", "rn", "ll", "ti", "UE", "br",
 })  # fmt: skip
 _LEADS = {"Nd": "- "}
+_MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # what they are given is a width
+_WIDTH = re.compile(r"(?:^|\s+)\d+n?$")
 _ESCAPES = (
     (re.compile(r"\\\".*"), ""),
+    (re.compile(r"^\\&(?=[.'])", re.MULTILINE), " "),  # what stands behind it is no macro
+    (re.compile(r"\\\*\(Aq|\\\*\[Aq\]"), "'"),
     (re.compile(r"\\[fF](?:\[[^]]*\]|\(..|.)|\\s[-+]?\d{1,2}|\\[&|^%/,)]|\\[mM]\[[^]]*\]"), ""),
     (re.compile(r"\\\(aq|\\\(cq|\\\(oq|\\\[aq\]"), "'"),
     (re.compile(r"\\\([lr]q|\\\(dq|\\\[[lr]q\]"), '"'),
     (re.compile(r"\\\(em|\\\(en|\\\[em\]|\\-|\\\(mi|\\\(hy"), "-"),
     (re.compile(r"\\\(bu|\\\[bu\]"), "-"),
     (re.compile(r"\\~|\\ |\\0|\\t"), " "),
-    (re.compile(r"\\[(*](?:..)|\\\[[^]]*\]"), ""),
+    (re.compile(r"\\\*?\(..|\\\*?\[[^]]*\]|\\\*."), ""),
     (re.compile(r"\\e|\\\\"), r"\\"),
 )
 
@@ -127,7 +131,7 @@ def add_source(builder: Builder, text: str) -> str:
             at_name = heading.upper() in {"NAME", "NAMA"}
             builder.heading(heading, _HEADINGS[macro])
         elif macro in _BREAKS:
-            body += ["", _said(line)]
+            body += ["", "" if macro in _MUTE else _WIDTH.sub("", _said(line))]
         elif macro not in _SILENT:
             body.append(_said(line) if macro else line)
             if at_name and not title:
