@@ -64,7 +64,9 @@ class KeywordLeg:
 
     def _open_unwritable(self, folder: Path) -> tantivy.Index:
         """Whoever reads must write a lock file beside it: links to the files stand elsewhere."""
-        self._links = tempfile.TemporaryDirectory(prefix="fathom-")
+        # A thread of tantivy looks at its files until the index is let go of, and may lock them
+        # while they are removed.
+        self._links = tempfile.TemporaryDirectory(prefix="fathom-", ignore_cleanup_errors=True)
         try:
             _link(folder, Path(self._links.name))
             return _open(Path(self._links.name), self._schema, create=False)
