@@ -65,3 +65,14 @@ def test_headings_and_names_of_columns_are_not_quoted(found: str) -> None:
 def test_where_no_structure_is_known_there_are_sentences() -> None:
     bare = Chunk(id="d#0", document_id="d", text="One is. Two are.", span=Span(0, 16), ordinal=0)
     assert [each.span.cut(bare.text) for each in units(bare)] == ["One is.", "Two are."]
+
+
+def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
+    builder = Builder()
+    builder.paragraph("Bring:\n- a pen\n* a book - or two.")
+    one = chunk_of(builder.build())
+    assert [each.span.cut(one.text) for each in units(one)] == [
+        "Bring:",
+        "a pen",
+        "a book - or two.",
+    ]

@@ -11,6 +11,7 @@ from fathom.types import HEADS, BlockKind, Chunk, ChunkBlock, Span
 _LABEL = re.compile(
     r"(?:[-*\u2022\u00b7\u2013]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[.)])[ \t]+"
 )
+_BULLET = re.compile(r"[-*\u2022\u00b7][ \t]+(?=\S)")
 _NOTE = re.compile(r"\[[^\]\s]{1,6}\][ \t]+")
 _LINE = re.compile(r"[^\s\n][^\n]*")
 
@@ -83,4 +84,5 @@ def _spans(text: str, block: ChunkBlock) -> Iterator[Span]:
             yield Span(line.start(), line.start() + len(line[0].rstrip()))
     else:
         for each in split(span.cut(text)):
-            yield each.shifted(span.start)
+            bullet = _BULLET.match(text, each.start + span.start)
+            yield Span(bullet.end() if bullet else each.start + span.start, each.end + span.start)
