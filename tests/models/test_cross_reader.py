@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fathom.errors import ModelError
 from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
 from fathom.models.pair import PairTokens
-from fathom.models.reading import NOTHING, Calibration, Laws, Reading
+from fathom.models.reading import NOTHING, Calibration, Reading
 from fathom.models.runtime import Ids, Output
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk, Span
@@ -54,7 +54,7 @@ class CapitalRuntime:
 
 
 def reader(runtime: CapitalRuntime | None = None) -> CrossReader:
-    return CrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Laws())
+    return CrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Calibration())
 
 
 def chunk(text: str, title: str = "") -> Chunk:
@@ -104,7 +104,7 @@ def test_calibration_bends_the_probabilities() -> None:
     law = Calibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
 
     (found,) = (
-        CrossReader(CapitalRuntime(), PairTokens(WORDS), Laws(general=law))
+        CrossReader(CapitalRuntime(), PairTokens(WORDS), law)
         .asking("Where?")
         .read([chunk("France: Paris")])
     )
@@ -112,18 +112,6 @@ def test_calibration_bends_the_probabilities() -> None:
     assert found.relevance == pytest.approx(sigmoid(0.5 * 2 + 1), abs=1e-6)
     assert found.answerable == pytest.approx(sigmoid(2 * 1 + 0.25 * 4 - 1), abs=1e-6)
     assert found.supported == pytest.approx(math.e / (math.e + 2), abs=1e-6)
-
-
-def test_a_language_has_its_own_calibration() -> None:
-    general, own = Calibration(relevance=(1.0, -5.0)), Calibration(relevance=(1.0, 5.0))
-    laws = Laws(general=general, of={"id": own}, language=lambda text: text[:2].lower())
-    asked = CrossReader(CapitalRuntime(), PairTokens(WORDS), laws).asking
-
-    (here,) = asked("Id...").read([chunk("France: Paris")])
-    (elsewhere,) = asked("En...").read([chunk("France: Paris")])
-
-    assert here.relevance == pytest.approx(sigmoid(2 + 5), abs=1e-6)
-    assert elsewhere.relevance == pytest.approx(sigmoid(2 - 5), abs=1e-6)
 
 
 def test_a_long_chunk_is_read_in_windows() -> None:
@@ -229,7 +217,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
 
 def test_rows_that_would_touch_each_other_run_alone() -> None:
     runtime = CapitalRuntime()
-    alone = CrossReader(runtime, PairTokens(WORDS), Laws(), Shape(alone=True))
+    alone = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
     chunks = [chunk("a b c"), chunk("Paris it is"), chunk("d")]
 
     found = alone.asking("Who?").read(chunks)
@@ -241,7 +229,7 @@ def test_rows_that_would_touch_each_other_run_alone() -> None:
 @pytest.mark.parametrize("limit", [128, 300])
 def test_no_row_is_longer_than_the_limit(limit: int) -> None:
     runtime = CapitalRuntime()
-    short = CrossReader(runtime, PairTokens(WORDS), Laws(), Shape(limit=limit))
+    short = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(limit=limit))
     text = "filler " * 400 + "Paris" + " filler" * 400
 
     (found,) = short.asking("Where is it?").read([chunk(text)])
@@ -252,4 +240,4 @@ def test_no_row_is_longer_than_the_limit(limit: int) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"absent\.onnx"):
-        load_cross_reader(tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Laws())
+        load_cross_reader(tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Calibration())

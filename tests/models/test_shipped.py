@@ -3,9 +3,17 @@ from pathlib import Path
 
 import pytest
 
+from fathom.documents.language import question_language
 from fathom.errors import ModelError
 from fathom.models.cross_reader import CrossReader, Shape
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.shipped import (
+    ENGLISH,
+    MULTILINGUAL,
+    SHIPPED,
+    card_of,
+    load_readers,
+    load_shipped_reader,
+)
 from fathom.types import Chunk, Span
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
@@ -16,8 +24,7 @@ CARD = {"sha256": "0" * 64, "calibration": {"relevance": [1, 0], "answerable": [
 WRONG = json.dumps(
     {
         "sha256": "0",
-        "calibration": {"relevance": [1, 0], "answerable": [1, 0, 0], "support": 1},
-        "calibration_of": ["id"],
+        "calibration": {"relevance": [1, 0], "answerable": [1, 0, 0], "support": "much"},
     }
 )
 TEXTS = (
@@ -27,9 +34,14 @@ TEXTS = (
 )
 
 
+@pytest.fixture(scope="module", params=[ENGLISH, MULTILINGUAL])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def shipped() -> CrossReader:
-    return load_shipped_reader(threads=1)
+def shipped(name: str) -> CrossReader:
+    return load_shipped_reader(name, threads=1)
 
 
 def chunk(text: str, title: str = "") -> Chunk:
@@ -60,18 +72,36 @@ def test_odd_pairs_are_read(shipped: CrossReader, question: str) -> None:
 
 
 @needs_model
-def test_a_pair_reads_the_same_beside_others_and_alone(shipped: CrossReader) -> None:
+def test_a_pair_reads_the_same_beside_others_and_alone(shipped: CrossReader, name: str) -> None:
     chunks = [chunk(text, "Fees") for text in TEXTS]
     assert len({len(shipped.ids(text)) for text in TEXTS[:2]}) == 1  # they share a batch
     together = shipped.asking("What does a permit cost?").read(chunks)
-    again = load_shipped_reader(threads=1)
+    again = load_shipped_reader(name, threads=1)
     alone = [again.asking("What does a permit cost?").read([each])[0] for each in chunks]
     assert together == alone
 
 
 @needs_model
-def test_both_runtimes_agree(shipped: CrossReader) -> None:
+def test_each_language_is_read_by_its_reader() -> None:
+    both = load_readers(SHIPPED, question_language, threads=1)
+    chunks = [chunk("Perahu dayung itu dibuat pada tahun 1990 di Bandung.")]
+    for asked, own in (("When was it made?", ENGLISH), ("Kapan dibuat?", MULTILINGUAL)):
+        (found,) = both.asking(asked).read(chunks)
+        alone = load_shipped_reader(own, threads=1)
+        assert [found] == alone.asking(asked).read(chunks)
+        assert found.spans[0].span.cut(chunks[0].text) == "1990"
+    (only,) = load_readers(ENGLISH, question_language, threads=1).asking("Kapan?").read(chunks)
+    assert [only] == load_shipped_reader(ENGLISH, threads=1).asking("Kapan?").read(chunks)
+
+
+def test_the_card_of_what_is_shipped_names_both() -> None:
+    assert card_of(SHIPPED) == {name: card_of(name) for name in (ENGLISH, MULTILINGUAL)}
+
+
+@needs_model
+def test_both_runtimes_agree() -> None:
     pytest.importorskip("openvino")
+    shipped = load_shipped_reader(ENGLISH, threads=1)
     chunks = [chunk(text, "Fees") for text in TEXTS]
     other = load_shipped_reader(runtime="openvino", threads=1)
     pairs = zip(
@@ -92,7 +122,7 @@ def test_a_folder_without_a_reader_says_what_to_do(tmp_path: Path, card: str | N
     if card is not None:
         (tmp_path / "cross-reader.json").write_text(card)
     with pytest.raises(ModelError, match=r"cross-reader\.json.*reinstall fathom, or name a folder"):
-        load_shipped_reader(str(tmp_path), language=str)
+        load_shipped_reader(str(tmp_path))
 
 
 def write_card(folder: Path) -> None:
@@ -101,26 +131,19 @@ def write_card(folder: Path) -> None:
 
 
 @needs_model
-def test_a_folder_says_what_its_model_takes_and_how_a_language_is_calibrated(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_says_what_its_model_takes_and_how_it_is_calibrated(tmp_path: Path) -> None:
     card = json.loads((RESOURCES / "cross-reader.json").read_text())
     never = {"relevance": [0, -9], "answerable": [0, 0, -9], "support": 1}
-    card |= {"tokenizer": "words.txt", "limit": 128, "alone": True, "calibration_of": {"id": never}}
+    card |= {"tokenizer": "words.txt", "limit": 128, "alone": True, "calibration": never}
     (tmp_path / "cross-reader.json").write_text(json.dumps(card))
     (tmp_path / "cross-reader.onnx").symlink_to(RESOURCES / "cross-reader.onnx")
     (tmp_path / "words.txt").symlink_to(RESOURCES / "vocab.txt")
     chunks = [chunk(text) for text in TEXTS]
 
-    found = load_shipped_reader(
-        str(tmp_path), language=lambda text: "id" if "Apa" in text else "en", threads=1
-    )
+    found = load_shipped_reader(str(tmp_path), threads=1)
 
-    assert [read.answerable for read in found.asking("Apa?").read(chunks)] == [0.000123] * 3
-    assert found.asking("What?").read(chunks) != found.asking("Apa?").read(chunks)
+    assert [read.answerable for read in found.asking("What?").read(chunks)] == [0.000123] * 3
     assert found._shape == Shape(limit=128, alone=True)
-    whole = load_shipped_reader(str(tmp_path), threads=1)
-    assert whole.asking("Apa?").read(chunks)[0].answerable != 0.000123
 
 
 def test_another_model_than_the_cards_is_refused(tmp_path: Path) -> None:

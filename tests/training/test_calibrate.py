@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from training.cross_reader.calibrate import laws_of, logistic, temperature
+from training.cross_reader.calibrate import calibration_of, logistic, temperature
 from training.cross_reader.figures import Read
 from training.cross_reader.rows import Row
 
@@ -64,39 +64,19 @@ def reads(question: str, count: int, threshold: float) -> list[Read]:
     return [*right, *wrong]
 
 
-def language(question: str) -> str:
-    return question[:2]
+def test_the_calibration_crosses_where_the_labels_part() -> None:
+    claims = [read_of("it is so", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
+
+    law = calibration_of([*reads("who?", 400, 6.0), *claims])
+
+    assert law.answers(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
+    assert law.relevant(6.0) == pytest.approx(0.5, abs=0.05)
+    assert law.answers(7.0, 0.0) > 0.75
+    assert law.support != 1.0
 
 
-def test_a_language_with_rows_enough_has_its_own_law() -> None:
-    laws = laws_of(
-        [*reads("en", 400, 0.0), *reads("id", 400, 6.0), *reads("fr", 50, 9.0)], language
-    )
+def test_a_part_of_which_a_label_is_missing_stays_as_it_is() -> None:
+    law = calibration_of([read_of("who?", answerable=True, logit=3.0)] * 5)
 
-    assert laws.of.keys() == {"en", "id"}
-    for question, threshold in (("en", 0.0), ("id", 6.0)):
-        law = laws.law(question)
-        assert law.answers(threshold, 0.0) == pytest.approx(0.5, abs=0.05)
-        assert law.relevant(threshold) == pytest.approx(0.5, abs=0.05)
-        assert law.answers(threshold + 1, 0.0) > 0.75
-    assert laws.law("fr") == laws.general
-
-
-def test_a_part_without_rows_enough_is_the_general_one() -> None:
-    claims = [read_of("en", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
-
-    laws = laws_of([*reads("id", 400, 1.0), *claims], language)
-
-    assert laws.general.support != 1.0
-    assert laws.law("id").support == laws.general.support
-    assert laws.law("en").answerable == laws.general.answerable
-
-
-def test_a_question_whose_language_is_not_told_has_a_law_as_well() -> None:
-    laws = laws_of([*reads("en", 400, 0.0), *reads("un", 400, 6.0)], language)
-
-    assert laws.law("un").answers(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
-
-
-def test_nothing_to_fit_changes_nothing() -> None:
-    assert laws_of([], language).general == Calibration()
+    assert law == Calibration()
+    assert calibration_of([]) == Calibration()

@@ -23,7 +23,7 @@ from training.cross_reader.rows import Row, is_development, number_of
 from training.cross_reader.sources import RANKED
 
 from fathom.models.cross_reader import CrossReader
-from fathom.models.reading import Calibration, Laws
+from fathom.models.reading import Calibration
 from fathom.models.runtime import Ids, Output
 
 RHINE, IT = tiny.PIECES.index("▁Rhine"), tiny.PIECES.index("▁it")
@@ -51,7 +51,7 @@ class RhineRuntime:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> CrossReader:
-    return CrossReader(RhineRuntime(), tiny.pairs(tmp_path), Laws())
+    return CrossReader(RhineRuntime(), tiny.pairs(tmp_path), Calibration())
 
 
 def row(text: str, **known: object) -> Row:
@@ -112,12 +112,12 @@ def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claim
     }
 
 
-def test_gold_is_told_from_wrong_by_the_laws(reader: CrossReader) -> None:
+def test_gold_is_told_from_wrong_by_the_law(reader: CrossReader) -> None:
     model = Model(reader, 50)
     has, wrong = model.read([answered(1)]), model.read([row("one two"), row("three")])
-    turned = Judge(Laws(general=Calibration(answerable=(-1.0, 0.0, 0.0))))
+    turned = Judge(Calibration(answerable=(-1.0, 0.0, 0.0)))
 
-    assert wrong_figures(has, wrong, Judge(Laws()))["AUROC wrong texts"] == 1.0
+    assert wrong_figures(has, wrong, Judge(Calibration()))["AUROC wrong texts"] == 1.0
     assert wrong_figures(has, wrong, turned)["AUROC wrong texts"] == 0.0
     assert wrong_figures(has, wrong, turned)["AUROC wrong texts, relevance"] == 1.0
 
@@ -134,7 +134,7 @@ def test_rankings_are_mixed_with_relevance(reader: CrossReader) -> None:
         relevant=frozenset({"right"}),
     )
 
-    found = rerank_figures(reader, [ranking], Laws())
+    found = rerank_figures(reader, [ranking], Calibration())
 
     assert found["nDCG@10 mix 1.0"] == 1.0
     assert found["nDCG@10 mix 0.0"] == pytest.approx(0.63, abs=0.01)
@@ -199,7 +199,7 @@ def test_every_set_is_told_as_soon_as_it_is_known(tmp_path: Path, reader: CrossR
     told = dict(figures(Model(reader, 30), tmp_path, 2))
 
     assert list(told) == [
-        *("calibration", "calibration_of"),
+        "calibration",
         *REPORTED,
         *(f"claims {name}" for name in CLAIMS),
         *(f"development {name}" for name in GROUPS),

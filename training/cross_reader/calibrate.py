@@ -1,65 +1,42 @@
 """Fit the laws that turn scores into probabilities, on development rows that are not reported."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from training.cross_reader.figures import Read
 
-from fathom.models.reading import SCORES, Calibration, Laws
+from fathom.models.reading import SCORES, Calibration
 
 Numbers = NDArray[np.float64]
 _STEPS = 50
 _RIDGE = 1e-2
-_LEAST = 100  # rows of a label that a language of its own needs
 _MARGIN = 30.0  # as in `Calibration.answers`
 
 
-def laws_of(reads: Sequence[Read], language: Callable[[str], str]) -> Laws:
-    """A law for all, and one for every language that has rows enough.
+def calibration_of(reads: Sequence[Read]) -> Calibration:
+    """Fitted on readings of gold texts, of wrong texts, and of claims.
 
-    "und" counts as a language: nearly all short questions that are not told are Indonesian ones.
-
-    Args:
-        reads: Of gold texts, of wrong texts, and of claims.
-        language: Tells the language of a question.
+    A part of which one label is missing stays as `Calibration` has it.
     """
-    general = _calibration(reads, 1, Calibration())
-    by_language: dict[str, list[Read]] = {}
-    for read in reads:
-        by_language.setdefault(language(read.row.question), []).append(read)
-    own = {name: _calibration(by_language[name], _LEAST, general) for name in sorted(by_language)}
-    return Laws(
-        general=general,
-        of={name: law for name, law in own.items() if law != general},
-        language=language,
-    )
-
-
-def _calibration(reads: Sequence[Read], least: int, otherwise: Calibration) -> Calibration:
-    """Fitted on `reads`; parts that lack `least` rows of a label are as `otherwise` has them."""
-    law = otherwise
+    law = Calibration()
     known = [read for read in reads if read.row.answerable is not None]
     labels = [bool(read.row.answerable) for read in known]
-    if _enough(labels, least):
+    if len(set(labels)) > 1:
         answers = [(read.scores["answerable"], _bounded(read.margin)) for read in known]
         slope, margin, offset = logistic(answers, labels)
         law = replace(law, answerable=(slope, margin, offset))
     judged = [read for read in reads if read.row.relevant is not None]
     labels = [bool(read.row.relevant) for read in judged]
-    if _enough(labels, least):
+    if len(set(labels)) > 1:
         slope, offset = logistic([(read.scores["relevance"],) for read in judged], labels)
         law = replace(law, relevance=(slope, offset))
     claims = [read for read in reads if read.row.support]
-    if _enough([read.row.support == (0,) for read in claims], least):
+    if claims:
         scores = [[read.scores[name] for name in SCORES[5:]] for read in claims]
         law = replace(law, support=temperature(scores, [read.row.support for read in claims]))
     return law
-
-
-def _enough(labels: Sequence[bool], least: int) -> bool:
-    return min(sum(labels), len(labels) - sum(labels)) >= least
 
 
 def _bounded(margin: float) -> float:

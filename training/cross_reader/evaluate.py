@@ -3,8 +3,8 @@
     python -m training.cross_reader.evaluate --data DATA --model FOLDER --out FIGURES.json
 
 Every row is read by Fathom's own reader, from the files that are shipped. The calibration is fitted
-on development rows: on answerable and twisted questions, on the best wrong texts among them, and on
-half of the claims; a language with rows enough has its own. Reported are the sets that nothing was
+on development rows in the languages that the reader is for: on answerable and twisted questions, on
+the best wrong texts among them, and on half of the claims. Reported are the sets that nothing was
 learned from, each question with its gold document, and the other development rows. `--sample`
 bounds the time it takes.
 """
@@ -12,13 +12,13 @@ bounds the time it takes.
 import argparse
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from training.cross_reader.calibrate import laws_of
+from training.cross_reader.calibrate import calibration_of
 from training.cross_reader.composed import composed
 from training.cross_reader.development import (
     Ranking,
@@ -40,13 +40,14 @@ from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
 
-from fathom.documents.language import detect
+from fathom.documents.language import question_language
 from fathom.evaluation.honesty import calibration_error
 from fathom.models.cross_reader import CrossReader
-from fathom.models.reading import SCORES, Calibration, Laws, Pass
+from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader
 from fathom.types import Chunk, Span
 
+LANGUAGES = ("en", "id")
 REPORTED = ("squad-fresh", "idk-mrc-retrieval", "facqa-id")
 CLAIMS = ("mnli", "snli", "scitail", "conflictqa", "wice", "expertqa", "indonli")
 GROUPS = ("yesno", "yesno-made", "yesno-id", "composed", "nq", "odd", "informal", "indonesian")
@@ -93,22 +94,18 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What the readings say under the laws."""
+    """What the readings say under a calibration."""
 
-    laws: Laws
+    law: Calibration
 
     def answerable(self, read: Read) -> float:
         """Probability that the row holds an answer."""
-        return self.laws.law(read.row.question).answers(read.scores["answerable"], read.margin)
-
-    def generally(self, read: Read) -> float:
-        """The same, had no language its own law."""
-        return self.laws.general.answers(read.scores["answerable"], read.margin)
+        return self.law.answers(read.scores["answerable"], read.margin)
 
     def supported(self, read: Read) -> float:
         """Probability that the row supports the claim."""
         scores = np.asarray([read.scores[name] for name in SCORES[5:]], dtype=np.float32)
-        return self.laws.law(read.row.question).supports(scores)[0]
+        return self.law.supports(scores)[0]
 
 
 def fitted(model: Model, development: Sequence[Row]) -> list[Read]:
@@ -132,10 +129,8 @@ def gold_figures(reads: Sequence[Read], judge: Judge) -> Figures:
     found: Figures = {"rows": len(reads), **answer_figures(reads, judge.answerable)}
     known = [read for read in reads if read.row.answerable is not None]
     true = [bool(read.row.answerable) for read in known]
-    for name, sure in (("", judge.answerable), (", one law for all", judge.generally)):
-        error = calibration_error([sure(read) for read in known], true)
-        found |= {} if error is None else {f"answerable, calibration error{name}": error}
-    return found
+    error = calibration_error([judge.answerable(read) for read in known], true)
+    return found if error is None else {**found, "answerable, calibration error": error}
 
 
 def wrong_figures(has: Sequence[Read], wrong: Sequence[Read], judge: Judge) -> Figures:
@@ -162,11 +157,10 @@ def reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
     return found
 
 
-def rerank_figures(reader: CrossReader, found: Sequence[Ranking], laws: Laws) -> Figures:
+def rerank_figures(reader: CrossReader, found: Sequence[Ranking], law: Calibration) -> Figures:
     """nDCG@10 of the first stage, of relevance, and of every mix of the two."""
     values: dict[str, list[float]] = {}
     for ranking in found:
-        law = laws.law(ranking.question)
         chunks = [chunk_of(d["title"], d["text"][:_LONGEST]) for d in ranking.documents]
         passes = reader.passes(ranking.question, chunks)
         relevance = [law.relevant(raw.relevance) if raw else 0.0 for raw in passes]
@@ -182,13 +176,15 @@ def rerank_figures(reader: CrossReader, found: Sequence[Ranking], laws: Laws) ->
     return {"questions": len(found), **{name: fmean(each) for name, each in values.items()}}
 
 
-def figures(model: Model, data: Path, rerank: int) -> Iterator[tuple[str, object]]:
-    """The calibration, then the figures of every set, as they are known."""
+def figures(
+    model: Model, data: Path, rerank: int, languages: Collection[str] = LANGUAGES
+) -> Iterator[tuple[str, object]]:
+    """The calibration, fitted on questions in these languages, then the figures of every set."""
     development = development_rows(data, frozenset(SHARES))
-    laws = laws_of(fitted(model, development), detect)
-    judge = Judge(laws)
-    yield "calibration", asdict(laws.general)
-    yield "calibration_of", {language: asdict(law) for language, law in laws.of.items()}
+    own = [row for row in development if question_language(row.question) in languages]
+    law = calibration_of(fitted(model, own))
+    judge = Judge(law)
+    yield "calibration", asdict(law)
     for name in REPORTED:
         yield name, rounded(reported(model, data, name, judge))
     unseen = [row for row in development if row.support and not _is_fitted(row)]
@@ -203,7 +199,7 @@ def figures(model: Model, data: Path, rerank: int) -> Iterator[tuple[str, object
     held = frozenset(row.title for row in development if row.group == "squad")
     for name, titles in (("squad-retrieval", held), *((name, frozenset()) for name in RANKED)):
         if rerank:
-            found = rerank_figures(model.reader, rankings(data / name, rerank, titles), laws)
+            found = rerank_figures(model.reader, rankings(data / name, rerank, titles), law)
             yield f"rerank {name}", rounded(found)
 
 
@@ -213,6 +209,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True, help="folder that `export` wrote")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES, choices=LANGUAGES)
     parser.add_argument("--sample", type=int, default=10_000, help="rows of a set at most")
     parser.add_argument("--rankings", type=int, default=0, help="questions a set to rerank")
     parser.add_argument("--runtime", default="onnxruntime")
@@ -220,7 +217,8 @@ def main() -> None:
     given = parser.parse_args()
     reader = load_shipped_reader(str(given.model), runtime=given.runtime, threads=given.threads)
     report: dict[str, object] = {"sample": given.sample}
-    for name, found in figures(Model(reader, given.sample), given.data, given.rankings):
+    model = Model(reader, given.sample)
+    for name, found in figures(model, given.data, given.rankings, given.languages):
         report[name] = found
         print(name, json.dumps(found), flush=True)
     given.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

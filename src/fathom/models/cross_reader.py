@@ -10,7 +10,7 @@ import numpy as np
 from fathom.errors import ModelError
 from fathom.models.memory import Memory
 from fathom.models.pair import PairRow, PairTokens, Placed
-from fathom.models.reading import NOTHING, Calibration, Laws, Pass, Reading
+from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime
 from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
@@ -65,11 +65,11 @@ class CrossReader:
         self,
         runtime: Runtime,
         tokens: Tokens,
-        laws: Laws,
+        calibration: Calibration,
         shape: Shape = Shape(),
     ) -> None:
-        """`laws` turn the model's scores into probabilities."""
-        self._laws = laws
+        """`calibration` turns the model's scores into probabilities."""
+        self._calibration = calibration
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
@@ -77,7 +77,7 @@ class CrossReader:
 
     def asking(self, question: str, *, spans: int = 5) -> "Asked":
         """One question, or claim; at most `spans` possible answers are given a chunk."""
-        return Asked(self, question, spans, self._laws.law(question))
+        return Asked(self, question, spans, self._calibration)
 
     def ids(self, text: str) -> Sequence[int]:
         """Token ids of a text, without marks."""
@@ -174,7 +174,7 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 def load_cross_reader(
     model: Path,
     tokenizer: Path,
-    laws: Laws,
+    calibration: Calibration,
     *,
     shape: Shape = Shape(),
     runtime: str = "onnxruntime",
@@ -185,7 +185,7 @@ def load_cross_reader(
     Args:
         model: ONNX file that `training/cross_reader/export.py` wrote.
         tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
-        laws: Fitted for this model.
+        calibration: Fitted for this model.
         shape: What it takes.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
         threads: Threads it may use; 0 means as many as this process has cores.
@@ -195,7 +195,7 @@ def load_cross_reader(
         SettingsError: If there is no such runtime.
     """
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return CrossReader(loaded, _tokens(tokenizer), laws, shape)
+    return CrossReader(loaded, _tokens(tokenizer), calibration, shape)
 
 
 def _tokens(file: Path) -> Tokens:

@@ -1,8 +1,8 @@
 """What the cross-reader makes of a pair: raw scores, and the probabilities they stand for."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -47,29 +47,6 @@ class Calibration:
     def supports(self, scores: NDArray[np.float32]) -> list[float]:
         """Probabilities that a chunk supports, contradicts, does not decide a claim."""
         return _softmax(scores / self.support)
-
-
-def _und(question: str) -> str:  # noqa: ARG001 - of any question
-    return "und"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Laws:
-    """The calibration for a question, by its language.
-
-    Attributes:
-        general: Where its language has none of its own.
-        of: By language.
-        language: Tells the language of a question.
-    """
-
-    general: Calibration = Calibration()
-    of: Mapping[str, Calibration] = field(default_factory=dict)
-    language: Callable[[str], str] = _und
-
-    def law(self, question: str) -> Calibration:
-        """The one for `question`."""
-        return self.of.get(self.language(question), self.general) if self.of else self.general
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The cross-readers that are shipped, or another one from a folder."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from fathom.errors import ModelError
 from fathom.models.by_language import ReaderByLanguage
 from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration, Laws, PairReader
+from fathom.models.reading import Calibration, PairReader
 from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
@@ -48,33 +48,22 @@ def load_readers(
 
     def load(asked_in: str) -> PairReader:
         if asked_in == "en":
-            return load_shipped_reader(ENGLISH, language=language, runtime=runtime, threads=threads)
-        return load_shipped_reader(MULTILINGUAL, language=language, threads=threads)
+            return load_shipped_reader(ENGLISH, runtime=runtime, threads=threads)
+        return load_shipped_reader(MULTILINGUAL, threads=threads)
 
     if name == SHIPPED:
         return ReaderByLanguage(load, language)
-    return load_shipped_reader(name, language=language, runtime=runtime, threads=threads)
+    return load_shipped_reader(name, runtime=runtime, threads=threads)
 
 
 def load_shipped_reader(
-    name: str = ENGLISH,
-    *,
-    language: Callable[[str], str] | None = None,
-    runtime: str = "onnxruntime",
-    threads: int = 0,
+    name: str = ENGLISH, *, runtime: str = "onnxruntime", threads: int = 0
 ) -> CrossReader:
     """The cross-reader called `name`: `english`, `multilingual`, or a folder.
 
     A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`: `sha256` of
-    the model and `calibration`; where there are any, `calibration_of` languages; where they are
-    others than of the first cross-reader, `tokenizer` (`vocab.txt`), `limit` and `alone` of its
-    `Shape`.
-
-    Args:
-        name: Which one.
-        language: Tells the language of a question; None: the general calibration is for all.
-        runtime: See `load_runtime`.
-        threads: See `load_runtime`.
+    the model and `calibration`; where they are others than of the first cross-reader, `tokenizer`
+    (`vocab.txt`), `limit` and `alone` of its `Shape`.
 
     Raises:
         ModelError: If a file is missing or is not the one that belongs to the card.
@@ -84,15 +73,21 @@ def load_shipped_reader(
     about = card_of(name)
     try:
         shape = Shape(**{name: about[name] for name in ("limit", "alone") if name in about})
-        sha256 = str(about["sha256"])
-        laws = _laws(about, language)
+        sha256, law = str(about["sha256"]), about["calibration"]
+        calibration = Calibration(
+            relevance=tuple(law["relevance"]),
+            answerable=tuple(law["answerable"]),
+            support=float(law["support"]),
+        )
     except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise _broken(folder) from error
     model = folder / f"{_NAME}.onnx"
     if sha256_of(model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     tokenizer = folder / about.get("tokenizer", "vocab.txt")
-    return load_cross_reader(model, tokenizer, laws, shape=shape, runtime=runtime, threads=threads)
+    return load_cross_reader(
+        model, tokenizer, calibration, shape=shape, runtime=runtime, threads=threads
+    )
 
 
 def card_of(name: str = SHIPPED) -> dict[str, Any]:
@@ -113,22 +108,6 @@ def card_of(name: str = SHIPPED) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise _broken(folder)
     return about
-
-
-def _laws(about: Mapping[str, Any], language: Callable[[str], str] | None) -> Laws:
-    general = _calibration(about["calibration"])
-    if language is None:
-        return Laws(general=general)
-    own = {name: _calibration(law) for name, law in about.get("calibration_of", {}).items()}
-    return Laws(general=general, of=own, language=language)
-
-
-def _calibration(law: Mapping[str, Any]) -> Calibration:
-    return Calibration(
-        relevance=tuple(law["relevance"]),
-        answerable=tuple(law["answerable"]),
-        support=float(law["support"]),
-    )
 
 
 def _folder(name: str) -> Path:
