@@ -28,13 +28,13 @@ from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.alike import groups
 from fathom.agents.debater import Position
 from fathom.config import Layers
+from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.evaluation.answers import all_and_only, is_right
 from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
-from fathom.run import Run
 from fathom.strategies.cast import Cast
 from fathom.strategies.maf import spoken_for
 from fathom.tracing.recorder import Recorder
@@ -60,16 +60,18 @@ def voted(question: str, positions: Sequence[Position]) -> list[str]:
     return [max((positions[at] for at in best), key=lambda each: each.score).answer]
 
 
-async def answered(question: str, hits: Sequence[Hit], cast: Cast, run: Run) -> dict[str, Any]:
+async def answered(
+    question: str, hits: Sequence[Hit], cast: Cast, context: RunContext
+) -> dict[str, Any]:
     """The readings of every system."""
     agents = spoken_for(hits, len(hits))
-    first = [await cast.debater.speak(question, hit, None, [], run) for hit in agents]
+    first = [await cast.debater.speak(question, hit, None, [], context) for hit in agents]
     union = LocalAggregator().readings(question, first)
     return {
-        "single": readings_of(await cast.reader.read(question, hits, run)),
+        "single": readings_of(await cast.reader.read(question, hits, context)),
         "vote": voted(question, first),
         "first": [each.answer for each in union if not each.refuted],
-        "debate": readings_of((await cast.debate.hold(question, agents, run)).draft),
+        "debate": readings_of((await cast.debate.hold(question, agents, context)).draft),
     }
 
 
@@ -81,7 +83,7 @@ def rows_of(engine: Engine, questions: Sequence[Question]) -> list[dict[str, Any
             query = Query(text=question.text, filters=filters_of(question))
             hits = retriever.retrieve(query, k=200)
             origin = Origin(question=question.text, strategy="debate")
-            run = Run(ledger=Ledger(Budget()), scope=Recorder(origin), executor=executor)
+            run = RunContext(ledger=Ledger(Budget()), scope=Recorder(origin), executor=executor)
             said = asyncio.run(answered(question.text, hits, cast, run))
             digest = int(hashlib.sha256(question.id.encode()).hexdigest(), 16)
             half = "held out" if digest % 2 else "tuned"

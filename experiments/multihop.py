@@ -17,12 +17,12 @@ from statistics import fmean
 
 from fathom.agents.anchors import anchors
 from fathom.agents.form import form_of
+from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
 from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.ledger import Ledger
-from fathom.run import Run
 from fathom.settings import Settings
 from fathom.strategies.anchor_parts import diversity_of, hops_of, narrow_of
 from fathom.tracing.recorder import Recorder
@@ -47,15 +47,15 @@ class Looks:
         self._narrow = narrow_of(self._own, self._cast)
         self._reranker = self._cast.reranker if reranked else None
 
-    async def __call__(self, question: str, run: Run) -> dict[str, Sequence[Hit]]:
+    async def __call__(self, question: str, context: RunContext) -> dict[str, Sequence[Hit]]:
         """The hits of every system."""
         own, query = self._own, Query(text=question)
         strong = [each.text for each in anchors(question) if each.score >= own.min_score]
-        hybrid = await self._search(query, k=DEPTH, run=run)
-        hops = await self._hops(query, strong[: own.workers], k=own.pool, run=run)
+        hybrid = await self._search(query, k=DEPTH, context=context)
+        hops = await self._hops(query, strong[: own.workers], k=own.pool, context=context)
         pool = hops
         if self._reranker:
-            pool = await self._reranker(question, hops, keep=own.pool, run=run)
+            pool = await self._reranker(question, hops, keep=own.pool, context=context)
         form = form_of(question)
         read = await self._narrow(
             question,
@@ -63,7 +63,7 @@ class Looks:
             listing=form == "several",
             diversity=diversity_of(own, form),
             tokens=own.context,
-            run=run,
+            context=context,
         )
         return {"hybrid": hybrid, "hops": hops, "read": (*read, *pool)}
 
@@ -74,7 +74,7 @@ def asked(looks: Looks, questions: Mapping[str, str]) -> dict[str, dict[str, lis
     with ThreadPoolExecutor(4) as executor:
         for name, text in questions.items():
             recorder = Recorder(Origin(question=text, strategy="multihop"))
-            run = Run(ledger=Ledger(Budget()), scope=recorder, executor=executor)
+            run = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
             for system, hits in asyncio.run(looks(text, run)).items():
                 documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
                 found.setdefault(system, {})[name] = documents

@@ -34,12 +34,12 @@ from tests.scripted_server import (
 )
 
 from fathom.agents.finalizer import Finalizer
+from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
 from fathom.llm.role import RoleModel
 from fathom.models.hashing import HashingEmbedder
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import State
@@ -73,21 +73,21 @@ class Panel:
     def start(self, query: Query) -> State:
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
-        figure = StateGraph(State, context_schema=Run)
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
+        figure = StateGraph(State, context_schema=RunContext)
         figure.add_node("debate", self.debate)
         figure.add_edge(START, "debate")
         figure.add_edge("debate", END)
         return figure
 
-    async def debate(self, state: State, runtime: Runtime[Run]) -> State:
-        async def agent(run: Run) -> str:
+    async def debate(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def agent(context: RunContext) -> str:
             said = ""
             for turn in range(2):
-                await self.search(Query(text=f"permit {turn}"), k=2, run=run)
+                await self.search(Query(text=f"permit {turn}"), k=2, context=context)
                 turns = [Message("user", f"a word, turn {turn}?")]
-                done = await self.model.within(run).complete(
-                    Call(turns, max_tokens=40, deadline=run.deadline)
+                done = await self.model.within(context).complete(
+                    Call(turns, max_tokens=40, deadline=context.deadline)
                 )
                 said += done.text
             return said
@@ -96,8 +96,8 @@ class Panel:
         found = await runtime.context.branches(jobs, agent="debater")
         return replace(state, draft=Draft(short_answer=" ".join(found)))
 
-    async def finish(self, state: State, run: Run) -> Answer:
-        return await self.finalizer(state.query.text, state.draft, phase="debate", run=run)
+    async def finish(self, state: State, context: RunContext) -> Answer:
+        return await self.finalizer(state.query.text, state.draft, phase="debate", context=context)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,12 @@ from typing import Any
 
 from tests.scripted_pairs import OVERLAP
 
+from fathom.context import RunContext
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
 from fathom.engine import Engine
 from fathom.ledger import Ledger
 from fathom.models.hashing import HashingEmbedder
-from fathom.run import Run
 from fathom.settings import Settings
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin
@@ -32,12 +32,12 @@ QUESTION = "How much does a mooring permit cost?"
 
 
 @contextmanager
-def run_of(
+def context_of(
     budget: Budget | None = None, *, events: Events | None = None, seconds: float = inf
-) -> Iterator[Run]:
-    """A run outside of any strategy; its recorder is `run.scope`."""
+) -> Iterator[RunContext]:
+    """A run outside of any strategy; its recorder is `context.scope`."""
     with ThreadPoolExecutor(2) as executor:
-        yield Run(
+        yield RunContext(
             ledger=Ledger(budget or Budget()),
             scope=Recorder(Origin(question="q", strategy="s"), events=events),
             executor=executor,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypedDict
 
 from fathom.config import Layers
+from fathom.context import Listener
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
 from fathom.index.outdated import Outdated, outdated
@@ -17,7 +18,6 @@ from fathom.parts import Parts
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import texts_of
 from fathom.roles import Roles
-from fathom.run import Listener
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES, Graph, Strategy
 from fathom.strategies.run import Outcome, Surroundings, run

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+from fathom.context import in_loop
 from fathom.documents.discover import Wanted, snapshot
 from fathom.documents.paths import check_paths
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
@@ -32,7 +33,6 @@ from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
 from fathom.roles import Connect, Roles
-from fathom.run import in_loop
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
 from fathom.tracing.trace import Step

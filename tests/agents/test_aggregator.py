@@ -2,7 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.aggregator import LocalAggregator, agreement, draft_of
 from fathom.agents.debater import Position
@@ -24,8 +24,8 @@ def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Positio
 
 
 def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
-    with run_of() as run:
-        return asyncio.run(LocalAggregator(share=share).aggregate(question, positions, run))
+    with context_of() as context:
+        return asyncio.run(LocalAggregator(share=share).aggregate(question, positions, context))
 
 
 def test_every_reading_is_given_with_who_says_it() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.agents.test_aggregator import WHO, position
 from tests.llm.making import Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.aggregator_llm import LanguageAggregator
@@ -29,10 +29,10 @@ def aggregated(
     )
     model = RoleModel(chat=chat, patience=Patience(tries=1))
     agent = LanguageAggregator(model=model, local=LocalAggregator())
-    with run_of() as run:
-        draft = asyncio.run(agent.aggregate(WHO, positions or THREE, run))
-        assert isinstance(run.scope, Recorder)
-        step = next(s for s in run.scope.seal(None).steps if s.id == "aggregate")
+    with context_of() as context:
+        draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))
+        assert isinstance(context.scope, Recorder)
+        step = next(s for s in context.scope.seal(None).steps if s.id == "aggregate")
     return draft, step.verdict, len(chat.asked)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import Domain, QuestionClass, load_domain
@@ -75,9 +75,9 @@ def test_the_generic_domain(question: str, name: str) -> None:
 
 
 def test_it_is_a_step_of_the_run() -> None:
-    with run_of() as run:
-        found = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", run))
-        assert isinstance(run.scope, Recorder)
-        (step,) = run.scope.seal(None).steps
+    with context_of() as context:
+        found = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", context))
+        assert isinstance(context.scope, Recorder)
+        (step,) = context.scope.seal(None).steps
     assert found.name == "Money"
     assert (step.name, step.agent, step.reason) == ("classify", "classifier", "cue 'late fee'")

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.agents.complexity import ComplexityAnalyser, Features, features_of, level_of
 from fathom.tracing.recorder import Recorder
@@ -105,9 +105,9 @@ def test_weights_can_be_others() -> None:
 
 
 def test_it_is_a_step_of_the_run() -> None:
-    with run_of() as run:
-        found = asyncio.run(ANALYSER.analyse("Who wrote Dune?", run))
-        assert isinstance(run.scope, Recorder)
-        (step,) = run.scope.seal(None).steps
+    with context_of() as context:
+        found = asyncio.run(ANALYSER.analyse("Who wrote Dune?", context))
+        assert isinstance(context.scope, Recorder)
+        (step,) = context.scope.seal(None).steps
     assert (step.name, step.verdict) == ("complexity", "simple")
     assert found == ANALYSER.of("Who wrote Dune?")

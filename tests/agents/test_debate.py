@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.debate import Debate, Debated, Feedback, settled
 from fathom.agents.debater import Position
-from fathom.run import Run
+from fathom.context import RunContext
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Hit, Span
 
@@ -30,7 +30,12 @@ class Says:
     heard: list[tuple[str, ...]] = field(default_factory=list)
 
     async def speak(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+        self,
+        question: str,
+        hit: Hit,
+        own: Position | None,
+        heard: Sequence[Position],
+        context: RunContext,
     ) -> Position:
         self.heard.append(tuple(each.answer for each in heard))
         answers = self.answers[hit.chunk.document_id]
@@ -45,17 +50,22 @@ class NeverTheSame:
         self.numbers = count()
 
     async def speak(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+        self,
+        question: str,
+        hit: Hit,
+        own: Position | None,
+        heard: Sequence[Position],
+        context: RunContext,
     ) -> Position:
         return position(hit, f"Answer {next(self.numbers)}")
 
 
 def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[Debated, str]:
     """What came of it, and how it ended."""
-    with run_of() as run:
-        done = asyncio.run(debate.hold(WHO, hits, run))
-        assert isinstance(run.scope, Recorder)
-        (step,) = (s for s in run.scope.seal(None).steps if s.name == "debate")
+    with context_of() as context:
+        done = asyncio.run(debate.hold(WHO, hits, context))
+        assert isinstance(context.scope, Recorder)
+        (step,) = (s for s in context.scope.seal(None).steps if s.name == "debate")
     return done, step.reason
 
 

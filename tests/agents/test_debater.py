@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LocalDebater, Position
@@ -80,9 +80,9 @@ def test_texts_of_one_sort_do_not_contradict_each_other() -> None:
 
 
 def test_a_step_says_what_came_of_it() -> None:
-    with run_of() as run:
-        position = asyncio.run(agent().speak(WHO, OWN, None, [], run))
-        assert isinstance(run.scope, Recorder)
-        (step,) = run.scope.seal(None).steps
+    with context_of() as context:
+        position = asyncio.run(agent().speak(WHO, OWN, None, [], context))
+        assert isinstance(context.scope, Recorder)
+        (step,) = context.scope.seal(None).steps
     assert position == said(OWN)
     assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Eva Vale")

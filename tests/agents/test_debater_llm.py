@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from tests.llm.making import Scripted, said
-from tests.making import FEES, QUESTION, hit_of, run_of
+from tests.making import FEES, QUESTION, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LocalDebater, Position
@@ -36,10 +36,10 @@ def spoken(
     reply = outcome if isinstance(outcome, Exception) else said(json.dumps(outcome), usage=one)
     chat = Scripted(reply)
     agent = LanguageDebater(model=RoleModel(chat=chat, patience=Patience(tries=1)), local=LOCAL)
-    with run_of(budget) as run:
-        position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, run))
-        assert isinstance(run.scope, Recorder)
-        step = next(s for s in run.scope.seal(None).steps if s.id == "speak")
+    with context_of(budget) as context:
+        position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
+        assert isinstance(context.scope, Recorder)
+        step = next(s for s in context.scope.seal(None).steps if s.id == "speak")
     return position, step.verdict, chat
 
 

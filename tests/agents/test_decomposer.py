@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.decomposer import (
     ClauseDecomposer,
@@ -25,8 +25,8 @@ CHAIN = ("What is the company that distributed the film Harbour Lights?", "Who f
 def split(
     decomposer: Decomposer, question: str, manner: Manner, budget: Budget | None = None
 ) -> tuple[str, ...]:
-    with run_of(budget) as run:
-        return asyncio.run(decomposer.split(question, manner, run))
+    with context_of(budget) as context:
+        return asyncio.run(decomposer.split(question, manner, context))
 
 
 def test_rules_split_in_both_manners_or_say_that_there_is_nothing_to_split() -> None:

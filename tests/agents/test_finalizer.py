@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.making import chunk_of, run_of
+from tests.making import chunk_of, context_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Builder
@@ -32,8 +32,8 @@ def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -
 def final(of: Draft, document: Document | None = DOCUMENT) -> Answer:
     quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
-    with run_of() as run:
-        return asyncio.run(finalizer("What does a permit cost?", of, phase="read", run=run))
+    with context_of() as context:
+        return asyncio.run(finalizer("What does a permit cost?", of, phase="read", context=context))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:

@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from tests.llm.making import Scripted, said
-from tests.making import QUESTION, hit_of, run_of
+from tests.making import QUESTION, context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
@@ -18,8 +18,8 @@ DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
 def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
-    with run_of(budget) as run:
-        return asyncio.run(agent.text(QUESTION, [hit_of()], run))
+    with context_of(budget) as context:
+        return asyncio.run(agent.text(QUESTION, [hit_of()], context))
 
 
 def asking(*outcomes: Any) -> tuple[LanguageHypothesis, Scripted]:

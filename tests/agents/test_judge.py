@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 from tests.scripted_pairs import OVERLAP, ScriptedPairs, reading
 
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
@@ -19,8 +19,8 @@ LOCAL = LocalJudge(pairs=OVERLAP)
 
 
 def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
-    with run_of(budget) as run:
-        return asyncio.run(judge.support([(claim, QUOTE) for claim in claims], run))
+    with context_of(budget) as context:
+        return asyncio.run(judge.support([(claim, QUOTE) for claim in claims], context))
 
 
 def test_the_pair_reader_decides() -> None:

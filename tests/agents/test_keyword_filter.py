@@ -1,6 +1,6 @@
 import asyncio
 
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
 from fathom.domains.domain import Domain
@@ -24,8 +24,8 @@ def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
 
 def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
     async def keep() -> tuple[Hit, ...]:
-        with run_of() as run:
-            return await filter_.keep(question, HITS, run, strictness=strictness)
+        with context_of() as context:
+            return await filter_.keep(question, HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(keep())]
 

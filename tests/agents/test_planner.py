@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import ClauseDecomposer
@@ -62,9 +62,9 @@ def test_a_workflow_in_the_settings_is_always_chosen() -> None:
 
 def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
     legal = FIRST_TURN if first else SUB_TURN
-    with run_of() as run:
+    with context_of() as context:
         seen = OBSERVER(NESTED, (), first=first)
-        return asyncio.run(planner.plan(NESTED, seen, legal, run)).workflow
+        return asyncio.run(planner.plan(NESTED, seen, legal, context)).workflow
 
 
 @pytest.mark.parametrize(

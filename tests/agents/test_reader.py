@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of, run_of
+from tests.making import FEES, QUESTION, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.reader import Law, SpanReader
@@ -113,10 +113,10 @@ def test_nothing_to_read_is_nothing() -> None:
 def test_the_step_says_how_many_were_read() -> None:
     hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
     pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
-    with run_of() as run:
-        draft = asyncio.run(reader(pairs).read(QUESTION, hits, run))
-        assert isinstance(run.scope, Recorder)
-        (step,) = run.scope.seal(None).steps
+    with context_of() as context:
+        draft = asyncio.run(reader(pairs).read(QUESTION, hits, context))
+        assert isinstance(context.scope, Recorder)
+        (step,) = context.scope.seal(None).steps
     assert step.reason == "confidence 1.00, 2 of 5 chunks read"
     assert draft == reader(pairs).draft(QUESTION, hits)
 

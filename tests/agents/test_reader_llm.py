@@ -3,16 +3,16 @@ from dataclasses import replace
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import FEES, QUESTION, hit_of, reply, run_of
+from tests.making import FEES, QUESTION, context_of, hit_of, reply
 from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader import SpanReader
 from fathom.agents.reader_llm import LanguageReader, Sentence, located
+from fathom.context import Listener
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelFault
 from fathom.llm.role import RoleModel
-from fathom.run import Listener
 from fathom.types import Draft, Hit
 from fathom.usage import Budget, Usage
 
@@ -34,8 +34,8 @@ def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LanguageR
 
 
 def read(mind: LanguageReader, hits: list[Hit] = HITS, budget: Budget | None = None) -> Draft:
-    with run_of(budget) as run:
-        return asyncio.run(mind.read(QUESTION, hits, run))
+    with context_of(budget) as context:
+        return asyncio.run(mind.read(QUESTION, hits, context))
 
 
 def local() -> Draft:
@@ -129,6 +129,6 @@ def test_sentences_are_told_as_they_come_if_their_quote_is_true() -> None:
     lies = '{"text": "It is free.", "chunk": 2, "quote": "It is free."}, {"broken": 1}, '
     whole = reply(COSTS, COSTS, chunk=2).replace('"sentences": [', f'"sentences": [{lies}')
     mind = replace(reader(said(whole), DOWN), fallback="local")
-    with run_of() as run:
-        asyncio.run(mind.read(QUESTION, HITS, replace(run, listener=Ear())))
+    with context_of() as context:
+        asyncio.run(mind.read(QUESTION, HITS, replace(context, listener=Ear())))
     assert told == [COSTS]

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.making import Scripted, said
-from tests.making import QUESTION, hit_of, run_of
+from tests.making import QUESTION, context_of, hit_of
 
 from fathom.agents.reorderer import LanguageReorderer, ends_first, permutation, windows
+from fathom.context import RunContext
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
@@ -24,7 +24,7 @@ DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 class Same:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits[:keep])
 
@@ -40,8 +40,8 @@ def made(*outcomes: Completion | Exception) -> LanguageReorderer:
 
 
 def reordered(agent: LanguageReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
-    with run_of(budget) as run:
-        hits = asyncio.run(agent(QUESTION, HITS, keep=keep, run=run))
+    with context_of(budget) as context:
+        hits = asyncio.run(agent(QUESTION, HITS, keep=keep, context=context))
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     return [hit.chunk.document_id for hit in hits]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.making import Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.agents.rewriter import LanguageRewriter, PlainRewriter, Rewriter, plain
 from fathom.llm.base import Completion
@@ -45,8 +45,8 @@ def test_no_question_becomes_empty(question: str) -> None:
 
 
 def rewritten(rewriter: Rewriter, question: str) -> str:
-    with run_of() as run:
-        return asyncio.run(rewriter.rewrite(question, run))
+    with context_of() as context:
+        return asyncio.run(rewriter.rewrite(question, context))
 
 
 QUESTION = "Please tell me who wrote Dune in 1965?"

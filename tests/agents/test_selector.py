@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.selector import LanguageSelector, RelevanceSelector, Selector
@@ -26,8 +26,8 @@ LOCAL = RelevanceSelector(reranker=Reranker(pairs=ScriptedPairs(relevance), weig
 
 
 def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
-    with run_of() as run:
-        found = asyncio.run(selector.select("Which?", hits, run))
+    with context_of() as context:
+        found = asyncio.run(selector.select("Which?", hits, context))
     return [(hit.chunk.document_id, hit.rank) for hit in found]
 
 

@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.semantic_filter import SemanticFilter
@@ -24,8 +24,8 @@ HITS = [
 def kept(question: str, strictness: float = 1.0) -> list[str]:
     async def keep() -> tuple[Hit, ...]:
         filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.2, density=0.3)
-        with run_of() as run:
-            return await filter_.keep(question, HITS, run, strictness=strictness)
+        with context_of() as context:
+            return await filter_.keep(question, HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(keep())]
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import FEES, hit_of, run_of
+from tests.making import FEES, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.decomposer import Manner
@@ -29,9 +29,9 @@ def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> Fi
 def summarized(
     question: str, manner: Manner, *findings: Finding, by: Summarizer | None = None
 ) -> Draft:
-    with run_of() as run:
+    with context_of() as context:
         return asyncio.run(
-            (by or RuleSummarizer()).summarize(question, manner, findings, [hit_of()], run)
+            (by or RuleSummarizer()).summarize(question, manner, findings, [hit_of()], context)
         )
 
 

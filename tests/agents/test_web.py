@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.making import FEES, run_of
+from tests.making import FEES, context_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.web import Page, WebFailed, WebSearch, hits_of, plain
@@ -44,10 +44,10 @@ def searching(engine: Engine | None, **more: Any) -> WebSearch:
 
 def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
     """The hits, and the trace."""
-    with run_of(**more) as run:
-        hits = asyncio.run(search(question, run))
-        assert isinstance(run.scope, Recorder)
-        return hits, run.scope.seal(None)
+    with context_of(**more) as context:
+        hits = asyncio.run(search(question, context))
+        assert isinstance(context.scope, Recorder)
+        return hits, context.scope.seal(None)
 
 
 def test_hits_are_marked_and_replayed_without_the_web() -> None:
@@ -76,8 +76,8 @@ def test_what_fails_gives_nothing_and_says_why(engine: Engine, reason: str) -> N
 
 
 def test_the_deadline_of_the_run_comes_first() -> None:
-    with run_of(seconds=0.05) as run, pytest.raises(BudgetRefused, match="deadline"):
-        asyncio.run(searching(Engine(sleeps=True))("q?", run))
+    with context_of(seconds=0.05) as context, pytest.raises(BudgetRefused, match="deadline"):
+        asyncio.run(searching(Engine(sleeps=True))("q?", context))
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_the_deadline_of_the_run_comes_first() -> None:
 )
 def test_what_the_budget_does_not_allow_is_not_asked(budget: Budget, fee: float | None) -> None:
     engine = Engine([PAGE])
-    with run_of(budget) as run, pytest.raises(BudgetRefused):
-        asyncio.run(searching(engine, fee_usd=fee)("q?", run))
+    with context_of(budget) as context, pytest.raises(BudgetRefused):
+        asyncio.run(searching(engine, fee_usd=fee)("q?", context))
     assert engine.asked == ""
 
 
 def test_its_price_is_booked() -> None:
-    with run_of(Budget(cost_usd=0.01)) as run:
-        asyncio.run(searching(Engine([PAGE]), fee_usd=0.008)("q?", run))
-        assert run.ledger.usage.cost_usd == 0.008
+    with context_of(Budget(cost_usd=0.01)) as context:
+        asyncio.run(searching(Engine([PAGE]), fee_usd=0.008)("q?", context))
+        assert context.ledger.usage.cost_usd == 0.008
 
 
 def test_a_long_question_is_cut() -> None:
@@ -141,9 +141,9 @@ def test_a_quote_from_the_web_is_verified_against_its_record_and_says_so() -> No
     (hit,) = hits_of([PAGE])
     evidence = Evidence(hit=hit, span=Span(0, 40), support=0.9)
     end = Finalizer(quotes=Quotes(lookup), strategy="maf", min_confidence=0.5)
-    with run_of() as run:
+    with context_of() as context:
         draft = Draft(evidence=(evidence,), confidence=0.9)
-        answer = asyncio.run(end("q?", draft, phase="web", run=run))
+        answer = asyncio.run(end("q?", draft, phase="web", context=context))
     (citation,) = answer.citations
     assert (answer.status, citation.source, citation.verified) == ("answered", "web", True)
     assert citation.quote == FEES[:40]

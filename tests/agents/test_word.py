@@ -2,7 +2,7 @@ import asyncio
 
 from pydantic import BaseModel
 from tests.llm.making import HELLO, Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.agents.word import Word, word_of
 from fathom.llm.base import Completion
@@ -16,8 +16,8 @@ class Number(BaseModel):
 
 
 def heard(*outcomes: Completion | Exception, budget: Budget | None = None) -> Word[Number]:
-    with run_of(budget) as run:
-        return asyncio.run(word_of(RoleModel(chat=Scripted(*outcomes)), Number, HELLO, run))
+    with context_of(budget) as context:
+        return asyncio.run(word_of(RoleModel(chat=Scripted(*outcomes)), Number, HELLO, context))
 
 
 def test_a_reply_is_a_value_and_a_repair_is_told() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.llm.making import Scripted, said
-from tests.making import FEES, run_of
+from tests.making import FEES, context_of
 from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
@@ -23,8 +23,8 @@ def judge(request: pytest.FixtureRequest) -> Judge:
 
 
 def test_one_number_a_pair_from_0_to_1_and_false_numbers_have_none(judge: Judge) -> None:
-    with run_of() as run:
-        scores = asyncio.run(judge.support(PAIRS, run))
+    with context_of() as context:
+        scores = asyncio.run(judge.support(PAIRS, context))
     assert len(scores) == len(PAIRS)
     assert all(0 <= score <= 1 for score in scores)
     assert scores[0] > 0.9
@@ -32,5 +32,5 @@ def test_one_number_a_pair_from_0_to_1_and_false_numbers_have_none(judge: Judge)
 
 
 def test_nothing_to_judge_is_nothing(judge: Judge) -> None:
-    with run_of() as run:
-        assert asyncio.run(judge.support([], run)) == ()
+    with context_of() as context:
+        assert asyncio.run(judge.support([], context)) == ()

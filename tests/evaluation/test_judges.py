@@ -7,7 +7,7 @@ import math
 import pytest
 from tests.evaluation.making import abstained, cited, failed, record
 from tests.llm.making import Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.errors import ModelError
 from fathom.evaluation.judges import (
@@ -53,8 +53,8 @@ def language(*outcomes: Completion | Exception, name: str = "correctness") -> La
 def grade(
     judge: AnswerJudge, given: Record | None = None, budget: Budget | None = None
 ) -> Grade | NoGrade:
-    with run_of(budget) as run:
-        return asyncio.run(judge.grade(given or record(), run))
+    with context_of(budget) as context:
+        return asyncio.run(judge.grade(given or record(), context))
 
 
 def test_prompts_are_pinned() -> None:
@@ -170,8 +170,8 @@ def test_a_broken_embedder_is_no_grade() -> None:
 
 
 def test_a_deadline_that_is_over_is_no_grade() -> None:
-    with run_of(seconds=0) as run:
-        found = asyncio.run(SimilarityJudge(embedder=HashingEmbedder(8)).grade(record(), run))
+    with context_of(seconds=0) as context:
+        found = asyncio.run(SimilarityJudge(embedder=HashingEmbedder(8)).grade(record(), context))
     assert isinstance(found, NoGrade)
     assert found.fault == "budget"
     assert issubclass(BudgetRefused, Exception)

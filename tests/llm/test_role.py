@@ -3,15 +3,15 @@ from math import inf
 
 import pytest
 from tests.llm.making import HELLO, Scripted, said
-from tests.making import run_of
+from tests.making import context_of
 
+from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.patience import Patience
 from fathom.llm.role import Absent, RoleModel
-from fathom.run import Run
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.usage import Budget, Price, Usage
@@ -20,7 +20,7 @@ ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2)
 DOWN = ModelFault("openai:m is down", ONE, at_once=True)
 
 
-def outcome(model: ChatModel, run: Run, deadline: float = inf) -> object:
+def outcome(model: ChatModel, context: RunContext, deadline: float = inf) -> object:
     try:
         return asyncio.run(model.complete(Call(HELLO, max_tokens=5, deadline=deadline)))
     except (CallFailed, BudgetRefused) as failed:
@@ -45,33 +45,33 @@ def test_all_tries_are_one_event_that_a_replay_gives_again(
     outcomes: tuple[Completion | Exception, ...], calls: int
 ) -> None:
     scripted = Scripted(*outcomes)
-    with run_of(Budget(calls=5)) as run:
-        first = outcome(role(scripted).within(run), run)
-        assert run.ledger.usage.llm_calls == calls
-        assert isinstance(run.scope, Recorder)
-        trace = run.scope.seal(None)
+    with context_of(Budget(calls=5)) as context:
+        first = outcome(role(scripted).within(context), context)
+        assert context.ledger.usage.llm_calls == calls
+        assert isinstance(context.scope, Recorder)
+        trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with run_of(Budget(calls=0), events=Recorded(trace)) as again:
+    with context_of(Budget(calls=0), events=Recorded(trace)) as again:
         assert outcome(role(Absent("openai:m")).within(again), again) == first
         with pytest.raises(EventMissing):
             outcome(role(Absent("openai:m")).within(again), again)
 
 
 def test_what_the_budget_refuses_is_noted_also_in_a_replay() -> None:
-    with run_of(Budget(calls=0)) as run:
-        first = outcome(role(Scripted()).within(run), run)
-        assert len(run.refusals) == 1
-        assert isinstance(run.scope, Recorder)
-        trace = run.scope.seal(None)
-    with run_of(events=Recorded(trace)) as again:
+    with context_of(Budget(calls=0)) as context:
+        first = outcome(role(Scripted()).within(context), context)
+        assert len(context.refusals) == 1
+        assert isinstance(context.scope, Recorder)
+        trace = context.scope.seal(None)
+    with context_of(events=Recorded(trace)) as again:
         assert outcome(role(Absent("openai:m")).within(again), again) == first
-        assert again.refusals == run.refusals
+        assert again.refusals == context.refusals
 
 
 def test_a_fault_after_the_deadline_counts_as_refused_by_the_budget() -> None:
-    with run_of() as run:
-        outcome(role(Scripted(ModelFault("late", ONE))).within(run), run, deadline=0.0)
-        assert run.refusals == ["openai:m was cut at the deadline; raise --deadline"]
+    with context_of() as context:
+        outcome(role(Scripted(ModelFault("late", ONE))).within(context), context, deadline=0.0)
+        assert context.refusals == ["openai:m was cut at the deadline; raise --deadline"]
 
 
 def test_in_a_replay_nobody_is_there() -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.errors import RunError
@@ -53,8 +53,8 @@ def found(
 ) -> list[str]:
     search = Search(retriever=lambda: of, identity={})
     hops = Hops(search=search, terms=ContentTerms(), **settings)
-    with run_of(budget) as run:
-        hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, run=run))
+    with context_of(budget) as context:
+        hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, context=context))
     assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
     return [each.chunk.document_id for each in hits]
 
@@ -71,8 +71,8 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
     of = index()
     search = Search(retriever=lambda: of, identity={})
     hops = Hops(search=search, terms=ContentTerms())
-    with run_of() as run:
-        hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, run=run))
+    with context_of() as context:
+        hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, context=context))
     scores = {each.chunk.document_id: each.score for each in hits}
     assert scores["anna"] == 1.5  # 1 for the question, 0.5 * 1 for the anchor it is called by
     assert scores["kris"] == pytest.approx(
@@ -89,8 +89,8 @@ def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
         hops = Hops(search=searching(of), terms=ContentTerms())
-        with run_of() as run:
-            hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, run=run))
+        with context_of() as context:
+            hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, context=context))
         scores = {each.chunk.document_id: each.score for each in hits}
         assert scores["east"] == pytest.approx(score)
 
@@ -101,8 +101,8 @@ def test_more_of_the_same_document_is_no_hop() -> None:
         low = replace(page, score=0.1)
         of = Index(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
         hops = Hops(search=searching(of), terms=ContentTerms())
-        with run_of() as run:
-            hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, run=run))
+        with context_of() as context:
+            hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, context=context))
         scores = {each.chunk.id: each.score for each in hits}
         assert scores[page.chunk.id] == pytest.approx(score)
 

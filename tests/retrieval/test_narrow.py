@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.retrieval.narrow import Narrow
@@ -24,9 +24,11 @@ def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 1
         selection=Selection(terms=ContentTerms(), keep=keep, title_bonus=0.0),
         count=lambda text: len(text.split()),
     )
-    with run_of() as run:
+    with context_of() as context:
         found = asyncio.run(
-            narrow(QUESTION, hits, listing=False, diversity=diversity, tokens=tokens, run=run)
+            narrow(
+                QUESTION, hits, listing=False, diversity=diversity, tokens=tokens, context=context
+            )
         )
     return [each.chunk.document_id for each in found]
 

@@ -1,7 +1,7 @@
 import asyncio
 import threading
 
-from tests.making import run_of
+from tests.making import context_of
 
 from fathom.retrieval.quotes import Quoted, Quotes
 from fathom.tracing.recorder import Recorder
@@ -23,14 +23,14 @@ FOUND = (
 
 
 def test_what_stands_at_a_place_also_from_the_record() -> None:
-    with run_of() as run:
+    with context_of() as context:
         quotes = Quotes({"d1": DOCUMENT}.get)
-        assert asyncio.run(quotes(PLACES, run)) == FOUND
-        assert asyncio.run(quotes([], run)) == ()
-        assert isinstance(run.scope, Recorder)
-        trace = run.scope.seal(None)
+        assert asyncio.run(quotes(PLACES, context)) == FOUND
+        assert asyncio.run(quotes([], context)) == ()
+        assert isinstance(context.scope, Recorder)
+        trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with run_of(events=Recorded(trace)) as again:
+    with context_of(events=Recorded(trace)) as again:
         nothing: dict[str, Document] = {}
         assert asyncio.run(Quotes(nothing.get)(PLACES, again)) == FOUND
 
@@ -41,6 +41,6 @@ def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
     def wait(_: str) -> None:
         busy.wait()
 
-    with run_of(seconds=0.02) as run:
-        assert asyncio.run(Quotes(wait)(PLACES, run)) == (None, None)
+    with context_of(seconds=0.02) as context:
+        assert asyncio.run(Quotes(wait)(PLACES, context)) == (None, None)
         busy.set()

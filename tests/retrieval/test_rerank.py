@@ -3,7 +3,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.models.reading import Reading
@@ -87,8 +87,8 @@ def test_odd_lists(scores: tuple[float, ...]) -> None:
 
 def test_it_is_a_step_of_the_run() -> None:
     given = hits(1.0, 0.0)
-    with run_of() as run:
-        found = asyncio.run(reranker(0.0, 1.0)("q", given, keep=1, run=run))
+    with context_of() as context:
+        found = asyncio.run(reranker(0.0, 1.0)("q", given, keep=1, context=context))
     assert names(found) == ["d1"]
 
 

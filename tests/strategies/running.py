@@ -9,9 +9,9 @@ from typing import Any
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.context import RunContext
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.base import Strategy
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
@@ -44,7 +44,7 @@ class Finds:
 class Sleeps:
     """A search that never comes back."""
 
-    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -55,7 +55,7 @@ class Reads:
 
     given: list[tuple[str, ...]] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.given.append(tuple(hit.chunk.id for hit in hits))
         if not hits:
             return Draft()

@@ -10,6 +10,7 @@ from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import FeedbackHypothesis
+from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
@@ -19,7 +20,6 @@ from fathom.retrieval.hops import Hops
 from fathom.retrieval.narrow import Narrow
 from fathom.retrieval.search import Search
 from fathom.retrieval.select import Selection
-from fathom.run import Run
 from fathom.settings import Settings
 from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.anchor_parts import thresholds_of
@@ -40,7 +40,7 @@ class Drafts:
     claims: int = 0
     given: list[tuple[str, ...]] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.given.append(tuple(hit.chunk.document_id for hit in hits))
         if not hits:
             return Draft()
@@ -61,7 +61,7 @@ class Judges:
     word: float = 1.0
     asked: int = 0
 
-    async def support(self, pairs: Sequence[Any], run: Run) -> tuple[float, ...]:
+    async def support(self, pairs: Sequence[Any], context: RunContext) -> tuple[float, ...]:
         self.asked += 1
         return (self.word,) * len(pairs)
 
@@ -203,10 +203,10 @@ def test_an_anchor_worker_that_never_comes_back_does_not_take_the_answer_with_it
     found = Finds([FEE]).search()
 
     class Slow:
-        async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+        async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
             if query.text == QUESTION:
-                return await found(query, k=k, run=run)
-            return await Sleeps()(query, k=k, run=run)
+                return await found(query, k=k, context=context)
+            return await Sleeps()(query, k=k, context=context)
 
     gate = strategy(Drafts([0.9]), search=Slow())
     outcome = ran(gate, Budget(seconds=1.0))

@@ -13,6 +13,7 @@ from langgraph.runtime import Runtime
 from tests.making import QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.faults import CallFailed, ModelFault
@@ -21,7 +22,6 @@ from fathom.llm.role import Absent, RoleModel
 from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.naive import State
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
@@ -82,25 +82,25 @@ class Panel:
     def start(self, query: Query) -> State:
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
-        figure = StateGraph(State, context_schema=Run)
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
+        figure = StateGraph(State, context_schema=RunContext)
         figure.add_node("debate", self.debate)
         figure.add_edge(START, "debate")
         figure.add_edge("debate", END)
         return figure
 
-    async def debate(self, state: State, runtime: Runtime[Run]) -> State:
+    async def debate(self, state: State, runtime: Runtime[RunContext]) -> State:
         turns = (self.agent(number, runtime.context) for number in range(self.branches))
         said = await asyncio.gather(*turns)
         return replace(state, draft=Draft(short_answer=" ".join(said)))
 
-    async def agent(self, number: int, run: Run) -> str:
+    async def agent(self, number: int, context: RunContext) -> str:
         search = Search(retriever=Fixed, identity={})
         heard = ""
-        with run.step(f"agent {number}") as here:
+        with context.step(f"agent {number}") as here:
             for turn in range(2):
                 try:
-                    await search(Query(text=f"{turn}"), k=1, run=here)
+                    await search(Query(text=f"{turn}"), k=1, context=here)
                     asked = Call(
                         [Message("user", "a word?")], max_tokens=20, deadline=here.deadline
                     )
@@ -110,9 +110,9 @@ class Panel:
                     heard += type(failed).__name__
         return heard
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         finalizer = Finalizer(quotes=Quotes(lambda _: None), strategy="panel", min_confidence=0.5)
-        return await finalizer(state.query.text, state.draft, phase="debate", run=run)
+        return await finalizer(state.query.text, state.draft, phase="debate", context=context)
 
 
 WHIMS = st.lists(

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.making import QUESTION, engine_at, ingested, run_of
+from tests.making import QUESTION, context_of, engine_at, ingested
 from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
+from fathom.context import RunContext
 from fathom.control.supervisor import Supervisor
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
 from fathom.presets.hybrid import HybridSettings
-from fathom.run import Run
 from fathom.settings import Settings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing
 from fathom.types import Hit
@@ -39,7 +39,7 @@ class Keeps:
     asked: list[float] = field(default_factory=list)
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], run: Run, *, strictness: float = 1.0
+        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
         self.asked.append(strictness)
         if self.breaks:
@@ -49,14 +49,14 @@ class Keeps:
 
 class Reverses:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits[::-1][:keep])
 
 
 class Breaks:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         raise IndexError
 
@@ -253,8 +253,8 @@ def test_whatever_the_branches_do_one_with_hits_is_enough(
 )
 def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
     weighing = Weighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
-    with run_of() as run:
-        weights = asyncio.run(weighing(question, run))
+    with context_of() as context:
+        weights = asyncio.run(weighing(question, context))
     assert tuple(weights.values()) == expected
 
 

@@ -10,10 +10,10 @@ from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, rep
 
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate import Debated
+from fathom.context import RunContext
 from fathom.domains.domain import Domain, QuestionClass
 from fathom.presets.maf import MafSettings
 from fathom.retrieval.expansion import EnhancedScore
-from fathom.run import Run
 from fathom.strategies.maf import Maf, ladder_of, spoken_for
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
@@ -29,7 +29,7 @@ class Sure:
     confidences: list[float]
     given: list[int] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.given.append(len(hits))
         return draft_of(hits, self.confidences.pop(0))
 
@@ -41,7 +41,7 @@ class Debates:
     late: bool = False
     agents: list[int] = field(default_factory=list)
 
-    async def hold(self, question: str, hits: Sequence[Hit], run: Run) -> Debated:
+    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
         self.agents.append(len(hits))
         if self.late:
             await asyncio.Event().wait()
@@ -54,7 +54,7 @@ class Debates:
 class Web:
     hits: Sequence[Hit] = ()
 
-    async def __call__(self, question: str, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
         return tuple(self.hits)
 
 
@@ -197,12 +197,12 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
     question = "Berapa biaya izin tambat kapal di pelabuhan ini?"
 
     async def searched() -> None:
-        from tests.making import run_of
+        from tests.making import context_of
 
         from fathom.types import Query
 
-        with run_of() as run:
-            await strategy._search(Query(text=question), 12, run)
+        with context_of() as context:
+            await strategy._search(Query(text=question), 12, context)
 
     asyncio.run(searched())
     assert foreign.asked == 1

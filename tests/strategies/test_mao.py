@@ -17,8 +17,8 @@ from fathom.agents.rewriter import PlainRewriter
 from fathom.agents.situation import Observer, Situation
 from fathom.agents.summarizer import RuleSummarizer
 from fathom.agents.workflow import EXECUTORS, FIRST_TURN, Workflow
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
-from fathom.run import Run
 from fathom.strategies.mao import Mao
 from fathom.strategies.run import Outcome
 from fathom.types import Draft, Evidence, Hit, Query, Span
@@ -37,10 +37,10 @@ class Looks:
     asked: list[str] = field(default_factory=list)
     refuses: str = ""
 
-    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         self.asked.append(query.text)
         if query.text == self.refuses:
-            raise run.refused(BudgetRefused("retrievals", needed=1, left=0))
+            raise context.refused(BudgetRefused("retrievals", needed=1, left=0))
         return (hit_of(document=f"found for {query.text}"),)
 
 
@@ -51,7 +51,7 @@ class Knows:
     answers: Mapping[str, str] = field(default_factory=dict)
     read_for: list[str] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.read_for.append(question)
         if not hits:
             return Draft()
@@ -61,12 +61,16 @@ class Knows:
 
 
 class Keeps:
-    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+    async def select(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Hit, ...]:
         return tuple(hits)
 
 
 class Breaks:
-    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+    async def select(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Hit, ...]:
         raise IndexError
 
     rewrite = select

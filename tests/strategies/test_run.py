@@ -14,11 +14,11 @@ from langgraph.runtime import Runtime
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.naive import Naive, State
 from fathom.strategies.run import Outcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
@@ -47,14 +47,14 @@ class Agent:
     raises: Exception | None = None
     asked: list[str] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.asked.append(question)
         if self.raises:
             raise self.raises
         if self.sleeps:
             await asyncio.Event().wait()
         if self.waits:
-            await run.compute("wait", self.waits.wait)
+            await context.compute("wait", self.waits.wait)
         return DRAFT
 
 
@@ -149,7 +149,7 @@ def test_langsmith_is_told_nothing_whatever_the_environment_says(
     seen: list[object] = []
 
     class Nosy(Agent):
-        async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+        async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
             seen.append(get_tracing_context()["enabled"])
             return DRAFT
 
@@ -180,7 +180,7 @@ class Twice(Naive):
     second: Any
 
     def graph(self) -> Any:
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         for node in (self.retrieve, self.read, self.more):
             figure.add_node(node.__name__, node)
         figure.add_edge(START, "retrieve")
@@ -189,7 +189,7 @@ class Twice(Naive):
         figure.add_conditional_edges("more", lambda _: "more")
         return figure
 
-    async def more(self, state: State, runtime: Runtime[Run]) -> State:
+    async def more(self, state: State, runtime: Runtime[RunContext]) -> State:
         self.second()
         return state
 
@@ -219,7 +219,7 @@ def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> Non
 
 def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
     class Lost(Naive):
-        async def finish(self, state: State, run: Run) -> Any:
+        async def finish(self, state: State, context: RunContext) -> Any:
             raise LookupError
 
     plain = naive(Agent(sleeps=True))
@@ -232,7 +232,7 @@ def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
 
 def test_a_last_step_that_was_cut_is_done_again_and_replays() -> None:
     class Slow(Naive):
-        async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+        async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
             with runtime.context.step("finalize") as here:
                 await here.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
             return state

@@ -5,11 +5,11 @@ from math import inf
 from typing import Any
 
 import pytest
-from tests.making import hit_of, run_of
+from tests.making import context_of, hit_of
 
 from fathom.agents.anchors import anchors
+from fathom.context import RunContext
 from fathom.control.gate import Progress
-from fathom.run import Run
 from fathom.strategies.signals import Purse, Seen, judged, signals_of
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
@@ -72,15 +72,17 @@ def test_forms() -> None:
 
 
 class Judge:
-    async def support(self, pairs: Sequence[tuple[str, str]], run: Run) -> tuple[float, ...]:
+    async def support(
+        self, pairs: Sequence[tuple[str, str]], context: RunContext
+    ) -> tuple[float, ...]:
         return tuple(len(claim) / 10 for claim, _ in pairs)
 
 
 def test_the_judge_hears_sentences_only() -> None:
     claims = tuple(Claim(text=text, evidence=(0,)) for text in ("four", "sixsix"))
-    with run_of() as run:
-        assert asyncio.run(judged(replace(DRAFT, claims=claims), Judge(), run)) == 0.5
-        assert asyncio.run(judged(DRAFT, Judge(), run)) is None
+    with context_of() as context:
+        assert asyncio.run(judged(replace(DRAFT, claims=claims), Judge(), context)) == 0.5
+        assert asyncio.run(judged(DRAFT, Judge(), context)) is None
 
 
 def purse(*, metered: bool) -> Purse:
@@ -88,19 +90,19 @@ def purse(*, metered: bool) -> Purse:
 
 
 def test_without_a_language_model_everything_is_affordable() -> None:
-    with run_of() as run:
+    with context_of() as context:
         free = purse(metered=False)
-        assert (free.baseline([HIT]), free.spent(run), free.left(0, 0)) == (0, 0, inf)
+        assert (free.baseline([HIT]), free.spent(context), free.left(0, 0)) == (0, 0, inf)
     found = signals("How much?")
     assert (found.reserved, found.baseline, found.left) == (0, 0, inf)
 
 
 def test_with_one_the_baseline_bounds_what_is_left() -> None:
     size = len(HIT.chunk.context)
-    with run_of() as run:
+    with context_of() as context:
         paid = purse(metered=True)
         assert paid.baseline([HIT, HIT]) == 100 + size
-        assert paid.spent(run) == 0
+        assert paid.spent(context) == 0
         assert paid.left(200, 40) == 100
         assert paid.left(200, 400) == 0
     found = signals("How much?", baseline=200, spent=40, left=60, context=900, overhead=100)

@@ -8,8 +8,8 @@ from typing import Protocol
 from fathom.agents.alike import alike, groups
 from fathom.agents.debater import Position
 from fathom.agents.kinds import WHOLE, kind_of
+from fathom.context import RunContext
 from fathom.documents.language import detect
-from fathom.run import Run
 from fathom.types import Alternative, Claim, Draft
 
 _DIGITS = 6
@@ -47,7 +47,9 @@ class Reading:
 class Aggregator(Protocol):
     """Merges positions."""
 
-    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+    async def aggregate(
+        self, question: str, positions: Sequence[Position], context: RunContext
+    ) -> Draft:
         """One draft of all positions, as one step of the run; without evidence if all are unknown.
 
         Its short answer is the leading reading, its alternatives the other ones that hold, and
@@ -74,9 +76,11 @@ class LocalAggregator:
 
     share: float = 0.0
 
-    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+    async def aggregate(
+        self, question: str, positions: Sequence[Position], context: RunContext
+    ) -> Draft:
         """See `Aggregator.aggregate`."""
-        with run.step("aggregate", agent="aggregator") as here:
+        with context.step("aggregate", agent="aggregator") as here:
             readings = self.readings(question, positions)
             draft = draft_of(question, readings, positions)
             here.done(

@@ -11,9 +11,9 @@ from fathom.agents.alike import alike
 from fathom.agents.debater import Position
 from fathom.agents.fence import RULE, fence_for, fenced
 from fathom.agents.word import word_of
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 from fathom.types import Draft
 
 PROMPT = """\
@@ -56,11 +56,13 @@ class LanguageAggregator:
     model: RoleModel
     local: LocalAggregator
 
-    async def aggregate(self, question: str, positions: Sequence[Position], run: Run) -> Draft:
+    async def aggregate(
+        self, question: str, positions: Sequence[Position], context: RunContext
+    ) -> Draft:
         """See `Aggregator.aggregate`."""
         if len(self.local.readings(question, positions)) < 2:
-            return await self.local.aggregate(question, positions, run)
-        with run.step("aggregate", agent="aggregator") as here:
+            return await self.local.aggregate(question, positions, context)
+        with context.step("aggregate", agent="aggregator") as here:
             word = await word_of(self.model, AggregatorReply, _messages(question, positions), here)
             readings = _readings(word.value, question, positions) if word.value else ()
             if all(each.refuted for each in readings):

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from fathom.context import RunContext
 from fathom.domains.domain import Domain, QuestionClass
-from fathom.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class Classifier:
 
     domain: Domain
 
-    async def classify(self, question: str, run: Run) -> QuestionClass:
+    async def classify(self, question: str, context: RunContext) -> QuestionClass:
         """The class of a question, as one step of the run."""
-        with run.step("classify", agent="classifier", inputs={"question": question}) as here:
+        with context.step("classify", agent="classifier", inputs={"question": question}) as here:
             told = self.told(question)
             here.done(
                 outputs={"class": told.found.name},

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fathom.context import RunContext
 from fathom.retrieval.fused import fused
 from fathom.retrieval.fusion import WeightedSum
 from fathom.retrieval.hybrid import Fusion
-from fathom.run import Run
 from fathom.types import Hit
 
 NAME = "comparison"
@@ -23,19 +23,19 @@ class Comparer:
     fusion: Fusion = field(default_factory=WeightedSum)
 
     async def compare(
-        self, lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], run: Run
+        self, lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], context: RunContext
     ) -> tuple[Hit, ...]:
         """One ranking, as one step of the run.
 
         Args:
             lists: By who found them, each best first; an empty one changes nothing.
             weights: Of each list, at least 0; 1 where none is named.
-            run: Where it is recorded.
+            context: Where it is recorded.
         """
         names = sorted(lists)
         shares = [weights.get(name, 1.0) for name in names]
         inputs = {name: [hit.chunk.id for hit in lists[name]] for name in names}
-        with run.step("compare", agent="comparer", inputs=inputs) as here:
+        with context.step("compare", agent="comparer", inputs=inputs) as here:
             hits = fused([lists[name] for name in names], shares, self.fusion, NAME)
             scores = [[hit.chunk.id, round(hit.score, 6)] for hit in hits]
             both = sum(map(len, lists.values())) - len(hits)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from fathom.context import RunContext
 from fathom.retrieval.names import texts
-from fathom.run import Run
 
 Level = Literal["simple", "moderate", "complex"]
 Weights = tuple[float, float]
@@ -79,9 +79,9 @@ class ComplexityAnalyser:
 
     weights: Mapping[str, Weights] = field(default_factory=lambda: WEIGHTS)
 
-    async def analyse(self, question: str, run: Run) -> Complexity:
+    async def analyse(self, question: str, context: RunContext) -> Complexity:
         """The complexity of a question, as one step of the run."""
-        with run.step("complexity", agent="complexity", inputs={"question": question}) as here:
+        with context.step("complexity", agent="complexity", inputs={"question": question}) as here:
             found = self.of(question)
             outputs = {"features": asdict(found.features), "weights": list(found.weights)}
             here.done(outputs=outputs, verdict=found.level)

@@ -10,7 +10,7 @@ from fathom.agents.aggregator import Aggregator
 from fathom.agents.alike import alike
 from fathom.agents.debater import Debater, Position
 from fathom.agents.wording import folded
-from fathom.run import Run
+from fathom.context import RunContext
 from fathom.types import Draft, Hit
 
 Feedback = Literal["peers", "aggregate"]
@@ -53,13 +53,13 @@ class Debate:
     rounds: int = 3
     feedback: Feedback = "peers"
 
-    async def hold(self, question: str, hits: Sequence[Hit], run: Run) -> Debated:
+    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
         """What the agents of the hits come to, as one step of the run; unknown without hits.
 
         Raises:
             BudgetRefused: If there was no time for it.
         """
-        with run.step("debate", agent="debate", inputs={"agents": len(hits)}) as here:
+        with context.step("debate", agent="debate", inputs={"agents": len(hits)}) as here:
             positions = [Position(hit=hit) for hit in hits]
             ended = "last round"
             for number in range(1, self.rounds + 1):
@@ -77,10 +77,10 @@ class Debate:
         return Debated(draft=draft, agreement=draft.confidence, sure=sure)
 
     async def _round(
-        self, question: str, before: Sequence[Position], number: int, run: Run
+        self, question: str, before: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
-        told = await self._told(question, before, number, run)
-        with run.step(f"round {number}", agent="debate") as here:
+        told = await self._told(question, before, number, context)
+        with context.step(f"round {number}", agent="debate") as here:
             jobs = {
                 f"agent {place + 1}": partial(
                     self.debater.speak,
@@ -95,14 +95,14 @@ class Debate:
         return [said.get(name, own) for name, own in zip(jobs, before, strict=True)]
 
     async def _told(
-        self, question: str, before: Sequence[Position], number: int, run: Run
+        self, question: str, before: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
         """What agents are told in a round: nothing in the first."""
         if number == 1:
             return []
         if self.feedback == "peers":
             return list(before)
-        draft = await self.aggregator.aggregate(question, before, run)
+        draft = await self.aggregator.aggregate(question, before, context)
         return heard_of(draft)
 
 

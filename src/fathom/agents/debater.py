@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 from fathom.agents.alike import alike
 from fathom.agents.options import Option, options_of
 from fathom.agents.quotable import around
+from fathom.context import RunContext
 from fathom.documents.language import stop_words
 from fathom.models.reading import PairReader
-from fathom.run import Run
 from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
@@ -56,7 +56,12 @@ class Debater(Protocol):
     """Speaks for one chunk."""
 
     async def speak(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+        self,
+        question: str,
+        hit: Hit,
+        own: Position | None,
+        heard: Sequence[Position],
+        context: RunContext,
     ) -> Position:
         """The position of the agent of this chunk, as one step of the run.
 
@@ -65,7 +70,7 @@ class Debater(Protocol):
             hit: The only chunk that it may read.
             own: What it said in the round before; `None` in the first.
             heard: What it is told of the others; nothing in the first round.
-            run: Where it is recorded.
+            context: Where it is recorded.
 
         Raises:
             BudgetRefused: If there was no time for it.
@@ -96,11 +101,16 @@ class LocalDebater:
     near: float = 0.75
 
     async def speak(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+        self,
+        question: str,
+        hit: Hit,
+        own: Position | None,
+        heard: Sequence[Position],
+        context: RunContext,
     ) -> Position:
         """See `Debater.speak`."""
         inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
-        with run.step("speak", agent="debater", inputs=inputs) as here:
+        with context.step("speak", agent="debater", inputs=inputs) as here:
             said = await here.compute("speak", lambda: self.said(question, hit, own, heard))
             here.done(outputs=outline(said), verdict=said.move, reason=said.answer or "unknown")
         return said

@@ -11,9 +11,9 @@ from fathom.agents.fence import RULE, fence_for, fenced
 from fathom.agents.reader_llm import Sentence, located
 from fathom.agents.word import word_of
 from fathom.agents.wording import folded
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 from fathom.types import Hit
 
 PROMPT = """\
@@ -54,11 +54,16 @@ class LanguageDebater:
     local: Debater
 
     async def speak(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position], run: Run
+        self,
+        question: str,
+        hit: Hit,
+        own: Position | None,
+        heard: Sequence[Position],
+        context: RunContext,
     ) -> Position:
         """See `Debater.speak`."""
         inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
-        with run.step("speak", agent="debater", inputs=inputs) as here:
+        with context.step("speak", agent="debater", inputs=inputs) as here:
             messages = _messages(question, hit, own, heard)
             word = await word_of(self.model, DebaterReply, messages, here)
             said = _position(word.value, question, hit, own, heard) if word.value else None

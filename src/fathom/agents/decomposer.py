@@ -15,9 +15,9 @@ from fathom.agents.clauses import MOST, chain
 from fathom.agents.comparison import comparison, joined
 from fathom.agents.word import word_of
 from fathom.agents.wording import folded
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 from fathom.types import Draft, Hit
 
 Manner = Literal["serial", "parallel"]
@@ -43,7 +43,7 @@ _ASKS = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.IGN
 class Decomposer(Protocol):
     """Splits questions; every one passes `tests/conformance/test_decomposer.py`."""
 
-    async def split(self, question: str, manner: Manner, run: Run) -> tuple[str, ...]:
+    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
         """The questions to ask instead, as one step of the run.
 
         Returns:
@@ -66,9 +66,9 @@ class ClauseDecomposer:
 
     most: int = MOST
 
-    async def split(self, question: str, manner: Manner, run: Run) -> tuple[str, ...]:
+    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
         """See `Decomposer.split`."""
-        with run.step("decompose", agent="decomposer", inputs={"manner": manner}) as here:
+        with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as here:
             parts = await here.compute("decompose", lambda: self.parts(question, manner))
             here.done(outputs={"questions": parts}, reason=_told(parts))
         return parts
@@ -96,11 +96,11 @@ class LanguageDecomposer:
     model: RoleModel
     local: ClauseDecomposer
 
-    async def split(self, question: str, manner: Manner, run: Run) -> tuple[str, ...]:
+    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
         """See `Decomposer.split`."""
         most = self.local.most
         inputs = {"manner": manner, "model": self.model.chat.name}
-        with run.step("decompose", agent="decomposer", inputs=inputs) as here:
+        with context.step("decompose", agent="decomposer", inputs=inputs) as here:
             messages = (
                 Message("system", _PROMPTS[manner].format(most=most)),
                 Message("user", f"Question: {question}"),

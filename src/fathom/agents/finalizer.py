@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.context import RunContext
 from fathom.retrieval.quotes import Quoted, Quotes
-from fathom.run import Run
 from fathom.types import AbstentionReason, Answer, Citation, Conflict, Draft, Evidence, Span
 from fathom.usage import Budget, Usage
 
@@ -28,7 +28,7 @@ class Finalizer:
         draft: Draft,
         *,
         phase: str,
-        run: Run,
+        context: RunContext,
         withheld: AbstentionReason | None = None,
     ) -> Answer:
         """Turn a draft into an answer, as one step of the run.
@@ -37,14 +37,14 @@ class Finalizer:
             question: What was asked.
             draft: The last one.
             phase: The step of the strategy that it comes from.
-            run: Where it is recorded.
+            context: Where it is recorded.
             withheld: Why a gate decided against the answer; it abstains then.
 
         Returns:
             Answered with verified quotes only; abstained when there are none, or when the draft
             is not sure enough. Usage and budget are filled in when the run ends.
         """
-        with run.step("finalize", agent="finalizer") as here:
+        with context.step("finalize", agent="finalizer") as here:
             found = await self._found(draft.evidence, here)
             answer = self.answer(question, draft, found, phase=phase, withheld=withheld)
             here.done(
@@ -54,11 +54,13 @@ class Finalizer:
             )
         return answer
 
-    async def _found(self, evidence: Sequence[Evidence], run: Run) -> tuple[Quoted | None, ...]:
+    async def _found(
+        self, evidence: Sequence[Evidence], context: RunContext
+    ) -> tuple[Quoted | None, ...]:
         """What stands at the places of the evidence: in the index, or in what the web gave."""
         own = [item for item in evidence if item.hit.chunk.source == "corpus"]
         places = [(item.hit.chunk.document_id, _place(item)) for item in own]
-        looked_up = iter(await self.quotes(places, run))
+        looked_up = iter(await self.quotes(places, context))
         return tuple(
             next(looked_up) if item.hit.chunk.source == "corpus" else _recorded(item)
             for item in evidence

@@ -11,10 +11,10 @@ from typing import Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.word import word_of
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
 from fathom.retrieval.expansion import Feedback
-from fathom.run import Run
 from fathom.types import Hit
 
 PROMPT = """\
@@ -28,13 +28,13 @@ _LONGEST = 1_500
 class Hypothesis(Protocol):
     """Says what to search for in a later round."""
 
-    async def text(self, question: str, hits: Sequence[Hit], run: Run) -> str:
+    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
         """The text to search with, never empty, as one step of the run.
 
         Args:
             question: What is asked.
             hits: Found so far, in rank order.
-            run: Where it is recorded.
+            context: Where it is recorded.
 
         Raises:
             BudgetRefused: If there was no time for it.
@@ -48,9 +48,9 @@ class FeedbackHypothesis:
 
     feedback: Feedback
 
-    async def text(self, question: str, hits: Sequence[Hit], run: Run) -> str:
+    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
         """See `Hypothesis.text`."""
-        with run.step("rm3", agent="hyde") as here:
+        with context.step("rm3", agent="hyde") as here:
             text = await here.compute("rm3", lambda: self.feedback(question, hits))
             here.done(outputs={"text": text}, reason="words of the best hits")
         return text
@@ -69,10 +69,10 @@ class LanguageHypothesis:
     model: RoleModel
     local: Hypothesis
 
-    async def text(self, question: str, hits: Sequence[Hit], run: Run) -> str:
+    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
         """See `Hypothesis.text`."""
         inputs = {"model": self.model.chat.name}
-        with run.step("hyde", agent="hyde", inputs=inputs) as here:
+        with context.step("hyde", agent="hyde", inputs=inputs) as here:
             messages = (Message("system", PROMPT), Message("user", f"Question: {question}"))
             word = await word_of(self.model, HydeReply, messages, here)
             said = " ".join(word.value.paragraph.split()) if word.value else ""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fathom.context import RunContext
 from fathom.domains.domain import Domain
-from fathom.run import Run
 from fathom.types import Hit
 
 Counts = Callable[[str], Mapping[str, int]]
@@ -18,14 +18,14 @@ class HitFilter(Protocol):
     """Drops hits that are unlikely to help."""
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], run: Run, *, strictness: float = 1.0
+        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
         """The hits that stay, in their order and with their scores, as one step of the run.
 
         Args:
             question: What was asked.
             hits: Best first.
-            run: Where it is recorded.
+            context: Where it is recorded.
             strictness: Its floors are multiplied by this, in [0, 1].
 
         Raises:
@@ -53,12 +53,12 @@ class KeywordFilter:
     domain_weight: float = 2.0
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], run: Run, *, strictness: float = 1.0
+        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
         """See `HitFilter.keep`."""
         floor = self.floor * strictness
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floor": floor}
-        with run.step("filter", agent="keyword filter", inputs=inputs) as here:
+        with context.step("filter", agent="keyword filter", inputs=inputs) as here:
             shares = await here.compute("filter", lambda: self.shares(question, hits))
             kept = tuple(hit for hit, share in zip(hits, shares, strict=True) if share >= floor)
             here.done(outputs={"shares": shares}, reason=f"{len(kept)} of {len(hits)} hits stay")

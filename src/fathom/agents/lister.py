@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.run import Run
+from fathom.context import RunContext
 from fathom.types import Draft, Hit
 
 
@@ -11,9 +11,9 @@ from fathom.types import Draft, Hit
 class Lister:
     """A `Reader` that reads nothing: it records the hits, and its draft is always empty."""
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`."""
         inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
-        with run.step("list", agent="reader", inputs=inputs) as here:
+        with context.step("list", agent="reader", inputs=inputs) as here:
             here.done(reason=f"{len(hits)} chunks, none read")
         return Draft()

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 from fathom.agents.situation import Situation
 from fathom.agents.word import word_of
 from fathom.agents.workflow import EXECUTORS, Workflow
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 
 PROMPT = """\
 You plan how a question is answered from documents. Executors:
@@ -73,7 +73,7 @@ class Planner(Protocol):
     """Chooses a workflow for a turn."""
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], run: Run
+        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """What to do with the question, as one step of the run; it may turn out illegal.
 
@@ -148,10 +148,12 @@ class PolicyPlanner:
     policy: Policy
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], run: Run
+        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """See `Planner.plan`."""
-        with run.step("plan", agent="planner", inputs={"situation": situation.values()}) as here:
+        with context.step(
+            "plan", agent="planner", inputs={"situation": situation.values()}
+        ) as here:
             plan = self.policy.choose(situation, legal)
             here.done(
                 outputs={"question": question, "workflow": plan.workflow},
@@ -175,12 +177,12 @@ class LanguagePlanner:
     local: Policy
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], run: Run
+        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """See `Planner.plan`."""
         grammar = FIRST if ("QDS",) in legal else SUB
         inputs = {"model": self.model.chat.name, "situation": situation.values()}
-        with run.step("plan", agent="planner", inputs=inputs) as here:
+        with context.step("plan", agent="planner", inputs=inputs) as here:
             messages = (
                 Message("system", PROMPT.format(grammar=grammar)),
                 Message("user", f"Question: {question}"),

@@ -12,9 +12,9 @@ from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.steps import completed, steps_of
+from fathom.context import RunContext
 from fathom.documents.language import question_language
 from fathom.models.reading import PairReader
-from fathom.run import Run
 from fathom.types import Alternative, Draft, Evidence, Hit
 
 
@@ -48,7 +48,7 @@ SPANS = 8
 class Reader(Protocol):
     """Finds what supports an answer; every implementation passes the conformance test."""
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits, in rank order, as one step of the run.
 
         Returns:
@@ -89,10 +89,10 @@ class SpanReader:
     rivalry: Rivalry = field(default_factory=Rivalry)
     rows: Rows = field(default_factory=Rows)
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
-        with run.step("read", agent="reader", inputs=inputs) as here:
+        with context.step("read", agent="reader", inputs=inputs) as here:
             seen, draft = await here.compute("read", lambda: self.looked(question, hits))
             reason = f"confidence {draft.confidence:.2f}, {len(seen)} of {len(hits)} chunks read"
             here.done(outputs=outline(draft), reason=reason)

@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field, ValidationError
 from fathom.agents.fence import RULE, fence_for, fenced
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader, outline
+from fathom.context import Listener, RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
-from fathom.run import Listener, Run
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
 PROMPT = """\
@@ -71,7 +71,7 @@ class LanguageReader:
     min_support: float
     fallback: Literal["local", "abstain"]
 
-    async def read(self, question: str, hits: Sequence[Hit], run: Run) -> Draft:
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`.
 
         Raises:
@@ -79,7 +79,7 @@ class LanguageReader:
             RunError: If the model fails and the local draft is not to count.
         """
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
-        with run.step("read", agent="reader", inputs=inputs) as here:
+        with context.step("read", agent="reader", inputs=inputs) as here:
             first = await self.local.read(question, hits, here)
             if first.confidence >= self.certain or not hits:
                 here.done(outputs=outline(first), verdict="local", reason="the local mind is sure")
@@ -89,13 +89,13 @@ class LanguageReader:
         return draft
 
     async def _or_local(
-        self, first: Draft, question: str, hits: Sequence[Hit], run: Run
+        self, first: Draft, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
         try:
-            reply = await self._ask(question, hits, run)
+            reply = await self._ask(question, hits, context)
             if not reply.answerable:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._checked(reply, hits, run)
+            draft = await self._checked(reply, hits, context)
         except BudgetRefused as refused:
             return first, "local", str(refused)
         except CallFailed as failed:
@@ -108,8 +108,8 @@ class LanguageReader:
             return draft, "model", "no sentence of the model could be verified"
         return first, "local", "no sentence of the model could be verified"
 
-    async def _ask(self, question: str, hits: Sequence[Hit], run: Run) -> ReaderReply:
-        with run.step("ask", agent="reader", inputs={"model": self.model.chat.name}) as here:
+    async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
+        with context.step("ask", agent="reader", inputs={"model": self.model.chat.name}) as here:
             try:
                 reply = await ask_for(
                     ReaderReply,
@@ -129,7 +129,7 @@ class LanguageReader:
             )
         return reply.value
 
-    async def _checked(self, reply: ReaderReply, hits: Sequence[Hit], run: Run) -> Draft:
+    async def _checked(self, reply: ReaderReply, hits: Sequence[Hit], context: RunContext) -> Draft:
         """The sentences of a reply that hold; without evidence if none does."""
         found = [
             (text, evidence)
@@ -138,7 +138,7 @@ class LanguageReader:
             and (evidence := located(sentence, hits))
         ]
         pairs = [(text, evidence.quote) for text, evidence in found]
-        scores = await self.judge.support(pairs, run)
+        scores = await self.judge.support(pairs, context)
         kept = [
             (text, Evidence(hit=evidence.hit, span=evidence.span, support=score))
             for (text, evidence), score in zip(found, scores, strict=True)

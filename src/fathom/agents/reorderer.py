@@ -7,12 +7,12 @@ from typing import Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
-from fathom.run import Run
 from fathom.types import Hit
 
 PROMPT = """\
@@ -28,7 +28,7 @@ class Reorderer(Protocol):
     """Puts hits in a better order; `Reranker` is the local mind."""
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """The `keep` best hits, ranked anew, as one step of the run.
 
@@ -66,11 +66,11 @@ class LanguageReorderer:
     step: int = 10
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """See `Reorderer`; scores are 1 / rank, as a list in words has none."""
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
-        with run.step("reorder", agent="reorderer", inputs=inputs) as here:
+        with context.step("reorder", agent="reorderer", inputs=inputs) as here:
             order = list(hits)
             done, reason = 0, ""
             for start in windows(min(self.top, len(hits)), self.window, self.step):
@@ -83,14 +83,14 @@ class LanguageReorderer:
                 done += 1
             if reason and not done:
                 here.done(verdict="local", reason=reason)
-                return await self.local(question, hits, keep=keep, run=here)
+                return await self.local(question, hits, keep=keep, context=here)
             found = _ranked(order[:keep])
             listed = [hit.chunk.id for hit in found]
             here.done(outputs={"hits": listed}, verdict="model", reason=reason or f"{done} windows")
         return found
 
-    async def _ordered(self, question: str, hits: Sequence[Hit], run: Run) -> list[Hit]:
-        with run.step("ask", agent="reorderer", inputs={"model": self.model.chat.name}) as here:
+    async def _ordered(self, question: str, hits: Sequence[Hit], context: RunContext) -> list[Hit]:
+        with context.step("ask", agent="reorderer", inputs={"model": self.model.chat.name}) as here:
             try:
                 reply = await ask_for(
                     OrderReply,

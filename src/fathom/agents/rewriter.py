@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.clauses import LONGEST, mentions
 from fathom.agents.word import word_of
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 
 PROMPT = """\
 You rewrite a question so that a search engine finds the documents that answer it. Drop \
@@ -59,7 +59,7 @@ _FOLLOWING = re.compile(
 class Rewriter(Protocol):
     """Rewrites questions; every one keeps names and never returns an empty text."""
 
-    async def rewrite(self, question: str, run: Run) -> str:
+    async def rewrite(self, question: str, context: RunContext) -> str:
         """The question to search and read for instead, as one step of the run.
 
         Raises:
@@ -72,9 +72,9 @@ class Rewriter(Protocol):
 class PlainRewriter:
     """The local mind: rules that drop what is polite and complete what is left out."""
 
-    async def rewrite(self, question: str, run: Run) -> str:
+    async def rewrite(self, question: str, context: RunContext) -> str:
         """See `Rewriter.rewrite`."""
-        with run.step("rewrite", agent="rewriter") as here:
+        with context.step("rewrite", agent="rewriter") as here:
             text = await here.compute("rewrite", lambda: plain(question))
             here.done(outputs={"question": text}, reason=_told(question, text))
         return text
@@ -92,10 +92,10 @@ class LanguageRewriter:
 
     model: RoleModel
 
-    async def rewrite(self, question: str, run: Run) -> str:
+    async def rewrite(self, question: str, context: RunContext) -> str:
         """See `Rewriter.rewrite`."""
         inputs = {"model": self.model.chat.name}
-        with run.step("rewrite", agent="rewriter", inputs=inputs) as here:
+        with context.step("rewrite", agent="rewriter", inputs=inputs) as here:
             messages = (Message("system", PROMPT), Message("user", f"Question: {question}"))
             word = await word_of(self.model, RewriterReply, messages, here)
             said = " ".join(word.value.question.split()) if word.value else ""

@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.fence import RULE, fence_for, fenced
 from fathom.agents.word import word_of
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
 from fathom.retrieval.rerank import Reranker
-from fathom.run import Run
 from fathom.types import Hit
 
 PROMPT = """\
@@ -29,7 +29,9 @@ _LONGEST_CHUNK = 2_000
 class Selector(Protocol):
     """Selects hits; every one keeps at least one of them, where there are any."""
 
-    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+    async def select(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Hit, ...]:
         """The hits to read, ranked anew, as one step of the run.
 
         Raises:
@@ -50,10 +52,14 @@ class RelevanceSelector:
     reranker: Reranker
     keep: float = 0.3
 
-    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+    async def select(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Hit, ...]:
         """See `Selector.select`."""
-        with run.step("select", agent="selector") as here:
-            found = await self.reranker(question, hits, keep=len(hits), run=here) if hits else ()
+        with context.step("select", agent="selector") as here:
+            found = (
+                await self.reranker(question, hits, keep=len(hits), context=here) if hits else ()
+            )
             floor = self.keep * found[0].score if found else 0.0
             kept = tuple(hit for hit in found if hit.score >= floor)
             here.done(outputs=_listed(kept), reason=f"{len(kept)} of {len(hits)} chunks")
@@ -77,12 +83,14 @@ class LanguageSelector:
     model: RoleModel
     local: RelevanceSelector
 
-    async def select(self, question: str, hits: Sequence[Hit], run: Run) -> tuple[Hit, ...]:
+    async def select(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Hit, ...]:
         """See `Selector.select`."""
         if not hits:
-            return await self.local.select(question, hits, run)
+            return await self.local.select(question, hits, context)
         inputs = {"model": self.model.chat.name}
-        with run.step("select", agent="selector", inputs=inputs) as here:
+        with context.step("select", agent="selector", inputs=inputs) as here:
             word = await word_of(self.model, SelectorReply, _messages(question, hits), here)
             said = word.value.chunks if word.value else ()
             places = dict.fromkeys(number - 1 for number in said if 1 <= number <= len(hits))

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fathom.context import RunContext
 from fathom.documents.sentences import split
-from fathom.run import Run
 from fathom.types import Hit
 
 SHARED = 0.5
@@ -32,13 +32,13 @@ class SemanticFilter:
     density: float
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], run: Run, *, strictness: float = 1.0
+        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
         """See `HitFilter.keep`."""
         cosine, density = self.cosine * strictness, self.density * strictness
         floors = {"cosine": cosine, "density": density}
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floors": floors}
-        with run.step("filter", agent="semantic filter", inputs=inputs) as here:
+        with context.step("filter", agent="semantic filter", inputs=inputs) as here:
             near = [hit for hit in hits if hit.score >= cosine]
             found = await here.compute("filter", lambda: self.densities(question, near))
             kept = tuple(hit for hit, each in zip(near, found, strict=True) if each >= density)

@@ -18,9 +18,9 @@ from fathom.agents.form import word_for
 from fathom.agents.judge import Judge
 from fathom.agents.word import word_of
 from fathom.agents.wording import folded, same
+from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.role import RoleModel
-from fathom.run import Run
 from fathom.types import Claim, Draft, Evidence, Hit
 
 PROMPT = """\
@@ -61,7 +61,7 @@ class Summarizer(Protocol):
         manner: Manner,
         findings: Sequence[Finding],
         hits: Sequence[Hit],
-        run: Run,
+        context: RunContext,
     ) -> Draft:
         """One draft of several, as one step of the run; without evidence if none has any.
 
@@ -70,7 +70,7 @@ class Summarizer(Protocol):
             manner: How.
             findings: In the order of the sub-questions.
             hits: All that was gathered for them, best first.
-            run: Where it is recorded.
+            context: Where it is recorded.
 
         Raises:
             BudgetRefused: If there was no time for it.
@@ -93,11 +93,11 @@ class RuleSummarizer:
         manner: Manner,
         findings: Sequence[Finding],
         hits: Sequence[Hit],
-        run: Run,
+        context: RunContext,
     ) -> Draft:
         """See `Summarizer.summarize`."""
         inputs = {"manner": manner, "chunks": [hit.chunk.id for hit in hits]}
-        with run.step("summarize", agent="summarizer", inputs=inputs) as here:
+        with context.step("summarize", agent="summarizer", inputs=inputs) as here:
             draft, reason = await here.compute(
                 "summarize", lambda: self.draft(question, manner, findings)
             )
@@ -159,7 +159,7 @@ class LanguageSummarizer:
         manner: Manner,
         findings: Sequence[Finding],
         hits: Sequence[Hit],
-        run: Run,
+        context: RunContext,
     ) -> Draft:
         """See `Summarizer.summarize`."""
         inputs = {
@@ -167,7 +167,7 @@ class LanguageSummarizer:
             "model": self.model.chat.name,
             "chunks": [hit.chunk.id for hit in hits],
         }
-        with run.step("summarize", agent="summarizer", inputs=inputs) as here:
+        with context.step("summarize", agent="summarizer", inputs=inputs) as here:
             draft, reason = self.local.draft(question, manner, findings)
             if not draft.evidence:
                 here.done(verdict="local", reason=reason)
@@ -183,7 +183,9 @@ class LanguageSummarizer:
             )
         return said or draft
 
-    async def _checked(self, reply: SummarizerReply, draft: Draft, run: Run) -> Draft | None:
+    async def _checked(
+        self, reply: SummarizerReply, draft: Draft, context: RunContext
+    ) -> Draft | None:
         """The sentences of a reply that hold; `None` if none does."""
         places = [
             (each.text.strip(), tuple(sorted({n - 1 for n in each.quotes if n >= 1})))
@@ -192,7 +194,7 @@ class LanguageSummarizer:
         named = [(text, at) for text, at in places if text and at and at[-1] < len(draft.evidence)]
         quotes = [" ".join(draft.evidence[place].quote for place in at) for _, at in named]
         pairs = [(text, quote) for (text, _), quote in zip(named, quotes, strict=True)]
-        scores = await self.judge.support(pairs, run)
+        scores = await self.judge.support(pairs, context)
         kept = [
             (Claim(text=text, evidence=at), score)
             for (text, at), score in zip(named, scores, strict=True)

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.plain import Json
 from fathom.reservation import Worst
-from fathom.run import Run
 from fathom.types import Chunk, Hit, Span
 
 NAME = "web"
@@ -73,14 +73,14 @@ class WebSearch:
     seconds: float = 10.0
     fee_usd: float | None = 0.0
 
-    async def __call__(self, question: str, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
         """Hits from the web, best first, as one step of the run; none if the search failed.
 
         Raises:
             BudgetRefused: If the budget does not allow it, or the deadline came first.
         """
         query = " ".join(question.split())[:_LONGEST_QUERY]
-        with run.step("web", agent="web search", inputs={"query": query}) as here:
+        with context.step("web", agent="web search", inputs={"query": query}) as here:
             worst = Worst(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}
             found, usage = await here.spend(NAME, request, worst, lambda: self._ask(query))

@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
-from fathom.run import Run
 from fathom.usage import Usage
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -33,16 +33,16 @@ class Word(Generic[Reply]):
 
 
 async def word_of(
-    model: RoleModel, kind: type[Reply], messages: Sequence[Message], run: Run
+    model: RoleModel, kind: type[Reply], messages: Sequence[Message], context: RunContext
 ) -> Word[Reply]:
     """Ask `model` for a `kind`; no budget and no usable reply are a word without value."""
     try:
         reply = await ask_for(
             kind,
-            model.within(run),
+            model.within(context),
             messages,
             max_tokens=model.max_tokens,
-            deadline=run.deadline,
+            deadline=context.deadline,
         )
     except (BudgetRefused, CallFailed) as failed:
         return Word(value=None, usage=getattr(failed, "usage", None), reason=str(failed))

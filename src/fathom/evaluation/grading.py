@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
+from fathom.context import RunContext, in_loop
 from fathom.errors import UsageError
 from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applies, settled
 from fathom.evaluation.lines import add_line, whole_lines
@@ -20,7 +21,6 @@ from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
 from fathom.plain import canonical, digest
-from fathom.run import Run, in_loop
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.usage import Budget
@@ -150,10 +150,10 @@ def _key(judge: AnswerJudge, record: Record) -> str:
 
 
 @contextmanager
-def _run(record: Record, budget: Budget) -> Iterator[Run]:
+def _run(record: Record, budget: Budget) -> Iterator[RunContext]:
     end = inf if budget.seconds is None else time.monotonic() + budget.seconds
     with ThreadPoolExecutor(1, thread_name_prefix="fathom-judge") as executor:
-        yield Run(
+        yield RunContext(
             ledger=Ledger(budget),
             scope=Recorder(Origin(question=record.text, strategy="judge")),
             executor=executor,

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.fence import fence_for
+from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
 from fathom.ledger import BudgetRefused
@@ -21,7 +22,6 @@ from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
 from fathom.models.base import Embedder
 from fathom.plain import canonical, digest
-from fathom.run import Run
 
 Fault = Literal["budget", "declined", "garbled", "unavailable"]
 
@@ -92,7 +92,7 @@ class AnswerJudge(Protocol):
         """Hash of all that makes a grade beside the record: prompt, reply's shape, model."""
         ...
 
-    async def grade(self, record: Record, run: Run) -> Grade | NoGrade:
+    async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """Grade an answer that no rule settles, within the budget of the run."""
         ...
 
@@ -146,9 +146,9 @@ class LanguageJudge:
         """See `AnswerJudge.pin`."""
         return _pin([self.model.chat.name, prompt_pin(self.name)])
 
-    async def grade(self, record: Record, run: Run) -> Grade | NoGrade:
+    async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """See `AnswerJudge.grade`."""
-        with run.step(self.name, agent="judge") as here:
+        with context.step(self.name, agent="judge") as here:
             try:
                 reply = await ask_for(
                     JudgeReply,
@@ -176,9 +176,9 @@ class SimilarityJudge:
         """See `AnswerJudge.pin`."""
         return _pin(dict(self.embedder.identity))
 
-    async def grade(self, record: Record, run: Run) -> Grade | NoGrade:
+    async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """See `AnswerJudge.grade`."""
-        with run.step(self.name, agent="judge") as here:
+        with context.step(self.name, agent="judge") as here:
             try:
                 score = await here.compute(self.name, lambda: self._score(record))
             except (BudgetRefused, ModelError) as failed:

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
@@ -12,7 +13,6 @@ from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
 from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded, Replayed
-from fathom.run import Run
 from fathom.usage import Price
 
 Role = Literal[
@@ -47,19 +47,19 @@ class RoleModel:
     breaker: Breaker = field(default_factory=Breaker)
     max_tokens: int = 800
 
-    def within(self, run: Run) -> ChatModel:
+    def within(self, context: RunContext) -> ChatModel:
         """The model as one step of a run may use it."""
-        metered = Metered(self.chat, run.ledger, self.price)
-        return Observed(Patient(metered, patience=self.patience, breaker=self.breaker), run)
+        metered = Metered(self.chat, context.ledger, self.price)
+        return Observed(Patient(metered, patience=self.patience, breaker=self.breaker), context)
 
 
 class Observed:
     """A `ChatModel` whose outcomes are events of the run, each with all its tries as one."""
 
-    def __init__(self, model: ChatModel, run: Run) -> None:
+    def __init__(self, model: ChatModel, context: RunContext) -> None:
         """Wrap `model`, which is asked only where the run has no record."""
         self._model = model
-        self._run = run
+        self._run = context
 
     @property
     def name(self) -> str:

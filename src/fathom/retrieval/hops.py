@@ -7,13 +7,13 @@ hits name, together with the words of the question that are still open.
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.retrieval.bridges import Bridge, Terms, bridges, remaining, titled
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.types import Chunk, Hit, Query
 
-Job = Callable[[Run], Awaitable[tuple[Hit, ...]]]
+Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
 
 _WHOLE = "question"
 _DIGITS = 6
@@ -51,7 +51,7 @@ class Hops:
     name: str = "hops"
 
     async def __call__(
-        self, query: Query, anchors: Sequence[str], *, k: int, run: Run
+        self, query: Query, anchors: Sequence[str], *, k: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """At most `k` hits, best first, as one step of the run.
 
@@ -62,7 +62,7 @@ class Hops:
             RunError: If the search for the whole question breaks.
         """
         inputs = {"query": query.text, "anchors": list(anchors)}
-        with run.step("hops", agent="retriever", inputs=inputs) as here:
+        with context.step("hops", agent="retriever", inputs=inputs) as here:
             named = {f"anchor {n}": anchor for n, anchor in enumerate(anchors, start=1)}
             found = await self._searched(query, {_WHOLE: query.text, **named}, here)
             ranking = _Ranking(self, self._first(found, here))
@@ -88,14 +88,14 @@ class Hops:
         ranking: "_Ranking",
         most: int,
         weight: float,
-        run: Run,
+        context: RunContext,
         known: Sequence[Bridge] = (),
     ) -> tuple[Bridge, ...]:
         """The bridges of the best hits so far, beside those known; what they find is added."""
         found = bridges(query.text, ranking.hits(self.from_hits), self.terms, known=known)[:most]
         ways = {f"bridge {n}": lead for n, lead in enumerate(found, start=len(known) + 1)}
         texts = {name: self._way(query, lead) for name, lead in ways.items()}
-        hits = await self._searched(query, texts, run)
+        hits = await self._searched(query, texts, context)
         for name, lead in ways.items():
             share = weight * lead.strength / found[0].strength
             ranking.add_bridge(lead, hits.get(name, ()), share)
@@ -105,22 +105,24 @@ class Hops:
         return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
 
     async def _searched(
-        self, query: Query, texts: Mapping[str, str], run: Run
+        self, query: Query, texts: Mapping[str, str], context: RunContext
     ) -> dict[str, tuple[Hit, ...]]:
         """What a search for each text finds, by name; all at once."""
 
         def job(text: str, k: int) -> Job:
-            return lambda here: self.search(replace(query, text=text), k=k, run=here)
+            return lambda here: self.search(replace(query, text=text), k=k, context=here)
 
         jobs = {
             name: job(text, self.pool if name == _WHOLE else self.each)
             for name, text in texts.items()
         }
-        return await run.branches(jobs, agent="retriever")
+        return await context.branches(jobs, agent="retriever")
 
-    def _first(self, found: Mapping[str, tuple[Hit, ...]], run: Run) -> tuple[Hit, ...]:
-        if _WHOLE not in found and not run.refusals:
-            raise RunError("the search for the question broke off; the log fathom.run says where")
+    def _first(self, found: Mapping[str, tuple[Hit, ...]], context: RunContext) -> tuple[Hit, ...]:
+        if _WHOLE not in found and not context.refusals:
+            raise RunError(
+                "the search for the question broke off; the log fathom.context says where"
+            )
         return found.get(_WHOLE, ())
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fathom.context import RunContext
 from fathom.retrieval.mmr import by_terms, mmr
 from fathom.retrieval.select import Selection, packed, ranked
-from fathom.run import Run
 from fathom.types import Hit
 
 _DIGITS = 6
@@ -34,7 +34,7 @@ class Narrow:
         listing: bool,
         diversity: float,
         tokens: int,
-        run: Run,
+        context: RunContext,
     ) -> tuple[Hit, ...]:
         """The hits to read, best first, as one step of the run.
 
@@ -44,13 +44,13 @@ class Narrow:
             listing: Whether a list is asked for.
             diversity: Of MMR, in [0, 1].
             tokens: All that the hits may take together.
-            run: Where it is recorded.
+            context: Where it is recorded.
 
         Raises:
             BudgetRefused: If there was no time for it.
         """
         inputs = {"pool": [hit.chunk.id for hit in hits], "tokens": tokens}
-        with run.step("select", agent="selector", inputs=inputs) as here:
+        with context.step("select", agent="selector", inputs=inputs) as here:
             found = await here.compute(
                 "select",
                 lambda: self.chosen(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 
+from fathom.context import RunContext
 from fathom.documents.base import CELLS
 from fathom.documents.blocks import block_at, head_of
 from fathom.plain import Json
-from fathom.run import Run
 from fathom.types import BlockKind, Document, Span
 
 _LABEL = 12  # characters; what is longer before a quote is a sentence
@@ -51,19 +51,21 @@ class Quotes:
 
     lookup: Callable[[str], Document | None]
 
-    async def __call__(self, places: Sequence[Place], run: Run) -> tuple[Quoted | None, ...]:
+    async def __call__(
+        self, places: Sequence[Place], context: RunContext
+    ) -> tuple[Quoted | None, ...]:
         """What stands at each of the places; `None` where the document is gone or late."""
         request = [[document, span.start, span.end] for document, span in places]
 
         async def ask() -> Json:
-            left = None if run.end == inf else max(0.0, run.end - time.monotonic())
+            left = None if context.end == inf else max(0.0, context.end - time.monotonic())
             try:
                 async with asyncio.timeout(left):
-                    return await run.thread(lambda: [self._at(place) for place in places])
+                    return await context.thread(lambda: [self._at(place) for place in places])
             except TimeoutError:
                 return [None] * len(places)
 
-        found = await run.scope.aobserve("quotes", request, ask) if places else []
+        found = await context.scope.aobserve("quotes", request, ask) if places else []
         return tuple(None if each is None else Quoted(**each) for each in found)
 
     def _at(self, place: Place) -> Json:

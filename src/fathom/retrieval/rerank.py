@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fathom.context import RunContext
 from fathom.models.reading import Asking, PairReader, Reading
-from fathom.run import Run
 from fathom.types import Hit
 
 _AT_ONCE = 4
@@ -32,7 +32,7 @@ class Reranker:
     most: int = 24
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, run: Run
+        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """The `keep` best hits, ranked anew, as one step of the run.
 
@@ -40,13 +40,13 @@ class Reranker:
             question: What is asked.
             hits: In the order of the first stage.
             keep: So many are given back, at most.
-            run: Where it is recorded.
+            context: Where it is recorded.
 
         Raises:
             BudgetRefused: If there was no time for it.
         """
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
-        with run.step("rerank", agent="reranker", inputs=inputs) as here:
+        with context.step("rerank", agent="reranker", inputs=inputs) as here:
             read, found = await here.compute(
                 "rerank", lambda: self.reranked(question, hits, keep=keep)
             )

@@ -6,12 +6,12 @@ The hits are recorded whole, so that a run can be replayed after the index has c
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.index.held import Held
 from fathom.plain import Json
 from fathom.reservation import Worst
 from fathom.retrieval.base import Retriever
-from fathom.run import Run
 from fathom.tracing.trace import Trace
 from fathom.types import Chunk, ChunkBlock, Hit, Query, Span
 from fathom.usage import Usage
@@ -33,14 +33,16 @@ class Search:
     identity: Mapping[str, Json]
     spare: Callable[[], Retriever] | None = None
 
-    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         """At most `k` hits, best first, as one step of the run.
 
         Raises:
             BudgetRefused: If the budget does not allow it, or the deadline came first.
             ModelError: If a local model has a fault and there is no spare.
         """
-        with run.step("search", agent="retriever", inputs={"query": query.text, "k": k}) as here:
+        with context.step(
+            "search", agent="retriever", inputs={"query": query.text, "k": k}
+        ) as here:
             found, usage = await self._ask(query, k, here)
             hits = tuple(_hit(each) for each in found["hits"])
             listed = [[hit.chunk.id, hit.score] for hit in hits]
@@ -52,14 +54,14 @@ class Search:
             )
         return hits
 
-    async def _ask(self, query: Query, k: int, run: Run) -> tuple[Json, Usage]:
+    async def _ask(self, query: Query, k: int, context: RunContext) -> tuple[Json, Usage]:
         request = {"query": query, "k": k, **self.identity}
 
         async def ask() -> Json:
-            hits, fault = await run.thread(lambda: self._retrieve(query, k))
+            hits, fault = await context.thread(lambda: self._retrieve(query, k))
             return {"hits": hits, "fault": fault}
 
-        return await run.spend(KIND, request, Worst(retrievals=1), ask)
+        return await context.spend(KIND, request, Worst(retrievals=1), ask)
 
     def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
         """Hits, and why they are not those of the retriever itself; empty where they are."""

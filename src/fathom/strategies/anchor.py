@@ -14,6 +14,7 @@ from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader
 from fathom.agents.short_answer import shortened
+from fathom.context import RunContext
 from fathom.control.gate import Progress, Signals, Thresholds, Verdict, decide, wants_judge
 from fathom.presets.anchor import AnchorSettings
 from fathom.retrieval.fused import fused
@@ -22,7 +23,6 @@ from fathom.retrieval.hops import Hops
 from fathom.retrieval.narrow import Narrow
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.anchor_parts import diversity_of, hops_of, narrow_of, purse_of, thresholds_of
 from fathom.strategies.signals import Purse, Seen, judged, signals_of
 from fathom.strategies.tools import Tools
@@ -108,9 +108,9 @@ class AnchorGate:
         """See `Strategy.start`."""
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`; the gate allows at most `Thresholds.most_decisions` decisions."""
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         for node in (self.anchor, self.retrieve, self.rerank, self.select, self.read):
             figure.add_node(node.__name__, node)
         for later in (self.weigh, self.gate, self.retrieve_more, self.reflect, self.finalize):
@@ -137,26 +137,28 @@ class AnchorGate:
         figure.add_edge("finalize", END)
         return figure
 
-    async def anchor(self, state: State, runtime: Runtime[Run]) -> State:
+    async def anchor(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("anchor", agent="anchors") as here:
             found = anchors(state.query.text, most=self.settings.anchors)
             here.done(outputs={"anchors": [[a.kind, a.text, a.score] for a in found]})
         return replace(state, anchors=found)
 
-    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
+    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
         own = self.settings
         strong = [each.text for each in state.anchors if each.score >= own.min_score]
-        pool = await self.hops(state.query, strong[: own.workers], k=own.pool, run=runtime.context)
+        pool = await self.hops(
+            state.query, strong[: own.workers], k=own.pool, context=runtime.context
+        )
         return replace(state, pool=pool)
 
-    async def rerank(self, state: State, runtime: Runtime[Run]) -> State:
+    async def rerank(self, state: State, runtime: Runtime[RunContext]) -> State:
         if self.reranker is None:
             return state
         question, keep = state.query.text, self.settings.pool
-        pool = await self.reranker(question, state.pool, keep=keep, run=runtime.context)
+        pool = await self.reranker(question, state.pool, keep=keep, context=runtime.context)
         return replace(state, pool=pool)
 
-    async def select(self, state: State, runtime: Runtime[Run]) -> State:
+    async def select(self, state: State, runtime: Runtime[RunContext]) -> State:
         left = self._left(state, runtime.context) if state.again else self.settings.context
         tokens = int(min(self.settings.context, left))
         form = form_of(state.query.text)
@@ -166,17 +168,17 @@ class AnchorGate:
             listing=form == "several",
             diversity=diversity_of(self.settings, form),
             tokens=tokens,
-            run=runtime.context,
+            context=runtime.context,
         )
         return replace(state, hits=hits)
 
-    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
         new = within(new, self.settings.answer_tokens, self.purse.count)
         better = new.confidence >= state.draft.confidence
         return replace(state, draft=new if better else state.draft)
 
-    async def weigh(self, state: State, runtime: Runtime[Run]) -> State:
+    async def weigh(self, state: State, runtime: Runtime[RunContext]) -> State:
         seen = self._seen(state, runtime.context)
         signals = signals_of(
             state.query.text, state.draft, seen, like_weight=self.settings.like_weight
@@ -187,7 +189,7 @@ class AnchorGate:
             signals = replace(signals, judge=word, progress=progress)
         return replace(state, signals=signals, progress=signals.progress)
 
-    async def gate(self, state: State, runtime: Runtime[Run]) -> State:
+    async def gate(self, state: State, runtime: Runtime[RunContext]) -> State:
         assert state.signals is not None
         with runtime.context.step("gate", agent="gate") as here:
             verdict = decide(state.signals, self.thresholds)
@@ -200,34 +202,33 @@ class AnchorGate:
             here.done(outputs=told, verdict=verdict.action, reason=verdict.reason)
         return replace(state, verdict=verdict, progress=state.progress.after(verdict))
 
-    async def retrieve_more(self, state: State, runtime: Runtime[Run]) -> State:
+    async def retrieve_more(self, state: State, runtime: Runtime[RunContext]) -> State:
         known = state.known | {hit.chunk.id for hit in state.hits}
         found = await self._more(state, runtime.context)
         pool = fused((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], known=known)
 
-    async def _more(self, state: State, run: Run) -> tuple[Hit, ...]:
+    async def _more(self, state: State, context: RunContext) -> tuple[Hit, ...]:
         """Hits of round 1b, all of which hold a missing anchor, or of the second round."""
         question, k = state.query.text, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
-            text = await self.hypothesis.text(question, state.pool, run)
-            return await self.search(replace(state.query, text=text), k=k, run=run)
-        context = "\n".join(hit.chunk.context for hit in state.hits)
-        lost = missing(state.anchors, context)
+            text = await self.hypothesis.text(question, state.pool, context)
+            return await self.search(replace(state.query, text=text), k=k, context=context)
+        lost = missing(state.anchors, "\n".join(hit.chunk.context for hit in state.hits))
         text = " ".join([question, *(each.text for each in lost)])
-        hits = await self.search(replace(state.query, text=text), k=k, run=run)
+        hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(hit for hit in hits if len(missing(lost, hit.chunk.context)) < len(lost))
 
-    async def reflect(self, state: State, runtime: Runtime[Run]) -> State:
+    async def reflect(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("reflect", agent="editor") as here:
             draft = supported(state.draft, self.settings.faith)
             here.done(outputs={"sentences": len(draft.claims or draft.evidence)})
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         progress = state.progress
         phase = f"round {progress.round}" + ("b" if progress.retried else "")
@@ -235,15 +236,15 @@ class AnchorGate:
             state.query.text,
             shortened(state.query.text, state.draft),
             phase=phase,
-            run=run,
+            context=context,
             withheld=state.verdict.withheld if state.verdict else None,
         )
 
-    def _left(self, state: State, run: Run) -> float:
-        return self.purse.left(self.purse.baseline(state.pool), self.purse.spent(run))
+    def _left(self, state: State, context: RunContext) -> float:
+        return self.purse.left(self.purse.baseline(state.pool), self.purse.spent(context))
 
-    def _seen(self, state: State, run: Run) -> Seen:
-        baseline, spent = self.purse.baseline(state.pool), self.purse.spent(run)
+    def _seen(self, state: State, context: RunContext) -> Seen:
+        baseline, spent = self.purse.baseline(state.pool), self.purse.spent(context)
         return Seen(
             anchors=state.anchors,
             required=self.settings.required_score,

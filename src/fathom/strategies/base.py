@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol
 
-from fathom.run import Run
+from fathom.context import RunContext
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Query
 
@@ -26,14 +26,14 @@ class Strategy(Protocol):
         ...
 
     def graph(self) -> Any:  # noqa: ANN401 - a StateGraph of the strategy's own state
-        """The graph, not compiled; its context is the `Run`."""
+        """The graph, not compiled; its context is the `RunContext`."""
         ...
 
     def start(self, query: Query) -> Any:  # noqa: ANN401 - the strategy's own state
         """The state in which the graph begins."""
         ...
 
-    async def finish(self, state: Any, run: Run) -> Answer:  # noqa: ANN401
+    async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
         """Answer from a state, also one in which the graph was cut; costs nothing but time."""
         ...
 

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from fathom.context import RunContext
 from fathom.errors import RunError
-from fathom.run import Run
 from fathom.types import Hit, Scalar
 
 T = TypeVar("T")
@@ -50,15 +50,17 @@ class Attempt(Generic[T]):
         return Message(hits=self.value or (), flags=flags, failed=self.failed, final=self.final)
 
 
-async def attempt(name: str, work: Callable[[Run], Awaitable[T]], run: Run) -> Attempt[T]:
+async def attempt(
+    name: str, work: Callable[[RunContext], Awaitable[T]], context: RunContext
+) -> Attempt[T]:
     """Let an agent work, as one step of the run that it cannot end: a branch of its own.
 
     Raises:
-        FathomError: See `Run.branches`.
+        FathomError: See `RunContext.branches`.
     """
-    own = replace(run, refusals=[])
+    own = replace(context, refusals=[])
     found = await own.branches({name: work})
-    run.refusals.extend(own.refusals)
+    context.refusals.extend(own.refusals)
     return Attempt(value=found.get(name), failed=name not in found, final=bool(own.refusals))
 
 
@@ -71,4 +73,4 @@ def check_heard(messages: Messages) -> None:
     broken = [name for name, message in messages.items() if message.failed and not message.final]
     if broken and len(broken) == len(messages):
         names = ", ".join(broken)
-        raise RunError(f"every retriever broke off ({names}); the log fathom.run says where")
+        raise RunError(f"every retriever broke off ({names}); the log fathom.context says where")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from fathom.agents.anchors import anchors
+from fathom.context import RunContext
 from fathom.retrieval.hops import Hops
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.anchor_parts import hops_of
 from fathom.strategies.tools import Tools
 from fathom.types import Hit, Query
@@ -38,8 +38,8 @@ class Following:
             min_score=own.min_score,
         )
 
-    async def __call__(self, query: Query, *, k: int, run: Run) -> tuple[Hit, ...]:
+    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         """At most `k` hits, best first; see `Hops`."""
         found = anchors(query.text, most=self.most)
         strong = [each.text for each in found if each.score >= self.min_score]
-        return await self.hops(query, strong[: self.workers], k=k, run=run)
+        return await self.hops(query, strong[: self.workers], k=k, context=context)

@@ -15,11 +15,11 @@ from fathom.agents.keyword_filter import HitFilter
 from fathom.agents.lister import Lister
 from fathom.agents.reader import Reader
 from fathom.agents.reorderer import Reorderer, ends_first
+from fathom.context import RunContext
 from fathom.control.supervisor import Order, Report, Supervisor
 from fathom.documents.language import detect
 from fathom.presets.hybrid import FIXED, HybridSettings
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
@@ -69,14 +69,14 @@ class Weighing:
     analyser: ComplexityAnalyser
     settings: HybridSettings
 
-    async def __call__(self, question: str, run: Run) -> Weights:
+    async def __call__(self, question: str, context: RunContext) -> Weights:
         """The weights by branch; the paper's prior where the analyser fails."""
-        return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, run), strict=True))
+        return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, context), strict=True))
 
-    async def _pair(self, question: str, run: Run) -> tuple[float, float]:
+    async def _pair(self, question: str, context: RunContext) -> tuple[float, float]:
         if self.settings.weights != "complexity":
             return FIXED[self.settings.weights]
-        done = await attempt("analyse", partial(self.analyser.analyse, question), run)
+        done = await attempt("analyse", partial(self.analyser.analyse, question), context)
         if detect(question) not in {"en", "und"}:
             return self.settings.foreign
         return done.value.weights if done.value else self.settings.prior
@@ -134,9 +134,9 @@ class Hybrid:
         """See `Strategy.start`."""
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
             figure.add_node(node.__name__, node)
         figure.add_node("finalize", self.finalize)
@@ -153,7 +153,7 @@ class Hybrid:
             figure.add_edge(one, other)
         return figure
 
-    async def analyse(self, state: State, runtime: Runtime[Run]) -> State:
+    async def analyse(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, weights=await self.weighing(state.query.text, runtime.context))
 
     def begins(self, state: State) -> list[str]:
@@ -161,17 +161,17 @@ class Hybrid:
         return [f"search_{branch.name}" for branch in self.branches if state.weights[branch.name]]
 
     async def search(
-        self, branch: Branch, state: State, runtime: Runtime[Run]
+        self, branch: Branch, state: State, runtime: Runtime[RunContext]
     ) -> dict[str, Messages]:
         if state.orders.get(branch.name) == "filter":
             return {}  # what it found is still there
         ask = partial(branch.search, state.query, k=self.candidates)
         name = f"search {branch.name}"
-        done = await attempt(name, lambda run: ask(run=run), runtime.context)
+        done = await attempt(name, lambda context: ask(context=context), runtime.context)
         return {"messages": {name: done.message()}}
 
     async def filter(
-        self, branch: Branch, state: State, runtime: Runtime[Run]
+        self, branch: Branch, state: State, runtime: Runtime[RunContext]
     ) -> dict[str, Messages]:
         found = state.messages[f"search {branch.name}"].hits
         name = f"filter {branch.name}"
@@ -179,11 +179,11 @@ class Hybrid:
             return {"messages": {name: Message(hits=found)}}
         strictness = self.relax**state.rounds
         keep = partial(branch.filter.keep, state.query.text, found, strictness=strictness)
-        done = await attempt(name, lambda run: keep(run=run), runtime.context)
+        done = await attempt(name, lambda context: keep(context=context), runtime.context)
         told = done.message(strictness=strictness)
         return {"messages": {name: replace(told, hits=found) if done.failed else told}}
 
-    async def supervise(self, state: State, runtime: Runtime[Run]) -> State:
+    async def supervise(self, state: State, runtime: Runtime[RunContext]) -> State:
         reports = [_report(branch.name, state) for branch in self._asked(state)]
         verdict = self.supervisor(reports, state.rounds)
         with runtime.context.step("supervise", agent="supervisor") as here:
@@ -194,34 +194,34 @@ class Hybrid:
         """The branches that were sent out again; without any, the comparison."""
         return [f"search_{name}" for name in state.orders] or ["compare"]
 
-    async def compare(self, state: State, runtime: Runtime[Run]) -> State:
+    async def compare(self, state: State, runtime: Runtime[RunContext]) -> State:
         asked = self._asked(state)
         check_heard({b.name: state.messages[f"search {b.name}"] for b in asked})
         lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in asked}
         hits = await self.comparer.compare(lists, state.weights, runtime.context)
         return replace(state, hits=hits)
 
-    async def reorder(self, state: State, runtime: Runtime[Run]) -> State:
+    async def reorder(self, state: State, runtime: Runtime[RunContext]) -> State:
         hits = await self._reordered(state, runtime.context)
         return replace(state, hits=ends_first(hits) if self.positions == "ends" else hits)
 
-    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)
+        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)
 
-    async def _reordered(self, state: State, run: Run) -> tuple[Hit, ...]:
+    async def _reordered(self, state: State, context: RunContext) -> tuple[Hit, ...]:
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
             return best
         order = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
-        done = await attempt("reorder", lambda run: order(run=run), run)
+        done = await attempt("reorder", lambda context: order(context=context), context)
         return best if done.value is None else done.value
 
     def _asked(self, state: State) -> list[Branch]:

@@ -12,12 +12,12 @@ from fathom.agents.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
 from fathom.agents.web import WebSearch
+from fathom.context import RunContext
 from fathom.control.ladder import Ladder, Phase, Verdict
 from fathom.documents.language import detect
 from fathom.presets.maf import MafSettings
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -89,9 +89,9 @@ class Maf:
         """See `Strategy.start`."""
         return State(query=query, ladder=self.ladder)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`; every edge leads up the ladder."""
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         figure.add_node("classify", self.classify)
         figure.add_edge(START, "classify")
         figure.add_edge("classify", self.ladder.phases[0])
@@ -107,16 +107,16 @@ class Maf:
         """The phase that the ladder leads to, or the end."""
         return (state.verdict and state.verdict.to) or "finalize"
 
-    async def classify(self, state: State, runtime: Runtime[Run]) -> State:
+    async def classify(self, state: State, runtime: Runtime[RunContext]) -> State:
         found = await self.classifier.classify(state.query.text, runtime.context)
         return replace(state, ladder=state.ladder.overridden(found.thresholds))
 
-    async def in_vor(self, state: State, runtime: Runtime[Run]) -> State:
+    async def in_vor(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("vor", agent="maf") as here:
             hits = await self._search(state.query, self.settings.vor_k, here)
             return await self._read(state, "vor", hits, self.settings.vor_read, here)
 
-    async def in_evr(self, state: State, runtime: Runtime[Run]) -> State:
+    async def in_evr(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("evr", agent="maf") as here:
             text = expanded(state.query.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
@@ -124,7 +124,7 @@ class Maf:
             hits = self.enhanced(text, found)
             return await self._read(state, "evr", hits, self.settings.evr_read, here)
 
-    async def in_debate(self, state: State, runtime: Runtime[Run]) -> State:
+    async def in_debate(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("debate phase", agent="maf") as here:
             hits = spoken_for(state.hits, self.settings.agents)
             done = await self.debate.hold(state.query.text, hits, here)
@@ -132,16 +132,16 @@ class Maf:
             draft = replace(done.draft, confidence=confidence)
             return self._weighed(state, "debate", draft, confidence, here)
 
-    async def in_web(self, state: State, runtime: Runtime[Run]) -> State:
+    async def in_web(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("web phase", agent="maf") as here:
             hits = await self.web(state.query.text, here) if self.web else ()
             draft = await self.reader.read(state.query.text, hits, here)
             return self._weighed(state, "web", draft, draft.confidence, here)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
         if verdict and verdict.action == "accept":
@@ -149,27 +149,29 @@ class Maf:
             phase += ", low confidence" if verdict.low_confidence else ""
         else:
             phase += NOT_ACCEPTED
-        return await finalizer(state.query.text, state.draft, phase=phase, run=run)
+        return await finalizer(state.query.text, state.draft, phase=phase, context=context)
 
-    async def _search(self, query: Query, k: int, run: Run) -> tuple[Hit, ...]:
+    async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
         foreign = detect(query.text) not in {"en", "und"}
-        return await (self.foreign if foreign else self.search)(query, k=k, run=run)
+        return await (self.foreign if foreign else self.search)(query, k=k, context=context)
 
     async def _read(
-        self, state: State, phase: Phase, hits: tuple[Hit, ...], most: int, run: Run
+        self, state: State, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
     ) -> State:
-        draft = await self.reader.read(state.query.text, hits[:most], run)
+        draft = await self.reader.read(state.query.text, hits[:most], context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
             confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
-        return self._weighed(replace(state, hits=hits or state.hits), phase, draft, confidence, run)
+        return self._weighed(
+            replace(state, hits=hits or state.hits), phase, draft, confidence, context
+        )
 
     def _weighed(
-        self, state: State, phase: Phase, draft: Draft, confidence: float, run: Run
+        self, state: State, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> State:
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
         verdict = state.ladder.verdict(phase, confidence, known=bool(draft.evidence))
-        run.done(
+        context.done(
             outputs={"confidence": confidence, "to": verdict.to},
             verdict=verdict.action,
             reason=verdict.reason,

@@ -17,9 +17,9 @@ from fathom.agents.selector import Selector
 from fathom.agents.situation import Observer
 from fathom.agents.summarizer import Finding, Summarizer
 from fathom.agents.workflow import DEFAULT, Executor, is_legal, legal
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.bus import attempt
 from fathom.strategies.following import Following
 from fathom.strategies.tools import Tools
@@ -115,13 +115,13 @@ class Mao:
         """See `Strategy.start`."""
         return State(query=query, turns=(Turn(number=0, question=query.text),))
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`.
 
         It ends: every executor takes itself off its turn's workflow, no workflow is chosen
         twice, and turns are bounded.
         """
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         executors = tuple(NODES.values())
         for node in ("look", "plan", *executors, "follow", "summarize", "finalize"):
             figure.add_node(node, getattr(self, node))
@@ -144,69 +144,69 @@ class Mao:
             return "follow"
         return "summarize" if state.manner else "finalize"
 
-    async def look(self, state: State, runtime: Runtime[Run]) -> State:
-        async def look(turn: Turn, run: Run) -> Turn:
-            hits = await self._found(turn, state.query, run)
+    async def look(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def look(turn: Turn, context: RunContext) -> Turn:
+            hits = await self._found(turn, state.query, context)
             return replace(turn, look=hits, looked_for=turn.question)
 
         return await _each(state, lambda turn: turn.look is None, look, runtime.context)
 
-    async def plan(self, state: State, runtime: Runtime[Run]) -> State:
-        async def plan(turn: Turn, run: Run) -> Turn:
+    async def plan(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def plan(turn: Turn, context: RunContext) -> Turn:
             first = turn.number == 0
             situation = self.observer(turn.question, turn.look or (), first=first)
             choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
             turn = replace(turn, coverage=situation.coverage)
-            done = await attempt("plan", choose, run)
+            done = await attempt("plan", choose, context)
             workflow = done.value.workflow if done.value else ()
             if is_legal(workflow, first=first):
                 return replace(turn, plan=workflow, todo=workflow)
-            with run.step("refuse", agent="grammar") as here:
+            with context.step("refuse", agent="grammar") as here:
                 here.done(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
             return replace(turn, plan=DEFAULT, todo=DEFAULT)
 
         return await _each(state, lambda turn: not turn.plan, plan, runtime.context)
 
-    async def rewrite(self, state: State, runtime: Runtime[Run]) -> State:
-        async def rewrite(turn: Turn, run: Run) -> Turn:
-            done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), run)
+    async def rewrite(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def rewrite(turn: Turn, context: RunContext) -> Turn:
+            done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), context)
             return replace(turn, question=done.value or turn.question)
 
         return await _executed("QR", state, rewrite, runtime.context)
 
-    async def split_serially(self, state: State, runtime: Runtime[Run]) -> State:
+    async def split_serially(self, state: State, runtime: Runtime[RunContext]) -> State:
         return await self._split("QDS", "serial", state, runtime.context)
 
-    async def split_in_parallel(self, state: State, runtime: Runtime[Run]) -> State:
+    async def split_in_parallel(self, state: State, runtime: Runtime[RunContext]) -> State:
         return await self._split("QDP", "parallel", state, runtime.context)
 
-    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
-        async def retrieve(turn: Turn, run: Run) -> Turn:
+    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def retrieve(turn: Turn, context: RunContext) -> Turn:
             if self.following and turn.number == 0 and turn.coverage < self.covered:
                 query = replace(state.query, text=turn.question)
-                return replace(turn, hits=await self.following(query, k=self.hits, run=run))
+                return replace(turn, hits=await self.following(query, k=self.hits, context=context))
             if turn.look is not None and turn.looked_for == turn.question:
                 return replace(turn, hits=turn.look)
-            return replace(turn, hits=await self._found(turn, state.query, run))
+            return replace(turn, hits=await self._found(turn, state.query, context))
 
         return await _executed("R", state, retrieve, runtime.context)
 
-    async def select(self, state: State, runtime: Runtime[Run]) -> State:
-        async def select(turn: Turn, run: Run) -> Turn:
+    async def select(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def select(turn: Turn, context: RunContext) -> Turn:
             choose = partial(self.selector.select, turn.question, turn.hits)
-            done = await attempt("DS", choose, run)
+            done = await attempt("DS", choose, context)
             return replace(turn, hits=turn.hits if done.value is None else done.value)
 
         return await _executed("DS", state, select, runtime.context)
 
-    async def read(self, state: State, runtime: Runtime[Run]) -> State:
-        async def read(turn: Turn, run: Run) -> Turn:
-            return replace(turn, draft=await self.reader.read(turn.question, turn.hits, run))
+    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def read(turn: Turn, context: RunContext) -> Turn:
+            return replace(turn, draft=await self.reader.read(turn.question, turn.hits, context))
 
         state = await _executed("AG", state, read, runtime.context)
         return replace(state, draft=state.turns[0].draft or Draft())
 
-    async def follow(self, state: State, runtime: Runtime[Run]) -> State:
+    async def follow(self, state: State, runtime: Runtime[RunContext]) -> State:
         waiting = state.waiting(self.turns)
         opened = waiting[:1] if state.manner == "serial" else waiting
         earlier = [(turn.question, turn.answer) for turn in state.subs]
@@ -219,7 +219,7 @@ class Mao:
         )
         return replace(state, turns=(*state.turns, *turns))
 
-    async def summarize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def summarize(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.summarizer.summarize(
             state.query.text,
             state.manner or "parallel",
@@ -229,47 +229,53 @@ class Mao:
         )
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         phase = ",".join(state.turns[0].plan)
-        return await self.finalizer(state.query.text, state.draft, phase=phase, run=run)
+        return await self.finalizer(state.query.text, state.draft, phase=phase, context=context)
 
-    async def _split(self, executor: Executor, manner: Manner, state: State, run: Run) -> State:
+    async def _split(
+        self, executor: Executor, manner: Manner, state: State, context: RunContext
+    ) -> State:
         """What cannot be split is answered as it is."""
         found: list[str] = []
 
-        async def split(turn: Turn, run: Run) -> Turn:
+        async def split(turn: Turn, context: RunContext) -> Turn:
             ask = partial(self.decomposer.split, turn.question, manner)
-            done = await attempt(executor, ask, run)
+            done = await attempt(executor, ask, context)
             found.extend(done.value or ())
             return turn if len(found) > 1 else replace(turn, todo=(executor, *DEFAULT))
 
-        state = await _executed(executor, state, split, run)
+        state = await _executed(executor, state, split, context)
         return replace(state, manner=manner, asked=tuple(found)) if len(found) > 1 else state
 
-    async def _found(self, turn: Turn, query: Query, run: Run) -> tuple[Hit, ...]:
+    async def _found(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
         """Nothing where the budget does not allow it: the others still count."""
         try:
-            return await self.search(replace(query, text=turn.question), k=self.hits, run=run)
+            return await self.search(
+                replace(query, text=turn.question), k=self.hits, context=context
+            )
         except BudgetRefused:
             return ()
 
 
-async def _each(state: State, due: Callable[[Turn], bool], work: Work, run: Run) -> State:
-    return replace(state, turns=await worked(state.turns, due, work, run))
+async def _each(
+    state: State, due: Callable[[Turn], bool], work: Work, context: RunContext
+) -> State:
+    return replace(state, turns=await worked(state.turns, due, work, context))
 
 
-async def _executed(executor: Executor, state: State, work: Work, run: Run) -> State:
+async def _executed(executor: Executor, state: State, work: Work, context: RunContext) -> State:
     """The state after an executor's work on every turn where it comes next."""
 
-    async def execute(turn: Turn, run: Run) -> Turn:
-        done = await work(turn, run)
+    async def execute(turn: Turn, context: RunContext) -> Turn:
+        done = await work(turn, context)
         return replace(done, todo=done.todo[1:])
 
-    return await _each(state, lambda turn: turn.next == executor, execute, run)
+    return await _each(state, lambda turn: turn.next == executor, execute, context)
 
 
 def _after(node: str) -> list[str]:

@@ -8,8 +8,8 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
+from fathom.context import RunContext
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -49,9 +49,9 @@ class Naive:
         """See `Strategy.start`."""
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         for node in (self.retrieve, self.read, self.finalize):
             figure.add_node(node.__name__, node)
         figure.add_edge(START, "retrieve")
@@ -60,17 +60,17 @@ class Naive:
         figure.add_edge("finalize", END)
         return figure
 
-    async def retrieve(self, state: State, runtime: Runtime[Run]) -> State:
-        hits = await self.search(state.query, k=self.chunks, run=runtime.context)
+    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
+        hits = await self.search(state.query, k=self.chunks, context=runtime.context)
         return replace(state, hits=hits)
 
-    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)
+        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)

@@ -11,9 +11,9 @@ from langgraph.runtime import Runtime
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
+from fathom.context import RunContext
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
-from fathom.run import Run
 from fathom.strategies.bus import Messages, attempt, check_heard, merged
 from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
@@ -68,9 +68,9 @@ class Rrf:
         """See `Strategy.start`."""
         return State(query=query)
 
-    def graph(self) -> StateGraph[State, Run, State, State]:
+    def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=Run)
+        figure = StateGraph(State, context_schema=RunContext)
         for node in (self.fuse, self.read, self.finalize):
             figure.add_node(node.__name__, node)
         for name in self.searches:
@@ -82,24 +82,26 @@ class Rrf:
         figure.add_edge("finalize", END)
         return figure
 
-    async def retrieve(self, name: str, state: State, runtime: Runtime[Run]) -> dict[str, Messages]:
+    async def retrieve(
+        self, name: str, state: State, runtime: Runtime[RunContext]
+    ) -> dict[str, Messages]:
         search = partial(self.searches[name], state.query, k=self.k)
-        done = await attempt(name, lambda run: search(run=run), runtime.context)
+        done = await attempt(name, lambda context: search(context=context), runtime.context)
         return {"messages": {name: done.message()}}
 
-    async def fuse(self, state: State, runtime: Runtime[Run]) -> State:
+    async def fuse(self, state: State, runtime: Runtime[RunContext]) -> State:
         check_heard(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}
         hits = await self.comparer.compare(lists, self.weights, runtime.context)
         return replace(state, hits=hits[: self.contexts])
 
-    async def read(self, state: State, runtime: Runtime[Run]) -> State:
+    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[Run]) -> State:
+    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
         return replace(state, answer=await self.finish(state, runtime.context))
 
-    async def finish(self, state: State, run: Run) -> Answer:
+    async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", run=run)
+        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)

@@ -11,12 +11,12 @@ from typing import Any
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
+from fathom.context import DeadlineOver, Listener, RunContext, told
 from fathom.errors import FathomError
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.plain import Json
 from fathom.reservation import Reservation, Worst
-from fathom.run import DeadlineOver, Listener, Run, told
 from fathom.strategies.base import Graph, Strategy
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin, Trace
@@ -64,7 +64,7 @@ async def run(
     answered if it is good enough, else the answer is an abstention with the reason `budget`.
     An agent or a node that breaks off by an error nobody foresaw does not take the answer with
     it either: the best draft so far counts, else the answer is `failed`. Class and place of the
-    error are why it stopped then; its traceback goes to the log `fathom.run`.
+    error are why it stopped then; its traceback goes to the log `fathom.context`.
     The time of the budget starts now; what is slow and done once should be done before.
 
     Raises:
@@ -105,10 +105,12 @@ def _hold_back(
     return (held[0] if held else None), refusal
 
 
-def _opened(recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Surroundings) -> Run:
+def _opened(
+    recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Surroundings
+) -> RunContext:
     left = ledger.remaining().seconds
     deadline = inf if left is None or surroundings.events else time.monotonic() + left
-    return Run(
+    return RunContext(
         ledger=ledger,
         scope=recorder,
         executor=surroundings.executor,
@@ -119,34 +121,34 @@ def _opened(recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Sur
 
 
 async def _answer(
-    strategy: Strategy, query: Query, here: Run, surroundings: Surroundings
+    strategy: Strategy, query: Query, context: RunContext, surroundings: Surroundings
 ) -> Answer:
     """The answer of the graph, or of the state it was in when it had to end."""
     way = _Way(strategy.start(query))
     replaying = surroundings.events is not None
     if replaying:
-        way.end = _End(**here.scope.observe("cut", "after states", dict))
+        way.end = _End(**context.scope.observe("cut", "after states", dict))
     failure = ""
     try:
-        await way.follow(strategy, surroundings.graph, here)
+        await way.follow(strategy, surroundings.graph, context)
     except BudgetRefused:
         pass  # noted in the run's refusals by whoever met it
     except CallFailed as failed:
         failure = str(failed)
     if not replaying:
-        here.scope.observe("cut", "after states", lambda: asdict(way.end))
+        context.scope.observe("cut", "after states", lambda: asdict(way.end))
     if failure:
         return _failed(strategy, query, failure)
     if way.end.states is not None and not way.end.broken:
-        here.refusals.append(str(DeadlineOver()))
-    best = await _finished(strategy, way.state, here)
+        context.refusals.append(str(DeadlineOver()))
+    best = await _finished(strategy, way.state, context)
     return _noted(best, way.end.broken) if way.end.broken else best
 
 
-async def _finished(strategy: Strategy, state: Any, here: Run) -> Answer:  # noqa: ANN401
+async def _finished(strategy: Strategy, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
     """The answer of a state, or the strategy's last word on it."""
     try:
-        done: Answer = state.answer or await strategy.finish(state, here)
+        done: Answer = state.answer or await strategy.finish(state, context)
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
@@ -186,23 +188,23 @@ class _Way:
         self.end = _End()
         self._seen = 0
 
-    async def follow(self, strategy: Strategy, graph: Graph | None, run: Run) -> None:
-        cut = asyncio.timeout(_patience(run))
+    async def follow(self, strategy: Strategy, graph: Graph | None, context: RunContext) -> None:
+        cut = asyncio.timeout(_patience(context))
         try:
             # LangSmith off, whatever the environment says: no text leaves for another server.
             with tracing_context(enabled=False):
                 async with cut:
-                    await self._walk(graph or strategy.graph().compile(), run)
+                    await self._walk(graph or strategy.graph().compile(), context)
         except FathomError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a node raises
             self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
 
-    async def _walk(self, graph: Graph, run: Run) -> None:
+    async def _walk(self, graph: Graph, context: RunContext) -> None:
         if self.end.states == 0:
             return
         states = graph.astream(
-            self.state, {"recursion_limit": MOST_STEPS}, context=run, stream_mode="values"
+            self.state, {"recursion_limit": MOST_STEPS}, context=context, stream_mode="values"
         )
         async with aclosing(states):
             async for values in states:
@@ -219,10 +221,10 @@ def _told(strategy: Strategy, error: Exception) -> str:
     return told(strategy.name, error)
 
 
-def _patience(run: Run) -> float | None:
+def _patience(context: RunContext) -> float | None:
     """Seconds until a node that overlooks the deadline is cut: half of the last step's time."""
-    left = run.seconds_left
-    return None if left is None else left + (run.end - run.deadline) / 2
+    left = context.seconds_left
+    return None if left is None else left + (context.end - context.deadline) / 2
 
 
 def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
@@ -237,12 +239,12 @@ def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
     )
 
 
-def _closed(answer: Answer, run: Run, budget: Budget) -> Answer:
+def _closed(answer: Answer, context: RunContext, budget: Budget) -> Answer:
     def spent() -> Json:
-        usage = run.ledger.usage
+        usage = context.ledger.usage
         return asdict(replace(usage, seconds=round(usage.seconds, 6)))
 
-    usage = Usage(**run.scope.observe("usage", "of the run", spent))
-    starved = answer.status == "abstained" and run.refusals
+    usage = Usage(**context.scope.observe("usage", "of the run", spent))
+    starved = answer.status == "abstained" and context.refusals
     reason = "budget" if starved else answer.stop_reason
     return replace(answer, usage=usage, budget=budget, stop_reason=reason)

@@ -8,8 +8,8 @@ from fathom.agents.anchors import Anchor, coverage, missing
 from fathom.agents.expectation import expected_kind
 from fathom.agents.form import form_of
 from fathom.agents.judge import Judge
+from fathom.context import RunContext
 from fathom.control.gate import Progress, Signals
-from fathom.run import Run
 from fathom.types import Draft, Hit
 
 _TIMES = frozenset({"date", "quarter", "year"})
@@ -39,11 +39,11 @@ class Purse:
             return 0
         return self.overhead + sum(self.count(hit.chunk.context) for hit in hits[: self.chunks])
 
-    def spent(self, run: Run) -> int:
+    def spent(self, context: RunContext) -> int:
         """Tokens of this run so far."""
         if not self.metered:
             return 0
-        return int(run.scope.observe("spent", "tokens", lambda: run.ledger.usage.tokens))
+        return int(context.scope.observe("spent", "tokens", lambda: context.ledger.usage.tokens))
 
     def left(self, baseline: int, spent: int) -> float:
         """Tokens that the chunks of one more call may take."""
@@ -117,7 +117,7 @@ def required(seen: Seen) -> list[Anchor]:
     return [each for each in seen.anchors if each.score >= seen.required]
 
 
-async def judged(draft: Draft, judge: Judge, run: Run) -> float | None:
+async def judged(draft: Draft, judge: Judge, context: RunContext) -> float | None:
     """Mean support of the sentences of a draft in the eyes of the judge.
 
     `None` for quotes: to repeat a document needs no judge.
@@ -127,7 +127,7 @@ async def judged(draft: Draft, judge: Judge, run: Run) -> float | None:
     ]
     if not pairs:
         return None
-    scores = await judge.support(pairs, run)
+    scores = await judge.support(pairs, context)
     return round(sum(scores) / len(scores), 6)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from fathom.agents.decomposer import bridge
 from fathom.agents.workflow import Executor, Workflow
+from fathom.context import RunContext
 from fathom.retrieval.fused import fused
 from fathom.retrieval.fusion import ReciprocalRank
-from fathom.run import Run
 from fathom.types import Draft, Hit
 
 _LATER = 0.01
@@ -73,11 +73,11 @@ def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
     return fused([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
-Work = Callable[[Turn, Run], Awaitable[Turn]]
+Work = Callable[[Turn, RunContext], Awaitable[Turn]]
 
 
 async def worked(
-    turns: Sequence[Turn], due: Callable[[Turn], bool], work: Work, run: Run
+    turns: Sequence[Turn], due: Callable[[Turn], bool], work: Work, context: RunContext
 ) -> tuple[Turn, ...]:
     """The turns after the work on each that is due, all at the same time, each as one step.
 
@@ -87,7 +87,7 @@ async def worked(
     async def one(turn: Turn) -> Turn:
         if not due(turn):
             return turn
-        with run.step(turn.name) as here:
+        with context.step(turn.name) as here:
             return await work(turn, here)
 
     done = await asyncio.gather(*map(one, turns), return_exceptions=True)

@@ -29,7 +29,7 @@ from fathom.usage import Usage
 T = TypeVar("T")
 BRANCH_SHARE = 0.8
 """Of the time that is left, what branches may take together."""
-LOG = logging.getLogger("fathom.run")
+LOG = logging.getLogger("fathom.context")
 # Answers and traces say what broke; the traceback is for those who listen.
 LOG.addHandler(logging.NullHandler())
 
@@ -61,7 +61,7 @@ class DeadlineOver(BudgetRefused):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunContext:
     """One run, seen from one of its steps.
 
     Attributes:
@@ -87,7 +87,7 @@ class Run:
     @contextmanager
     def step(
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
-    ) -> "Iterator[Run]":
+    ) -> "Iterator[RunContext]":
         """The run inside a new step, for the length of a `with` block; see `Recorder.step`."""
         self.listener.step(name, "")
         with self.scope.step(name, agent=agent, inputs=inputs) as step:
@@ -138,7 +138,7 @@ class Run:
         return made[0] if made else await self.thread(job)
 
     async def branches(
-        self, jobs: "Mapping[str, Callable[[Run], Awaitable[T]]]", *, agent: str = ""
+        self, jobs: "Mapping[str, Callable[[RunContext], Awaitable[T]]]", *, agent: str = ""
     ) -> dict[str, T]:
         """Do several things at once, each in a step of its own name.
 
@@ -169,7 +169,7 @@ class Run:
         return found
 
     async def _branch(
-        self, name: str, job: "Callable[[Run], Awaitable[T]]", agent: str
+        self, name: str, job: "Callable[[RunContext], Awaitable[T]]", agent: str
     ) -> tuple[list[T], list[str]]:
         """The value of a branch, if there is one, and what it was refused."""
         made: list[T] = []
