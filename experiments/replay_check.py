@@ -28,7 +28,7 @@ from tests.scripted_server import Extractive, served
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
 from fathom.evaluation.runner import filters_of
-from fathom.plain import canonical
+from fathom.jsonable import canonical
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import Outcome

@@ -8,9 +8,9 @@ from tests.making import context_of
 
 from fathom.context import DeadlineOver, Listener, RunContext
 from fathom.errors import RunError
+from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused
-from fathom.plain import Json
-from fathom.reservation import Worst
+from fathom.reservation import CostBound
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
 from fathom.tracing.trace import Trace
@@ -63,30 +63,30 @@ def test_work_is_cut_at_the_deadline_and_so_is_its_replay() -> None:
 
 def test_what_is_spent_is_booked_and_recorded() -> None:
     with context_of(Budget(retrievals=1)) as context:
-        value, usage = asyncio.run(context.spend("search", "q", Worst(retrievals=1), two))
+        value, usage = asyncio.run(context.spend("search", "q", CostBound(retrievals=1), two))
         assert (value, usage.retrievals, context.ledger.usage.retrievals) == (2, 1, 1)
         with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
-            asyncio.run(context.spend("search", "q2", Worst(retrievals=1), nobody_async))
+            asyncio.run(context.spend("search", "q2", CostBound(retrievals=1), nobody_async))
         assert len(context.refusals) == 1
         trace = sealed(context)
 
     with context_of(Budget(retrievals=0), events=Recorded(trace)) as again:
-        replayed = again.spend("search", "q", Worst(retrievals=1), nobody_async)
+        replayed = again.spend("search", "q", CostBound(retrievals=1), nobody_async)
         assert asyncio.run(replayed) == (2, usage)
         with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
-            asyncio.run(again.spend("search", "q2", Worst(retrievals=1), nobody_async))
+            asyncio.run(again.spend("search", "q2", CostBound(retrievals=1), nobody_async))
         assert again.ledger.usage.retrievals == 0
 
 
 def test_what_takes_too_long_is_cut_and_booked() -> None:
     with context_of(seconds=0.02) as context:
         with pytest.raises(DeadlineOver):
-            asyncio.run(context.spend("search", "q", Worst(retrievals=1), forever))
+            asyncio.run(context.spend("search", "q", CostBound(retrievals=1), forever))
         assert context.ledger.balance().spent.retrievals == 1
         assert context.ledger.balance().reserved.retrievals == 0
         trace = sealed(context)
     with context_of(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
-        asyncio.run(again.spend("search", "q", Worst(retrievals=1), nobody_async))
+        asyncio.run(again.spend("search", "q", CostBound(retrievals=1), nobody_async))
 
 
 def test_the_listener_hears_of_each_step() -> None:
@@ -117,7 +117,7 @@ async def sleeps(context: RunContext) -> str:
 
 
 async def asks(context: RunContext) -> str:
-    await context.spend("search", "q", Worst(retrievals=1), two)
+    await context.spend("search", "q", CostBound(retrievals=1), two)
     return "found"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fathom.ledger import BudgetRefused, Ledger
-from fathom.reservation import NANO, Reported, Reservation, Worst, charge
+from fathom.reservation import NANO, CostBound, Reported, Reservation, charge
 from fathom.usage import Budget, Price, Usage
 
 PRICE = Price(prompt=3.0, completion=7.0)
@@ -27,8 +27,8 @@ class Hands:
         return self.now
 
 
-def worst(tokens: int = 0, **more: int) -> Worst:
-    return Worst(prompt_tokens=tokens, price=PRICE, **more)
+def worst(tokens: int = 0, **more: int) -> CostBound:
+    return CostBound(prompt_tokens=tokens, price=PRICE, **more)
 
 
 def break_off(reservation: Reservation, own: Usage) -> None:
@@ -60,10 +60,10 @@ def test_a_day_in_the_books() -> None:
         (Budget(retrievals=1), worst(retrievals=2), "retrievals"),
         (Budget(cost_usd=0.00002), worst(10), "cost_usd"),
         (Budget(seconds=0), worst(), "seconds"),
-        (Budget(seconds=2), Worst(least_seconds=3), "seconds"),
+        (Budget(seconds=2), CostBound(least_seconds=3), "seconds"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: Worst, limit: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, limit: str) -> None:
     ledger = Ledger(budget, clock=Hands())
     before = ledger.balance()
 
@@ -86,11 +86,11 @@ def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: Worst, limit
         (Budget(tokens=10), worst(10)),
         (Budget(calls=1), worst(calls=1)),
         (Budget(cost_usd=0.00003), worst(10)),
-        (Budget(seconds=2), Worst(least_seconds=2)),
+        (Budget(seconds=2), CostBound(least_seconds=2)),
         (Budget(), worst(10**15, calls=10**9)),
     ],
 )
-def test_what_fits_exactly_fits(budget: Budget, step: Worst) -> None:
+def test_what_fits_exactly_fits(budget: Budget, step: CostBound) -> None:
     ledger = Ledger(budget, clock=Hands())
 
     assert ledger.would_fit(step) is None
@@ -99,7 +99,7 @@ def test_what_fits_exactly_fits(budget: Budget, step: Worst) -> None:
 
 
 def test_an_unknown_cost_is_refused_where_money_is_limited_and_unknown_where_it_is_not() -> None:
-    unpriced = Worst(calls=1, prompt_tokens=10)
+    unpriced = CostBound(calls=1, prompt_tokens=10)
     with pytest.raises(BudgetRefused, match="cost is unknown"):
         Ledger(Budget(cost_usd=100)).reserve(unpriced)
 
@@ -129,7 +129,7 @@ def test_an_error_books_what_was_counted_and_frees_the_rest_once() -> None:
 def test_what_was_never_sent_costs_nothing() -> None:
     ledger = Ledger(Budget(calls=1, cost_usd=1))
 
-    with ledger.reserve(Worst(calls=1, price=PRICE, fee_usd=0.5)):
+    with ledger.reserve(CostBound(calls=1, price=PRICE, fee_usd=0.5)):
         pass
 
     assert ledger.remaining() == Budget(calls=1, cost_usd=1)
@@ -275,7 +275,7 @@ def assert_within(ledger: Ledger) -> None:
 COUNTS = st.integers(0, 60)
 REPORTS = st.one_of(st.none(), st.integers(), st.floats(allow_nan=True), st.text(max_size=3))
 WORSTS = st.builds(
-    Worst,
+    CostBound,
     calls=st.integers(0, 2),
     prompt_tokens=COUNTS,
     completion_tokens=COUNTS,
@@ -302,7 +302,7 @@ class Books(RuleBasedStateMachine):
         self.truth = Usage()
 
     @rule(step=WORSTS)
-    def reserve(self, step: Worst) -> None:
+    def reserve(self, step: CostBound) -> None:
         foretold = self.ledger.would_fit(step)
         before = self.ledger.balance()
         if foretold is None:
@@ -317,16 +317,16 @@ class Books(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.floats(0, 1.5), reported=REPORTS)
     def settle(self, data: st.DataObject, share: float, reported: object) -> None:
         reservation = self.take(data)
-        own = part(reservation.worst, share)
+        own = part(reservation.bound, share)
         booked = reservation.settle(own, Reported(prompt=reported, completion=reported))
-        assert booked.overrun is (own != part(reservation.worst, min(share, 1.0)))
+        assert booked.overrun is (own != part(reservation.bound, min(share, 1.0)))
         self.truth += booked.usage
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), share=st.floats(0, 1))
     def fail(self, data: st.DataObject, share: float) -> None:
         reservation = self.take(data)
-        own = part(reservation.worst, share)
+        own = part(reservation.bound, share)
         with pytest.raises(ConnectionResetError):
             break_off(reservation, own)
         self.truth += Usage(
@@ -366,7 +366,7 @@ class Books(RuleBasedStateMachine):
         assert balance.spent.tokens == self.truth.tokens
         assert balance.spent.llm_calls == self.truth.llm_calls
         assert balance.spent.retrievals == self.truth.retrievals
-        waiting = [charge(r.worst).tokens for r in self.open]
+        waiting = [charge(r.bound).tokens for r in self.open]
         assert balance.reserved.tokens == sum(waiting) + 40
 
     def teardown(self) -> None:
@@ -380,7 +380,7 @@ class Books(RuleBasedStateMachine):
         assert self.ledger.balance().reserved == Usage()
 
 
-def part(whole: Worst, share: float) -> Usage:
+def part(whole: CostBound, share: float) -> Usage:
     return Usage(
         llm_calls=int(whole.calls * share),
         prompt_tokens=int(whole.prompt_tokens * share),
@@ -431,7 +431,7 @@ class Branches:
 
     async def step(self) -> None:
         dice = self.dice
-        step = Worst(
+        step = CostBound(
             calls=1,
             prompt_tokens=dice.randint(0, 60),
             completion_tokens=dice.randint(0, 60),

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.ledger import Ledger
-from fathom.reservation import Booked, Reported, Worst, charge
+from fathom.reservation import Booked, CostBound, Reported, charge
 from fathom.usage import Budget, Price, Usage
 
-WORST = Worst(calls=1, prompt_tokens=100, completion_tokens=50)
+WORST = CostBound(calls=1, prompt_tokens=100, completion_tokens=50)
 OWN = Usage(llm_calls=1, prompt_tokens=80, completion_tokens=20)
 
 Settle = Callable[[Usage, Reported | None], Booked]
@@ -74,18 +74,18 @@ def test_a_negative_own_count_is_a_fault_and_frees_nothing() -> None:
 @pytest.mark.parametrize("field", ["calls", "prompt_tokens", "completion_tokens", "retrievals"])
 def test_a_negative_worst_case_is_refused(field: str) -> None:
     with pytest.raises(ValueError, match=field):
-        Worst(**{field: -1})  # type: ignore[arg-type]
+        CostBound(**{field: -1})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["seconds", "least_seconds", "fee_usd"])
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
 def test_a_worst_case_that_is_no_number_is_refused(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
-        Worst(**{field: value})  # type: ignore[arg-type]
+        CostBound(**{field: value})  # type: ignore[arg-type]
 
 
 def test_money_by_hand() -> None:
-    worst = Worst(
+    worst = CostBound(
         calls=1,
         prompt_tokens=1_000,
         completion_tokens=100,
@@ -101,19 +101,19 @@ def test_money_by_hand() -> None:
 @pytest.mark.parametrize(
     ("worst", "unknown"),
     [
-        (Worst(calls=1, prompt_tokens=1), True),
-        (Worst(retrievals=1), False),
-        (Worst(retrievals=1, fee_usd=None), True),
-        (Worst(prompt_tokens=1, price=Price(prompt=1, completion=1)), False),
+        (CostBound(calls=1, prompt_tokens=1), True),
+        (CostBound(retrievals=1), False),
+        (CostBound(retrievals=1, fee_usd=None), True),
+        (CostBound(prompt_tokens=1, price=Price(prompt=1, completion=1)), False),
     ],
 )
-def test_what_has_no_known_price_has_no_known_cost(worst: Worst, unknown: bool) -> None:
+def test_what_has_no_known_price_has_no_known_cost(worst: CostBound, unknown: bool) -> None:
     assert (charge(worst).usage(0).cost_usd is None) is unknown
 
 
 COUNTS = st.integers(0, 2_000)
 WORSTS = st.builds(
-    Worst,
+    CostBound,
     calls=st.just(1),
     prompt_tokens=COUNTS,
     completion_tokens=COUNTS,
@@ -125,7 +125,7 @@ OWNS = st.builds(Usage, llm_calls=st.just(1), prompt_tokens=COUNTS, completion_t
 
 @given(WORSTS, OWNS, COUNTS)
 def test_what_is_charged_is_never_above_the_worst_case(
-    worst: Worst, own: Usage, reported: int
+    worst: CostBound, own: Usage, reported: int
 ) -> None:
     booked = Ledger(Budget()).reserve(worst).settle(own, Reported(prompt=reported)).usage
     reserved = charge(worst).usage(0)

@@ -23,10 +23,10 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
+from fathom.jsonable import canonical
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.shipped import load_shipped_reader
-from fathom.plain import canonical
 from fathom.serving import asked
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from experiments.lab.texts import Text, texts_of
 from fathom.documents.identity import content_digest
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.plain import Json, canonical, digest
+from fathom.jsonable import Json, canonical, digest
 
 VERSION = 1
 """Raised when this code makes variants otherwise than before."""

@@ -5,7 +5,7 @@ from itertools import chain, zip_longest
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.plain import digest
+from fathom.jsonable import digest
 
 QUESTIONS = 150
 """A cut asks so many questions at most."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from experiments.lab.texts import Text
 
 from fathom.errors import UsageError
-from fathom.plain import digest
+from fathom.jsonable import digest
 
 COPY = "~old"
 """Ends the id of an older copy that stays beside its document."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fathom.plain import Json
+from fathom.jsonable import Json
 
 
 def pack(file: Path, rows: Iterable[Json], *, level: int = 9) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fathom.errors import UsageError
-from fathom.plain import canonical
+from fathom.jsonable import canonical
 
 Value = str | int | float | bool | list[str] | list[float]
 Settings = Mapping[str, Value]

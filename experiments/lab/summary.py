@@ -12,7 +12,7 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.seen import Seen
 from experiments.lab.show import shown
 
-from fathom.plain import Json
+from fathom.jsonable import Json
 
 KINDS: Mapping[str, type[Table] | type[Sentences] | type[Figure]] = {
     "table": Table,

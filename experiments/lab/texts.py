@@ -10,7 +10,7 @@ from fathom.documents.guard import Cage
 from fathom.documents.identity import content_digest, document_id
 from fathom.documents.parse import read
 from fathom.evaluation.rows import rows
-from fathom.plain import Json
+from fathom.jsonable import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

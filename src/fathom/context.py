@@ -20,9 +20,9 @@ from fathom.errors import (
     ModelUnavailable,
     culprit,
 )
+from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
-from fathom.plain import Json
-from fathom.reservation import Worst
+from fathom.reservation import CostBound
 from fathom.tracing.recorder import OpenStep, Recorder
 from fathom.usage import Usage
 
@@ -206,7 +206,7 @@ class RunContext:
         return made, end["refusals"]
 
     async def spend(
-        self, kind: str, request: object, worst: Worst, ask: Callable[[], Awaitable[Json]]
+        self, kind: str, request: object, bound: CostBound, ask: Callable[[], Awaitable[Json]]
     ) -> tuple[Json, Usage]:
         """Ask something outside that is neither free nor sure to end, within the budget.
 
@@ -215,7 +215,7 @@ class RunContext:
         Args:
             kind: See `Recorder.observe`.
             request: All that the answer depends on.
-            worst: Is booked in full once it has begun.
+            bound: Is booked in full once it has begun.
             ask: Gives the answer as plain JSON.
 
         Raises:
@@ -223,9 +223,9 @@ class RunContext:
         """
 
         async def attempt() -> Json:
-            own = Usage(llm_calls=worst.calls, retrievals=worst.retrievals)
+            own = Usage(llm_calls=bound.calls, retrievals=bound.retrievals)
             try:
-                async with self.ledger.reserve(worst) as reservation:
+                async with self.ledger.reserve(bound) as reservation:
                     reservation.count(own)
                     value = await self._in_time(ask)
                     return {"value": value, "usage": reservation.settle(own).usage}

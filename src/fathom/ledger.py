@@ -8,7 +8,7 @@ spent + reserved <= cap. Two things make that hold: the caller never takes more 
 believed only between our own count and the reservation.
 
     ledger = Ledger(Budget(tokens=5_000, seconds=20))
-    last = ledger.hold_back(Worst(calls=1, prompt_tokens=800, completion_tokens=200, seconds=5))
+    last = ledger.hold_back(CostBound(calls=1, prompt_tokens=800, completion_tokens=200, seconds=5))
     ...
     async with ledger.reserve(worst) as reservation:         # cancels the body at its deadline
         reservation.count(Usage(llm_calls=1, prompt_tokens=n))     # sent, so it may be billed
@@ -27,7 +27,7 @@ from math import floor, inf
 from typing import ClassVar, Literal
 
 from fathom.errors import RunError
-from fathom.reservation import NANO, Charge, Reservation, Worst, charge
+from fathom.reservation import NANO, Charge, CostBound, Reservation, charge
 from fathom.usage import Budget, Usage
 
 Limit = Literal["seconds", "calls", "tokens", "retrievals", "cost_usd"]
@@ -96,19 +96,19 @@ class Ledger:
         self._held_seconds = 0.0
         self._held: dict[Reservation, float] = {}
 
-    def reserve(self, worst: Worst) -> Reservation:
-        """Set `worst` aside for a step that starts now.
+    def reserve(self, bound: CostBound) -> Reservation:
+        """Set `bound` aside for a step that starts now.
 
         Raises:
             BudgetRefused: If it does not fit beside what is spent, reserved and held back.
         """
         with self._lock:
-            amount = charge(worst)
-            self._admit(worst, amount)
-            return self._set_aside(worst, amount, self._end - self._held_seconds)
+            amount = charge(bound)
+            self._admit(bound, amount)
+            return self._set_aside(bound, amount, self._end - self._held_seconds)
 
-    def hold_back(self, worst: Worst) -> Reservation:
-        """Set `worst` aside for the last step, to be entered later.
+    def hold_back(self, bound: CostBound) -> Reservation:
+        """Set `bound` aside for the last step, to be entered later.
 
         Its seconds are kept free too: whatever else is reserved has an earlier deadline. To be
         called before anything else is reserved.
@@ -117,19 +117,19 @@ class Ledger:
             BudgetRefused: If it does not fit; then only a step that costs nothing can be last.
         """
         with self._lock:
-            amount = charge(worst)
-            seconds = max(worst.seconds or 0.0, worst.least_seconds)
-            self._admit(worst, amount, needs_s=seconds)
-            reservation = self._set_aside(worst, amount, self._end)
+            amount = charge(bound)
+            seconds = max(bound.seconds or 0.0, bound.least_seconds)
+            self._admit(bound, amount, needs_s=seconds)
+            reservation = self._set_aside(bound, amount, self._end)
             self._held[reservation] = seconds
             self._held_seconds += seconds
             return reservation
 
-    def would_fit(self, worst: Worst) -> BudgetRefused | None:
-        """Why `worst` would be refused at this instant, or `None`; reserves nothing."""
+    def would_fit(self, bound: CostBound) -> BudgetRefused | None:
+        """Why `bound` would be refused at this instant, or `None`; reserves nothing."""
         with self._lock:
             try:
-                self._admit(worst, charge(worst))
+                self._admit(bound, charge(bound))
             except BudgetRefused as refused:
                 return refused
             return None
@@ -160,8 +160,8 @@ class Ledger:
         """What was spent so far; seconds since the ledger was opened."""
         return self.balance().spent
 
-    def _set_aside(self, worst: Worst, amount: Charge, end: float) -> Reservation:
-        reservation = Reservation(worst, clock=self._clock, end=end, close=self._close)
+    def _set_aside(self, bound: CostBound, amount: Charge, end: float) -> Reservation:
+        reservation = Reservation(bound, clock=self._clock, end=end, close=self._close)
         self._open[reservation] = amount
         self._reserved = self._reserved.plus(amount)
         return reservation
@@ -188,9 +188,9 @@ class Ledger:
             "cost_usd": inf if caps.cost_usd is None else floor(caps.cost_usd * NANO) - taken.nano,
         }
 
-    def _admit(self, worst: Worst, amount: Charge, *, needs_s: float | None = None) -> None:
+    def _admit(self, bound: CostBound, amount: Charge, *, needs_s: float | None = None) -> None:
         left = self._left()
-        least = worst.least_seconds if needs_s is None else needs_s
+        least = bound.least_seconds if needs_s is None else needs_s
         if left["seconds"] < least or left["seconds"] <= 0:
             raise BudgetRefused("seconds", needed=least, left=max(0.0, left["seconds"]))
         needs: dict[Limit, int] = {

@@ -19,13 +19,13 @@ from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
 from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
+from fathom.jsonable import Json
 from fathom.models.base import Embedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import PairReader
 from fathom.models.remembered import RememberingEmbedder
 from fathom.models.shipped import load_readers
-from fathom.plain import Json
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback

@@ -13,7 +13,7 @@ NANO = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
+class CostBound:
     """The most that a step can spend; the caller must hold itself to it.
 
     Attributes:
@@ -91,20 +91,20 @@ class Charge:
         )
 
 
-def charge(worst: Worst, own: Usage | None = None) -> Charge:
-    """What `own` costs at the prices of `worst`; without `own`, the worst case itself."""
+def charge(bound: CostBound, own: Usage | None = None) -> Charge:
+    """What `own` costs at the prices of `bound`; without `own`, the worst case itself."""
     spent = own or Usage(
-        llm_calls=worst.calls,
-        prompt_tokens=worst.prompt_tokens,
-        completion_tokens=worst.completion_tokens,
-        retrievals=worst.retrievals,
+        llm_calls=bound.calls,
+        prompt_tokens=bound.prompt_tokens,
+        completion_tokens=bound.completion_tokens,
+        retrievals=bound.retrievals,
     )
     started = own is None or spent.llm_calls + spent.tokens + spent.retrievals > 0
-    fee = worst.fee_usd if started else 0.0
+    fee = bound.fee_usd if started else 0.0
     tokens_usd = 0.0
-    unknown = fee is None or (spent.tokens > 0 and worst.price is None)
-    if worst.price is not None:
-        tokens_usd = worst.price.cost(spent.prompt_tokens, spent.completion_tokens)
+    unknown = fee is None or (spent.tokens > 0 and bound.price is None)
+    if bound.price is not None:
+        tokens_usd = bound.price.cost(spent.prompt_tokens, spent.completion_tokens)
     return Charge(
         spent.llm_calls,
         spent.prompt_tokens,
@@ -148,7 +148,7 @@ class Reservation:
 
     def __init__(
         self,
-        worst: Worst,
+        bound: CostBound,
         *,
         clock: Callable[[], float],
         end: float,
@@ -157,12 +157,12 @@ class Reservation:
         """Made by the ledger.
 
         Args:
-            worst: What is reserved.
+            bound: What is reserved.
             clock: The ledger's clock.
             end: When it must be over, as the clock reads; infinite without a limit.
             close: Books the charge and frees the rest; says whether it had been open.
         """
-        self.worst = worst
+        self.bound = bound
         self._clock = clock
         self._end = end
         self._close = close
@@ -174,7 +174,7 @@ class Reservation:
     @property
     def seconds_left(self) -> float | None:
         """Time until the body must be over; `None` without a limit."""
-        within = inf if self.worst.seconds is None else self._begun + self.worst.seconds
+        within = inf if self.bound.seconds is None else self._begun + self.bound.seconds
         end = min(self._end, within)
         return None if end == inf else max(0.0, end - self._clock())
 
@@ -219,23 +219,23 @@ class Reservation:
         return self._close(self, amount)
 
     def _weigh(self, own: Usage, reported: Reported) -> tuple[Booked, Charge]:
-        worst = self.worst
-        prompt, first = _believe("prompt", own.prompt_tokens, reported.prompt, worst.prompt_tokens)
+        bound = self.bound
+        prompt, first = _believe("prompt", own.prompt_tokens, reported.prompt, bound.prompt_tokens)
         completion, second = _believe(
-            "completion", own.completion_tokens, reported.completion, worst.completion_tokens
+            "completion", own.completion_tokens, reported.completion, bound.completion_tokens
         )
         spent = Usage(
-            llm_calls=min(own.llm_calls, worst.calls),
+            llm_calls=min(own.llm_calls, bound.calls),
             prompt_tokens=prompt,
             completion_tokens=completion,
-            retrievals=min(own.retrievals, worst.retrievals),
+            retrievals=min(own.retrievals, bound.retrievals),
         )
-        amount = charge(worst, spent)
+        amount = charge(bound, spent)
         overrun = (
-            own.llm_calls > worst.calls
-            or own.prompt_tokens > worst.prompt_tokens
-            or own.completion_tokens > worst.completion_tokens
-            or own.retrievals > worst.retrievals
+            own.llm_calls > bound.calls
+            or own.prompt_tokens > bound.prompt_tokens
+            or own.completion_tokens > bound.completion_tokens
+            or own.retrievals > bound.retrievals
         )
         usage = amount.usage(self._clock() - self._begun)
         notes = tuple(note for note in (first, second) if note)

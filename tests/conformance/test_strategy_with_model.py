@@ -12,7 +12,7 @@ from tests.scripted_pairs import OVERLAP
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
-from fathom.plain import canonical
+from fathom.jsonable import canonical
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import Outcome
 from fathom.tracing.recorder import answer_json

@@ -18,7 +18,7 @@ from experiments.false_alarms import (
 )
 from tests.evaluation.making import record
 
-from fathom.plain import canonical
+from fathom.jsonable import canonical
 
 ROUNDS = 300
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.plain import canonical, digest
+from fathom.jsonable import canonical, digest
 from fathom.tracing.chain import TraceTampered, decode
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin, Trace

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from fathom.context import RunContext
 from fathom.errors import RunError
-from fathom.plain import Json
-from fathom.reservation import Worst
+from fathom.jsonable import Json
+from fathom.reservation import CostBound
 from fathom.types import Chunk, Hit, Span
 
 NAME = "web"
@@ -81,7 +81,7 @@ class WebSearch:
         """
         query = " ".join(question.split())[:_LONGEST_QUERY]
         with context.step("web", agent="web search", inputs={"query": query}) as here:
-            worst = Worst(retrievals=1, fee_usd=self.fee_usd)
+            worst = CostBound(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}
             found, usage = await here.spend(NAME, request, worst, lambda: self._ask(query))
             hits = hits_of([Page(**page) for page in found["pages"]])[: self.results]

@@ -8,7 +8,7 @@ from typing import Any
 from fathom.errors import UsageError
 from fathom.evaluation.rows import lines, rows
 from fathom.evaluation.sources import corpus_of, documents_of, existing
-from fathom.plain import digest
+from fathom.jsonable import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

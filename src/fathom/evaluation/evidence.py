@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from fathom.plain import Json
+from fathom.jsonable import Json
 from fathom.tracing.trace import Step, Trace
 
 READERS = ("reader", "summarizer", "aggregator")

@@ -10,7 +10,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.plain import canonical, digest
+from fathom.jsonable import canonical, digest
 
 GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
 """What must not fall, where the data set has it; higher is better in all of them."""

@@ -19,8 +19,8 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.report import Row
 from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
+from fathom.jsonable import canonical, digest
 from fathom.ledger import Ledger
-from fathom.plain import canonical, digest
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.usage import Budget

@@ -15,13 +15,13 @@ from fathom.agents.fence import fence_for
 from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
+from fathom.jsonable import canonical, digest
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed, ModelDeclined, ReplyGarbled
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
 from fathom.models.base import Embedder
-from fathom.plain import canonical, digest
 
 Fault = Literal["budget", "declined", "garbled", "unavailable"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fathom.plain import Json, canonical
+from fathom.jsonable import Json, canonical
 
 
 def whole_lines(file: Path | None) -> list[bytes]:

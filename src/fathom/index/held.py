@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from fathom.plain import digest
+from fathom.jsonable import digest
 from fathom.types import Document, Span
 
 

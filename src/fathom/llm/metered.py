@@ -10,7 +10,7 @@ from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed
 from fathom.llm.tokens import most_prompt_tokens
-from fathom.reservation import Reservation, Worst
+from fathom.reservation import CostBound, Reservation
 from fathom.usage import Price, Usage
 
 
@@ -54,14 +54,14 @@ class Metered:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
         """
         prompt = most_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
-        worst = Worst(
+        bound = CostBound(
             calls=1,
             prompt_tokens=prompt,
             completion_tokens=call.max_tokens,
             seconds=max(0.0, call.deadline - self._clock()) if isfinite(call.deadline) else None,
             price=self._price,
         )
-        reservation = self._ledger.reserve(worst)
+        reservation = self._ledger.reserve(bound)
         everything = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=call.max_tokens)
         with reservation:
             reservation.count(everything)

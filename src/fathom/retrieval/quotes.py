@@ -9,7 +9,7 @@ from math import inf
 from fathom.context import RunContext
 from fathom.documents.base import CELLS
 from fathom.documents.blocks import block_at, head_of
-from fathom.plain import Json
+from fathom.jsonable import Json
 from fathom.types import BlockKind, Document, Span
 
 _LABEL = 12  # characters; what is longer before a quote is a sentence

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.index.held import Held
-from fathom.plain import Json
-from fathom.reservation import Worst
+from fathom.jsonable import Json
+from fathom.reservation import CostBound
 from fathom.retrieval.base import Retriever
 from fathom.tracing.trace import Trace
 from fathom.types import Chunk, ChunkBlock, Hit, Query, Span
@@ -61,7 +61,7 @@ class Search:
             hits, fault = await context.thread(lambda: self._retrieve(query, k))
             return {"hits": hits, "fault": fault}
 
-        return await context.spend(KIND, request, Worst(retrievals=1), ask)
+        return await context.spend(KIND, request, CostBound(retrievals=1), ask)
 
     def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
         """Hits, and why they are not those of the retriever itself; empty where they are."""

@@ -143,7 +143,7 @@ def file_name(strategy: str, varied: Mapping[str, str]) -> str:
 
     A name that file systems would refuse ends in a hash in place of its last settings.
     """
-    from fathom.plain import digest
+    from fathom.jsonable import digest
 
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
     name = quote(f"{strategy}{choice}", safe="@=")
@@ -177,8 +177,8 @@ def setup_of(engine: "Engine") -> str:
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
     """
+    from fathom.jsonable import canonical, digest
     from fathom.models.shipped import card_of
-    from fathom.plain import canonical, digest
 
     made = {
         "version": __version__,

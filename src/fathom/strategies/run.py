@@ -13,10 +13,10 @@ from langsmith import tracing_context
 
 from fathom.context import DeadlineOver, Listener, RunContext, told
 from fathom.errors import FathomError
+from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
-from fathom.plain import Json
-from fathom.reservation import Reservation, Worst
+from fathom.reservation import CostBound, Reservation
 from fathom.strategies.base import Graph, Strategy
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin, Trace
@@ -96,7 +96,7 @@ def _hold_back(
 
     def hold() -> str:
         try:
-            held.append(ledger.hold_back(Worst(seconds=seconds)))
+            held.append(ledger.hold_back(CostBound(seconds=seconds)))
         except BudgetRefused as refused:
             return str(refused)
         return ""

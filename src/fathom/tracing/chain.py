@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from fathom.errors import RunError
-from fathom.plain import Json, canonical, digest
+from fathom.jsonable import Json, canonical, digest
 from fathom.tracing.trace import Event, Origin, Record, Step, Trace
 from fathom.usage import Budget, Usage
 

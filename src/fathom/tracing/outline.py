@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 
-from fathom.plain import Json, canonical
+from fathom.jsonable import Json, canonical
 from fathom.tracing.trace import Step, Trace
 from fathom.usage import Usage
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
-from fathom.plain import Cleaner, Json, canonical, digest
+from fathom.jsonable import Cleaner, Json, canonical, digest
 from fathom.tracing.chain import open_chain, record_json, seal
 from fathom.tracing.trace import Event, Events, Origin, Record, Step, Trace, TraceLimits
 from fathom.usage import Usage

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fathom.errors import RunError
-from fathom.plain import Json, canonical
+from fathom.jsonable import Json, canonical
 from fathom.tracing.recorder import answer_json
 from fathom.tracing.trace import Event, Step, Trace
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
-from fathom.plain import Json, canonical
+from fathom.jsonable import Json, canonical
 from fathom.tracing.trace import Step, Trace
 from fathom.usage import Usage
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from fathom.plain import Json, canonical, digest
+from fathom.jsonable import Json, canonical, digest
 from fathom.usage import Budget, Usage
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.plain import Cleaner, canonical
+from fathom.jsonable import Cleaner, canonical
 from fathom.usage import Budget
 
 ANY = st.recursive(
