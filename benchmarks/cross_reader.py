@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fathom.models.cross_reader import CrossReader
+from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.shipped import ENGLISH, load_shipped_reader
 from fathom.types import Chunk, Span
 
@@ -48,11 +48,11 @@ def chunks(count: int, words: int, seed: int) -> list[Chunk]:
     return found
 
 
-def read_ms(reader: CrossReader, count: int, words: int, round_: int) -> float:
+def read_ms(reader: OnnxCrossReader, count: int, words: int, round_: int) -> float:
     """One reading of pairs that were never read before."""
     new = chunks(count, words, seed=1_000 * round_ + count)
     started = time.perf_counter()
-    reader.asking("How much does a permit for a boat in the harbour cost?").read(new)
+    reader.session("How much does a permit for a boat in the harbour cost?").read(new)
     return 1_000 * (time.perf_counter() - started)
 
 

@@ -36,16 +36,16 @@ FIRST = Span(0, 4)
 class Nothing:
     """A pair reader that looks at nothing: the first word is as likely an answer as not."""
 
-    def asking(self, *_: object, **__: object) -> Self:
-        """See `PairReader`."""
+    def session(self, *_: object, **__: object) -> Self:
+        """See `CrossReader`."""
         return self
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
-        """See `Asking`."""
+        """See `ReadingSession`."""
         return [replace(NOTHING, spans=(ReadSpan(span=FIRST, score=0.5),)) for _ in chunks]
 
     def score(self, *_: object) -> float:
-        """See `Asking`."""
+        """See `ReadingSession`."""
         return 0.5
 
 

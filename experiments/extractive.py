@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from fathom.agents.decomposer import ClauseDecomposer
 from fathom.documents.sentences import split
-from fathom.models.reading import PairReader, Reading
+from fathom.models.reading import CrossReader, Reading
 from fathom.types import Chunk, Span
 
 Messages = Sequence[dict[str, str]]
@@ -81,7 +81,7 @@ class ExtractiveModel:
         keep: A chunk helps from this share of the best one's relevance on.
     """
 
-    pairs: PairReader
+    pairs: CrossReader
     floor: float = 0.35
     keep: float = 0.3
     decomposer: ClauseDecomposer = field(default_factory=ClauseDecomposer)
@@ -151,7 +151,7 @@ class ExtractiveModel:
 
     def _quoted(self, question: str, texts: Sequence[str]) -> list[Quoted]:
         chunks = [_chunk(text) for text in texts]
-        read = self.pairs.asking(question).read(chunks)
+        read = self.pairs.session(question).read(chunks)
         return [self._best(*each) for each in zip(chunks, read, strict=True)]
 
     def _best(self, chunk: Chunk, reading: Reading) -> Quoted:
@@ -164,7 +164,7 @@ class ExtractiveModel:
 
     def _relevance(self, prompt: Prompt) -> list[float]:
         chunks = [_chunk(text) for text in prompt.fenced]
-        return [each.relevance for each in self.pairs.asking(prompt.question).read(chunks)]
+        return [each.relevance for each in self.pairs.session(prompt.question).read(chunks)]
 
 
 def judge(prompt: Prompt) -> object:

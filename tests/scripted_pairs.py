@@ -26,17 +26,17 @@ def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float)
 
 @dataclass(frozen=True)
 class ScriptedPairs:
-    """A `PairReader` whose readings a function gives."""
+    """A `CrossReader` whose readings a function gives."""
 
     script: Script
 
-    def asking(self, question: str, *, spans: int = 5) -> "ScriptedAsking":
-        return ScriptedAsking(self.script, question, spans)
+    def session(self, question: str, *, spans: int = 5) -> "ScriptedSession":
+        return ScriptedSession(self.script, question, spans)
 
 
 @dataclass(frozen=True)
-class ScriptedAsking:
-    """See `Asking`; an answer's score is that of the span with its text."""
+class ScriptedSession:
+    """See `ReadingSession`; an answer's score is that of the span with its text."""
 
     script: Script
     question: str

@@ -28,7 +28,7 @@ from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
 from fathom.index.writer import EmbeddedWriter
 from fathom.models.base import Embedder
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.parts import Parts
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.query import check_question
@@ -53,7 +53,7 @@ class Engine:
         settings: Settings | None = None,
         *,
         embedder: Embedder | None = None,
-        cross_reader: PairReader | None = None,
+        cross_reader: CrossReader | None = None,
         connect: Connect | None = None,
     ) -> None:
         """Nothing is loaded or opened before it is needed.

@@ -23,7 +23,7 @@ from fathom.jsonable import Json
 from fathom.models.base import Embedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.models.remembered import RememberingEmbedder
 from fathom.models.shipped import load_readers
 from fathom.retrieval.base import Retriever
@@ -71,7 +71,7 @@ class Parts:
         self,
         settings: Settings,
         embedder: Embedder | None = None,
-        cross_reader: PairReader | None = None,
+        cross_reader: CrossReader | None = None,
     ) -> None:
         """Nothing is loaded yet.
 
@@ -103,7 +103,7 @@ class Parts:
         return RememberingEmbedder(self.embedder)
 
     @cached_property
-    def cross_reader(self) -> PairReader:
+    def cross_reader(self) -> CrossReader:
         """What reads a question and a chunk together."""
         if self._cross_reader is not None:
             return self._cross_reader
@@ -245,7 +245,7 @@ class Parts:
                 return
             with suppress(ModelError):  # searches fall back on words then, and say so
                 self.embedder.embed(["warm"])
-            self.cross_reader.asking("warm").read([WARM])
+            self.cross_reader.session("warm").read([WARM])
             self.warm = True
 
     def cast(self, roles: "Roles") -> "Cast":

@@ -22,8 +22,8 @@ def seen(*scores: float) -> list[str]:
     def best(each: Look) -> float:
         return each.trust * each.reading.spans[0].score
 
-    asking = ScriptedPairs(script).asking("?")
-    found = look(asking, HITS[: len(scores)], best, fall=FALL)
+    session = ScriptedPairs(script).session("?")
+    found = look(session, HITS[: len(scores)], best, fall=FALL)
     assert [each.trust for each in found] == [at(place) for place in range(1, len(found) + 1)]
     return [each.hit.chunk.document_id for each in found]
 

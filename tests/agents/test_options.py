@@ -14,8 +14,8 @@ def options(question: str, answer: str) -> list[tuple[str, float]]:
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer, score=0.8)
 
-    asking = ScriptedPairs(script).asking(question)
-    return [(each.text, each.score) for each in options_of(question, CHUNK, asking)]
+    session = ScriptedPairs(script).session(question)
+    return [(each.text, each.score) for each in options_of(question, CHUNK, session)]
 
 
 def test_only_what_is_of_the_kind_that_is_asked_for() -> None:
@@ -36,7 +36,7 @@ def test_where_rules_see_nothing_the_spans_are_the_options() -> None:
 
 def test_the_fuller_of_two_takes_over_the_score() -> None:
     chunk = hit_of("The tract of 98 km: in all it is 98 long.").chunk
-    asking = ScriptedPairs(lambda _, c: reading(c, "98", score=0.6)).asking("?")
-    (option,) = options_of("What is the length of the tract?", chunk, asking)
+    session = ScriptedPairs(lambda _, c: reading(c, "98", score=0.6)).session("?")
+    (option,) = options_of("What is the length of the tract?", chunk, session)
     assert option.text == "98 km"
     assert option.score == pytest.approx(0.6 + 0.6 * 2 / 5)

@@ -35,8 +35,8 @@ def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str
         return reading(chunk, answer, score)
 
     look = Look(hit=hit, reading=script(question, hit.chunk), trust=1.0)
-    asking = ScriptedPairs(script).asking(question)
-    best = Rows()(question, look, asking).reading.spans[0]
+    session = ScriptedPairs(script).session(question)
+    best = Rows()(question, look, session).reading.spans[0]
     return best.span.cut(hit.chunk.text), best.score
 
 

@@ -5,7 +5,7 @@ from tests.scripted_pairs import ScriptedPairs
 
 from fathom.documents.language import question_language
 from fathom.models.by_language import ReaderByLanguage
-from fathom.models.reading import NOTHING, PairReader
+from fathom.models.reading import NOTHING, CrossReader
 from fathom.types import Chunk, Span
 
 CHUNK = Chunk(id="d#0", document_id="d", text="x", span=Span(0, 1), ordinal=0)
@@ -31,7 +31,7 @@ def test_the_language_of_a_question_is_told_by_few_words(question: str, language
 def test_each_language_has_its_reader_loaded_once_when_it_is_needed() -> None:
     loaded: list[str] = []
 
-    def load(language: str) -> PairReader:
+    def load(language: str) -> CrossReader:
         loaded.append(language)
         value = {"en": 0.25, "id": 0.75}[language]
         return ScriptedPairs(lambda _question, _chunk: replace(NOTHING, relevance=value))
@@ -39,7 +39,7 @@ def test_each_language_has_its_reader_loaded_once_when_it_is_needed() -> None:
     reader = ReaderByLanguage(load, question_language)
 
     assert loaded == []
-    assert reader.asking("Who is it?").read([CHUNK])[0].relevance == 0.25
-    assert reader.asking("Siapa dia?").read([CHUNK])[0].relevance == 0.75
-    assert reader.asking("Kapan?").read([CHUNK])[0].relevance == 0.75
+    assert reader.session("Who is it?").read([CHUNK])[0].relevance == 0.25
+    assert reader.session("Siapa dia?").read([CHUNK])[0].relevance == 0.75
+    assert reader.session("Kapan?").read([CHUNK])[0].relevance == 0.75
     assert loaded == ["en", "id"]

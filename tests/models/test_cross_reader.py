@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
+from fathom.models.cross_reader import OnnxCrossReader, Shape, load_cross_reader
 from fathom.models.pair import PairTokens
 from fathom.models.reading import NOTHING, Calibration, Reading
 from fathom.models.runtime import Ids, Output
@@ -53,8 +53,8 @@ class CapitalRuntime:
         return np.hstack([scores, spans, spans]).astype(np.float32) + np.float32(self._fault)
 
 
-def reader(runtime: CapitalRuntime | None = None) -> CrossReader:
-    return CrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Calibration())
+def reader(runtime: CapitalRuntime | None = None) -> OnnxCrossReader:
+    return OnnxCrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Calibration())
 
 
 def chunk(text: str, title: str = "") -> Chunk:
@@ -64,7 +64,7 @@ def chunk(text: str, title: str = "") -> Chunk:
 
 
 def read(text: str, question: str = "What is the capital?", title: str = "") -> Reading:
-    return reader().asking(question).read([chunk(text, title)])[0]
+    return reader().session(question).read([chunk(text, title)])[0]
 
 
 def sigmoid(logit: float) -> float:
@@ -104,8 +104,8 @@ def test_calibration_bends_the_probabilities() -> None:
     law = Calibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
 
     (found,) = (
-        CrossReader(CapitalRuntime(), PairTokens(WORDS), law)
-        .asking("Where?")
+        OnnxCrossReader(CapitalRuntime(), PairTokens(WORDS), law)
+        .session("Where?")
         .read([chunk("France: Paris")])
     )
 
@@ -142,7 +142,7 @@ def test_several_answers_do_not_overlap() -> None:
 
 
 def test_support_of_a_given_answer() -> None:
-    asked = reader().asking("What is the capital?")
+    asked = reader().session("What is the capital?")
     place = chunk("The capital of France is Paris.")
     best = asked.read([place])[0].spans[0].score
 
@@ -155,7 +155,7 @@ def test_support_of_a_given_answer() -> None:
 
 def test_a_pair_is_read_once_for_a_question() -> None:
     runtime = CapitalRuntime()
-    asked = reader(runtime).asking("What is the capital?")
+    asked = reader(runtime).session("What is the capital?")
     one, two = chunk("Paris"), chunk("London town")
 
     first = asked.read([one, two, one])
@@ -170,7 +170,7 @@ def test_a_pair_is_read_once_for_a_question() -> None:
 def test_only_rows_of_equal_length_share_a_batch() -> None:
     runtime = CapitalRuntime()
 
-    reader(runtime).asking("Who?").read([chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")])
+    reader(runtime).session("Who?").read([chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")])
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 2]
 
@@ -212,27 +212,27 @@ def test_spans_lie_in_the_chunk_and_scores_are_probabilities(question: str, text
 
 def test_numbers_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ModelError, match="not finite"):
-        reader(CapitalRuntime(fault=math.nan)).asking("Who?").read([chunk("Paris")])
+        reader(CapitalRuntime(fault=math.nan)).session("Who?").read([chunk("Paris")])
 
 
 def test_rows_that_would_touch_each_other_run_alone() -> None:
     runtime = CapitalRuntime()
-    alone = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
+    alone = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
     chunks = [chunk("a b c"), chunk("Paris it is"), chunk("d")]
 
-    found = alone.asking("Who?").read(chunks)
+    found = alone.session("Who?").read(chunks)
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 1]
-    assert found == reader().asking("Who?").read(chunks)
+    assert found == reader().session("Who?").read(chunks)
 
 
 @pytest.mark.parametrize("limit", [128, 300])
 def test_no_row_is_longer_than_the_limit(limit: int) -> None:
     runtime = CapitalRuntime()
-    short = CrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(limit=limit))
+    short = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(limit=limit))
     text = "filler " * 400 + "Paris" + " filler" * 400
 
-    (found,) = short.asking("Where is it?").read([chunk(text)])
+    (found,) = short.session("Where is it?").read([chunk(text)])
 
     assert max(tokens for _, tokens in runtime.shapes) == limit
     assert found.spans[0].span.cut(text) == "Paris"

@@ -5,7 +5,7 @@ import pytest
 
 from fathom.documents.language import question_language
 from fathom.errors import ModelError
-from fathom.models.cross_reader import CrossReader, Shape
+from fathom.models.cross_reader import OnnxCrossReader, Shape
 from fathom.models.shipped import (
     ENGLISH,
     MULTILINGUAL,
@@ -40,7 +40,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def shipped(name: str) -> CrossReader:
+def shipped(name: str) -> OnnxCrossReader:
     return load_shipped_reader(name, threads=1)
 
 
@@ -54,7 +54,7 @@ def chunk(text: str, title: str = "") -> Chunk:
 @pytest.mark.parametrize(
     "question", ["", "why " * 10_000, "?!…", "👩‍👩‍👧", "أين تقع باريس؟", "\ud800"]
 )
-def test_odd_pairs_are_read(shipped: CrossReader, question: str) -> None:
+def test_odd_pairs_are_read(shipped: OnnxCrossReader, question: str) -> None:
     texts = [
         "",
         "  \n",
@@ -65,19 +65,19 @@ def test_odd_pairs_are_read(shipped: CrossReader, question: str) -> None:
         "a" * 5000,
         "\x00\u202e",
     ]
-    found = shipped.asking(question).read([chunk(text, title=text) for text in texts])
+    found = shipped.session(question).read([chunk(text, title=text) for text in texts])
     for text, read in zip(texts, found, strict=True):
         assert 0 <= read.answerable <= 1
         assert all(0 <= span.span.start < span.span.end <= len(text) for span in read.spans)
 
 
 @needs_model
-def test_a_pair_reads_the_same_beside_others_and_alone(shipped: CrossReader, name: str) -> None:
+def test_a_pair_reads_the_same_beside_others_and_alone(shipped: OnnxCrossReader, name: str) -> None:
     chunks = [chunk(text, "Fees") for text in TEXTS]
     assert len({len(shipped.ids(text)) for text in TEXTS[:2]}) == 1  # they share a batch
-    together = shipped.asking("What does a permit cost?").read(chunks)
+    together = shipped.session("What does a permit cost?").read(chunks)
     again = load_shipped_reader(name, threads=1)
-    alone = [again.asking("What does a permit cost?").read([each])[0] for each in chunks]
+    alone = [again.session("What does a permit cost?").read([each])[0] for each in chunks]
     assert together == alone
 
 
@@ -86,12 +86,12 @@ def test_each_language_is_read_by_its_reader() -> None:
     both = load_readers(SHIPPED, question_language, threads=1)
     chunks = [chunk("Perahu dayung itu dibuat pada tahun 1990 di Bandung.")]
     for asked, own in (("When was it made?", ENGLISH), ("Kapan dibuat?", MULTILINGUAL)):
-        (found,) = both.asking(asked).read(chunks)
+        (found,) = both.session(asked).read(chunks)
         alone = load_shipped_reader(own, threads=1)
-        assert [found] == alone.asking(asked).read(chunks)
+        assert [found] == alone.session(asked).read(chunks)
         assert found.spans[0].span.cut(chunks[0].text) == "1990"
-    (only,) = load_readers(ENGLISH, question_language, threads=1).asking("Kapan?").read(chunks)
-    assert [only] == load_shipped_reader(ENGLISH, threads=1).asking("Kapan?").read(chunks)
+    (only,) = load_readers(ENGLISH, question_language, threads=1).session("Kapan?").read(chunks)
+    assert [only] == load_shipped_reader(ENGLISH, threads=1).session("Kapan?").read(chunks)
 
 
 def test_the_card_of_what_is_shipped_names_both() -> None:
@@ -105,8 +105,8 @@ def test_both_runtimes_agree() -> None:
     chunks = [chunk(text, "Fees") for text in TEXTS]
     other = load_shipped_reader(runtime="openvino", threads=1)
     pairs = zip(
-        shipped.asking("What does a permit cost?").read(chunks),
-        other.asking("What does a permit cost?").read(chunks),
+        shipped.session("What does a permit cost?").read(chunks),
+        other.session("What does a permit cost?").read(chunks),
         strict=True,
     )
     for one, two in pairs:
@@ -142,7 +142,7 @@ def test_a_folder_says_what_its_model_takes_and_how_it_is_calibrated(tmp_path: P
 
     found = load_shipped_reader(str(tmp_path), threads=1)
 
-    assert [read.answerable for read in found.asking("What?").read(chunks)] == [0.000123] * 3
+    assert [read.answerable for read in found.session("What?").read(chunks)] == [0.000123] * 3
     assert found._shape == Shape(limit=128, alone=True)
 
 

@@ -22,7 +22,7 @@ from training.cross_reader.evaluate import (
 from training.cross_reader.rows import Row, is_development, number_of
 from training.cross_reader.sources import RANKED
 
-from fathom.models.cross_reader import CrossReader
+from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reading import Calibration
 from fathom.models.runtime import Ids, Output
 
@@ -50,8 +50,8 @@ class RhineRuntime:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> CrossReader:
-    return CrossReader(RhineRuntime(), tiny.pairs(tmp_path), Calibration())
+def reader(tmp_path: Path) -> OnnxCrossReader:
+    return OnnxCrossReader(RhineRuntime(), tiny.pairs(tmp_path), Calibration())
 
 
 def row(text: str, **known: object) -> Row:
@@ -72,7 +72,7 @@ def claim(n: int, source: str = "snli-dev") -> Row:
     return row(text, source=source, group="nli", question=f"claim {n}", support=label)
 
 
-def test_a_reading_keeps_the_answer_and_the_scores(reader: CrossReader) -> None:
+def test_a_reading_keeps_the_answer_and_the_scores(reader: OnnxCrossReader) -> None:
     (read,) = Model(reader, 5).read([answered(1)])
 
     assert read.answer == "Rhine"
@@ -80,7 +80,9 @@ def test_a_reading_keeps_the_answer_and_the_scores(reader: CrossReader) -> None:
     assert read.scores["answerable"] == 2.0
 
 
-def test_rows_without_a_token_are_left_out_and_a_sample_stays_the_same(reader: CrossReader) -> None:
+def test_rows_without_a_token_are_left_out_and_a_sample_stays_the_same(
+    reader: OnnxCrossReader,
+) -> None:
     rows = [answered(n) for n in range(30)]
 
     assert Model(reader, 5).read([row("   ")]) == []
@@ -90,7 +92,7 @@ def test_rows_without_a_token_are_left_out_and_a_sample_stays_the_same(reader: C
 
 
 def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claims(
-    reader: CrossReader,
+    reader: OnnxCrossReader,
 ) -> None:
     none = [row("it lies on the town", question=f"which one {n}?", answerable=False) for n in "ab"]
     others = [
@@ -112,7 +114,7 @@ def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claim
     }
 
 
-def test_gold_is_told_from_wrong_by_the_law(reader: CrossReader) -> None:
+def test_gold_is_told_from_wrong_by_the_law(reader: OnnxCrossReader) -> None:
     model = Model(reader, 50)
     has, wrong = model.read([answered(1)]), model.read([row("one two"), row("three")])
     turned = Judge(Calibration(answerable=(-1.0, 0.0, 0.0)))
@@ -122,7 +124,7 @@ def test_gold_is_told_from_wrong_by_the_law(reader: CrossReader) -> None:
     assert wrong_figures(has, wrong, turned)["AUROC wrong texts, relevance"] == 1.0
 
 
-def test_rankings_are_mixed_with_relevance(reader: CrossReader) -> None:
+def test_rankings_are_mixed_with_relevance(reader: OnnxCrossReader) -> None:
     documents = [
         {"_id": "wrong", "title": "", "text": "one two three"},
         {"_id": "right", "title": "", "text": TEXT},
@@ -193,7 +195,7 @@ def write_sets(data: Path) -> None:
         (data / name / "qrels.tsv").write_text("q\td\ts\n" + lines)
 
 
-def test_every_set_is_told_as_soon_as_it_is_known(tmp_path: Path, reader: CrossReader) -> None:
+def test_every_set_is_told_as_soon_as_it_is_known(tmp_path: Path, reader: OnnxCrossReader) -> None:
     write_sets(tmp_path)
 
     told = dict(figures(Model(reader, 30), tmp_path, 2))
@@ -219,7 +221,7 @@ def test_the_command_writes_what_it_tells(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    reader: CrossReader,
+    reader: OnnxCrossReader,
 ) -> None:
     write_sets(tmp_path)
     monkeypatch.setattr(evaluate, "load_shipped_reader", lambda name, **known: reader)

@@ -105,6 +105,6 @@ def test_the_command_writes_a_folder_that_is_read(
     assert reader._shape == Shape(limit=60, alone=alone)
     text = "the town lies on the Rhine"
     chunk = Chunk(id="d", document_id="d", text=text, span=Span(0, len(text)), ordinal=0)
-    (read,) = reader.asking("which river?").read([chunk])
+    (read,) = reader.session("which river?").read([chunk])
     assert read.spans
     assert all(text[s.span.start : s.span.end].strip() for s in read.spans)

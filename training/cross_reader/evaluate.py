@@ -42,7 +42,7 @@ from training.cross_reader.yesno import asked
 
 from fathom.documents.language import question_language
 from fathom.evaluation.honesty import calibration_error
-from fathom.models.cross_reader import CrossReader
+from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader
 from fathom.types import Chunk, Span
@@ -76,7 +76,7 @@ def read_of(row: Row, raw: Pass) -> Read:
 class Model:
     """A reader that reads so many rows of a set at most, always the same ones."""
 
-    reader: CrossReader
+    reader: OnnxCrossReader
     most: int
 
     def read(self, rows: Sequence[Row]) -> list[Read]:
@@ -157,7 +157,7 @@ def reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
     return found
 
 
-def rerank_figures(reader: CrossReader, found: Sequence[Ranking], law: Calibration) -> Figures:
+def rerank_figures(reader: OnnxCrossReader, found: Sequence[Ranking], law: Calibration) -> Figures:
     """nDCG@10 of the first stage, of relevance, and of every mix of the two."""
     values: dict[str, list[float]] = {}
     for ranking in found:

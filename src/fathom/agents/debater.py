@@ -11,7 +11,7 @@ from fathom.agents.options import Option, options_of
 from fathom.agents.quotable import around
 from fathom.context import RunContext
 from fathom.documents.language import stop_words
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
@@ -95,7 +95,7 @@ class LocalDebater:
             speak of the same, in [0, 1].
     """
 
-    pairs: PairReader
+    pairs: CrossReader
     heed: float = 2.0
     floor: float = 0.0
     near: float = 0.75
@@ -119,8 +119,8 @@ class LocalDebater:
         self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
     ) -> Position:
         """What `speak` gives, at once."""
-        asking = self.pairs.asking(question, spans=_SPANS)
-        options = [o for o in options_of(question, hit.chunk, asking) if o.score > self.floor]
+        session = self.pairs.session(question, spans=_SPANS)
+        options = [o for o in options_of(question, hit.chunk, session) if o.score > self.floor]
         others = [each for each in heard if each.answer]
         best = max(options, key=lambda option: self._weight(question, option, others), default=None)
         answer = best.text if best else ""

@@ -13,7 +13,7 @@ from fathom.llm.base import Message
 from fathom.llm.faults import CallFailed
 from fathom.llm.role import RoleModel
 from fathom.llm.structured import ask_for
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.types import Chunk, Span
 
 Pair = tuple[str, str]
@@ -50,7 +50,7 @@ class LocalJudge:
     quote does not hold, or without any word, has none, whatever the pair reader says.
     """
 
-    pairs: PairReader
+    pairs: CrossReader
 
     async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """See `Judge.support`."""
@@ -69,7 +69,7 @@ class LocalJudge:
             return 0.0
         if f" {wanted} " in f" {_plain(quote)} ":
             return 1.0
-        (read,) = self.pairs.asking(claim, spans=0).read([_chunk(quote)])
+        (read,) = self.pairs.session(claim, spans=0).read([_chunk(quote)])
         return read.supported
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.models.reading import Asking, Reading
+from fathom.models.reading import Reading, ReadingSession
 from fathom.types import Hit
 
 _AT_LEAST = 2
@@ -31,7 +31,9 @@ def trust(place: int, fall: float) -> float:
     return float(place**-fall)
 
 
-def look(asking: Asking, hits: Sequence[Hit], best: Best, *, fall: float) -> tuple[Look, ...]:
+def look(
+    session: ReadingSession, hits: Sequence[Hit], best: Best, *, fall: float
+) -> tuple[Look, ...]:
     """Read the hits in order until the rest cannot change what is best; two at least.
 
     The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
@@ -44,7 +46,7 @@ def look(asking: Asking, hits: Sequence[Hit], best: Best, *, fall: float) -> tup
         trusted = trust(place, fall)
         if place > _AT_LEAST and highest >= trusted:
             break
-        (reading,) = asking.read([hit.chunk])
+        (reading,) = session.read([hit.chunk])
         seen.append(Look(hit=hit, reading=reading, trust=trusted))
         highest = max(highest, best(seen[-1]))
     return tuple(seen)

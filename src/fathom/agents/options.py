@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fathom.agents.kinds import WHOLE, kind_of, spans_of
 from fathom.agents.quotable import around
 from fathom.agents.wording import folded, same
-from fathom.models.reading import Asking, ReadSpan
+from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.types import Chunk, Span
 
 _MOST = 12
@@ -27,20 +27,20 @@ class Option:
     score: float
 
 
-def options_of(question: str, chunk: Chunk, asking: Asking) -> tuple[Option, ...]:
+def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Option, ...]:
     """Possible answers, best first; each text once.
 
     Where the question says what kind of thing is asked for, only spans of that kind count: the
     pair reader's own spans lend them what they have in common. Else its spans are the options.
     """
-    (read,) = asking.read([chunk])
+    (read,) = session.read([chunk])
     kind = kind_of(question)
     typed = spans_of(kind, chunk.text, question)
     if typed is None:
         found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
     else:
         said = [span for span in typed if around(chunk, span)]  # headings answer nothing
-        found = [_typed(span, chunk, asking, read.spans) for span in said]
+        found = [_typed(span, chunk, session, read.spans) for span in said]
     best: dict[str, Option] = {}
     for option in sorted(found, key=_falling):
         if any(map(str.isalnum, option.text)):
@@ -69,10 +69,10 @@ def _falling(option: Option) -> tuple[float, int]:
     return -option.score, option.span.start
 
 
-def _typed(span: Span, chunk: Chunk, asking: Asking, read: tuple[ReadSpan, ...]) -> Option:
+def _typed(span: Span, chunk: Chunk, session: ReadingSession, read: tuple[ReadSpan, ...]) -> Option:
     text = span.cut(chunk.text)
     lent = sum(each.score * _common(span, each.span) for each in read if each.span != span)
-    score = min(1.0, asking.score(chunk, text) + lent)
+    score = min(1.0, session.score(chunk, text) + lent)
     return Option(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
 
 

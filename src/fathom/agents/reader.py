@@ -14,7 +14,7 @@ from fathom.agents.rows import Rows
 from fathom.agents.steps import completed, steps_of
 from fathom.context import RunContext
 from fathom.documents.language import question_language
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.types import Alternative, Draft, Evidence, Hit
 
 
@@ -81,7 +81,7 @@ class SpanReader:
         rows: Finds the cells of tables that are asked for.
     """
 
-    pairs: PairReader
+    pairs: CrossReader
     sentences: int = 2
     keep: float = 0.7
     sure: float = 0.8
@@ -104,24 +104,24 @@ class SpanReader:
 
     def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
         """The hits that were read, and what came of it."""
-        asking = self.pairs.asking(question, spans=SPANS)
+        session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
         if form == "yes or no":
-            seen = look(asking, hits, _decides, fall=fall)
+            seen = look(session, hits, _decides, fall=fall)
             return seen, self._decided(question, seen)
         if form == "several" or asks_steps(question):
-            seen = look(asking, hits, lambda _: 0.0, fall=fall)
+            seen = look(session, hits, lambda _: 0.0, fall=fall)
             return seen, self._listed(question, seen, several=form == "several")
         seen = tuple(
-            self.rows(question, each, asking) for each in look(asking, hits, _best, fall=fall)
+            self.rows(question, each, session) for each in look(session, hits, _best, fall=fall)
         )
         draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
             return seen, draft
         own = draft.evidence[0].hit
         return seen, _beside(
-            draft, self.rivalry.of(question, draft.short_answer, own, hits, asking)
+            draft, self.rivalry.of(question, draft.short_answer, own, hits, session)
         )
 
     def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:

@@ -14,7 +14,7 @@ from fathom.agents.anchors import anchors, missing
 from fathom.agents.content import ContentTerms
 from fathom.agents.kinds import kind_of, spans_of
 from fathom.agents.quotable import around
-from fathom.models.reading import Asking, Reading, ReadSpan
+from fathom.models.reading import Reading, ReadingSession, ReadSpan
 from fathom.types import Evidence, Hit, Span
 
 _MEASURED = re.compile(
@@ -62,7 +62,7 @@ class Rivalry:
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def of(
-        self, question: str, answer: str, own: Hit, hits: Sequence[Hit], asking: Asking
+        self, question: str, answer: str, own: Hit, hits: Sequence[Hit], session: ReadingSession
     ) -> list[Rival]:
         """The rivals of an answer, the best-ranked first; of equal ones the first.
 
@@ -71,7 +71,7 @@ class Rivalry:
             answer: In a few words.
             own: The hit that gives it.
             hits: All of them, best first.
-            asking: The question, put to the pair reader.
+            session: The question, put to the pair reader.
         """
         if not _is_telling(question, answer):
             return []
@@ -80,14 +80,14 @@ class Rivalry:
         found: list[Rival] = []
         for hit in _others(own, hits)[: self.most]:
             if set(missing(wanted, _context(hit))) <= set(lacking):
-                found += self._said(question, [answer, *(r.text for r in found)], hit, asking)
+                found += self._said(question, [answer, *(r.text for r in found)], hit, session)
         return found
 
     def _said(
-        self, question: str, before: Sequence[str], hit: Hit, asking: Asking
+        self, question: str, before: Sequence[str], hit: Hit, session: ReadingSession
     ) -> Iterator[Rival]:
         """What a hit says, if it answers the question otherwise than all before it."""
-        (reading,) = asking.read([hit.chunk])
+        (reading,) = session.read([hit.chunk])
         best = self._best(question, hit, reading)
         if reading.answerable < self.likely or best is None:
             return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.looking import Look
-from fathom.models.reading import Asking, ReadSpan
+from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.types import Chunk, Span
 
 _CELLS = " | "
@@ -45,7 +45,7 @@ class Rows:
 
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, seen: Look, asking: Asking) -> Look:
+    def __call__(self, question: str, seen: Look, session: ReadingSession) -> Look:
         """A hit that was read, spans in a table moved to the cell that is asked for.
 
         Where the question names one row of a table, what the reader gives to all its rows goes to
@@ -55,7 +55,7 @@ class Rows:
         spans = list(seen.reading.spans)
         for table in tables_of(seen.hit.chunk):
             within = [span for span in spans if _stands(span.span, table)]
-            cell = self._cell(question, table, seen.hit.chunk, asking) if within else None
+            cell = self._cell(question, table, seen.hit.chunk, session) if within else None
             if cell is not None:
                 score = min(seen.reading.answerable, fsum(span.score for span in within))
                 spans = [span for span in spans if span not in within]
@@ -64,7 +64,7 @@ class Rows:
         return replace(seen, reading=replace(seen.reading, spans=tuple(spans)))
 
     def _cell(
-        self, question: str, table: Sequence[Sequence[Cell]], chunk: Chunk, asking: Asking
+        self, question: str, table: Sequence[Sequence[Cell]], chunk: Chunk, session: ReadingSession
     ) -> Cell | None:
         asked = self.terms(question)
         row = self._row(asked, table)
@@ -76,7 +76,7 @@ class Rows:
         best = max(columns, default=0)
         if best and columns.count(best) == 1:
             return others[columns.index(best)]
-        return max(others, key=lambda cell: asking.score(chunk, cell.text), default=None)
+        return max(others, key=lambda cell: session.score(chunk, cell.text), default=None)
 
     def _row(self, asked: frozenset[str], table: Sequence[Sequence[Cell]]) -> Sequence[Cell] | None:
         """The one row that the question names; `None` where it names none or several."""

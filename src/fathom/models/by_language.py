@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from threading import Lock
 
-from fathom.models.reading import Asking, PairReader
+from fathom.models.reading import CrossReader, ReadingSession
 
 
 class ReaderByLanguage:
@@ -13,7 +13,7 @@ class ReaderByLanguage:
     threads.
     """
 
-    def __init__(self, load: Callable[[str], PairReader], language: Callable[[str], str]) -> None:
+    def __init__(self, load: Callable[[str], CrossReader], language: Callable[[str], str]) -> None:
         """Nothing is loaded yet.
 
         Args:
@@ -22,14 +22,14 @@ class ReaderByLanguage:
         """
         self._load = load
         self._language = language
-        self._readers: dict[str, PairReader] = {}
+        self._readers: dict[str, CrossReader] = {}
         self._lock = Lock()
 
-    def asking(self, question: str, *, spans: int = 5) -> Asking:
-        """See `PairReader.asking`."""
+    def session(self, question: str, *, spans: int = 5) -> ReadingSession:
+        """See `CrossReader.session`."""
         language = self._language(question)
         with self._lock:
             if language not in self._readers:
                 self._readers[language] = self._load(language)
             reader = self._readers[language]
-        return reader.asking(question, spans=spans)
+        return reader.session(question, spans=spans)

@@ -53,7 +53,7 @@ class Shape:
     alone: bool = False
 
 
-class CrossReader:
+class OnnxCrossReader:
     """Reads pairs with an ONNX model; equal pairs give equal readings, whatever is read beside.
 
     Only rows of equal token count share a batch, so nothing is ever padded. The last pairs are
@@ -75,9 +75,9 @@ class CrossReader:
         self._tokens = tokens
         self._memory: Memory[Key, Pass | None] = Memory(_KEPT_WINDOWS, _windows_of)
 
-    def asking(self, question: str, *, spans: int = 5) -> "Asked":
+    def session(self, question: str, *, spans: int = 5) -> "OnnxSession":
         """One question, or claim; at most `spans` possible answers are given a chunk."""
-        return Asked(self, question, spans, self._calibration)
+        return OnnxSession(self, question, spans, self._calibration)
 
     def ids(self, text: str) -> Sequence[int]:
         """Token ids of a text, without marks."""
@@ -121,10 +121,10 @@ class CrossReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question or claim put to a cross-reader; see `Asking`."""
+class OnnxSession:
+    """One question or claim put to a cross-reader; see `ReadingSession`."""
 
-    reader: CrossReader
+    reader: OnnxCrossReader
     question: str
     spans: int
     law: Calibration
@@ -179,7 +179,7 @@ def load_cross_reader(
     shape: Shape = Shape(),
     runtime: str = "onnxruntime",
     threads: int = 0,
-) -> CrossReader:
+) -> OnnxCrossReader:
     """The cross-reader in the file `model`.
 
     Args:
@@ -195,7 +195,7 @@ def load_cross_reader(
         SettingsError: If there is no such runtime.
     """
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return CrossReader(loaded, _tokens(tokenizer), calibration, shape)
+    return OnnxCrossReader(loaded, _tokens(tokenizer), calibration, shape)
 
 
 def _tokens(file: Path) -> Tokens:

@@ -102,7 +102,7 @@ NOTHING = Reading(
 )
 
 
-class Asking(Protocol):
+class ReadingSession(Protocol):
     """One question, or claim, put to chunks."""
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
@@ -118,10 +118,10 @@ class Asking(Protocol):
         ...
 
 
-class PairReader(Protocol):
+class CrossReader(Protocol):
     """Reads a question and a chunk together; equal pairs give equal readings."""
 
-    def asking(self, question: str, *, spans: int = 5) -> Asking:
+    def session(self, question: str, *, spans: int = 5) -> ReadingSession:
         """One question, or claim; at most `spans` possible answers are given a chunk."""
         ...
 

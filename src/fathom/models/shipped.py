@@ -8,8 +8,8 @@ from typing import Any
 
 from fathom.errors import ModelError
 from fathom.models.by_language import ReaderByLanguage
-from fathom.models.cross_reader import CrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration, PairReader
+from fathom.models.cross_reader import OnnxCrossReader, Shape, load_cross_reader
+from fathom.models.reading import Calibration, CrossReader
 from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
@@ -27,7 +27,7 @@ def load_readers(
     *,
     runtime: str = "onnxruntime",
     threads: int = 0,
-) -> PairReader:
+) -> CrossReader:
     """What the settings call `name`: one cross-reader, or the shipped ones by language.
 
     Of the two, the English one reads English better and the multilingual one everything else; a
@@ -46,7 +46,7 @@ def load_readers(
         SettingsError: If there is no such runtime.
     """
 
-    def load(asked_in: str) -> PairReader:
+    def load(asked_in: str) -> CrossReader:
         if asked_in == "en":
             return load_shipped_reader(ENGLISH, runtime=runtime, threads=threads)
         return load_shipped_reader(MULTILINGUAL, threads=threads)
@@ -58,7 +58,7 @@ def load_readers(
 
 def load_shipped_reader(
     name: str = ENGLISH, *, runtime: str = "onnxruntime", threads: int = 0
-) -> CrossReader:
+) -> OnnxCrossReader:
     """The cross-reader called `name`: `english`, `multilingual`, or a folder.
 
     A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`: `sha256` of

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fathom.context import RunContext
-from fathom.models.reading import Asking, PairReader, Reading
+from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.types import Hit
 
 _AT_ONCE = 4
@@ -27,7 +27,7 @@ class Reranker:
         most: At most so many hits are read; it bounds the time, with one pass a hit.
     """
 
-    pairs: PairReader
+    pairs: CrossReader
     weight: float = 0.6
     most: int = 24
 
@@ -61,7 +61,7 @@ class Reranker:
         if not self.weight:
             return 0, tuple(hits[:keep])
         first = _shares([hit.score for hit in hits])
-        scores = self._scores(self.pairs.asking(question, spans=0), hits, first, keep)
+        scores = self._scores(self.pairs.session(question, spans=0), hits, first, keep)
         rest = [self._mixed(0.0, share) for share in first[len(scores) :]]
         mixed = [*scores, *rest]
         order = sorted(range(len(hits)), key=lambda place: (-mixed[place], place))[:keep]
@@ -72,7 +72,7 @@ class Reranker:
         return len(scores), tuple(found)
 
     def _scores(
-        self, asking: Asking, hits: Sequence[Hit], first: Sequence[float], keep: int
+        self, session: ReadingSession, hits: Sequence[Hit], first: Sequence[float], keep: int
     ) -> list[float]:
         """The scores of the hits that are read, from the first one on."""
         scores: list[float] = []
@@ -80,7 +80,7 @@ class Reranker:
             if self._settled(scores, first[start], keep):
                 break
             part = hits[start : min(self.most, start + _AT_ONCE)]
-            read = asking.read([hit.chunk for hit in part])
+            read = session.read([hit.chunk for hit in part])
             scores += [
                 self._mixed(merit(reading), share)
                 for reading, share in zip(read, first[start:], strict=False)

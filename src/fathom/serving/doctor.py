@@ -65,7 +65,7 @@ def _embedder(engine: Engine) -> str:
 
 
 def _cross_reader(engine: Engine) -> str:
-    engine.parts.cross_reader.asking("fathom").read([WARM])
+    engine.parts.cross_reader.session("fathom").read([WARM])
     return engine.settings.models.cross_reader
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.domains.domain import Domain
 from fathom.llm.role import Role, RoleModel
 from fathom.models.base import Embedder
-from fathom.models.reading import PairReader
+from fathom.models.reading import CrossReader
 from fathom.settings import Settings
 
 if TYPE_CHECKING:  # each agent is imported by who asks for it: all together take 0.1 s
@@ -48,7 +48,7 @@ class Cast:
 
     settings: Settings
     embedder: Embedder
-    cross_reader: PairReader
+    cross_reader: CrossReader
     terms: Terms
     domain: Domain
     model: Callable[[Role], RoleModel | None]
