@@ -15,8 +15,8 @@ from fathom.evaluation.grading import PREFIX, Judgements, grade_all, with_grades
 from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
 from fathom.evaluation.report import Row
 from fathom.evaluation.statistics import bca_interval
+from fathom.models.cached import CachedEmbedder
 from fathom.models.embedder import load_embedder
-from fathom.models.remembered import RememberingEmbedder
 
 WORDS = "words"
 
@@ -42,4 +42,4 @@ def graded(cell: Cell) -> Row:
 @cache
 def _judge() -> SimilarityJudge:
     """With a memory: many systems give the same answers, and all have the same gold."""
-    return SimilarityJudge(embedder=RememberingEmbedder(load_embedder()))
+    return SimilarityJudge(embedder=CachedEmbedder(load_embedder()))

@@ -21,10 +21,10 @@ from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader
 from fathom.jsonable import Json
 from fathom.models.base import Embedder
+from fathom.models.cached import CachedEmbedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
-from fathom.models.remembered import RememberingEmbedder
 from fathom.models.shipped import load_readers
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
@@ -100,7 +100,7 @@ class Parts:
 
     @cached_property
     def _remembering(self) -> Embedder:
-        return RememberingEmbedder(self.embedder)
+        return CachedEmbedder(self.embedder)
 
     @cached_property
     def cross_reader(self) -> CrossReader:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fathom.models.base import Embedder
+from fathom.models.cached import CachedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.hashing import HashingEmbedder
-from fathom.models.remembered import RememberingEmbedder
 
 TEXTS = (
     "The pump must be stopped before the cover is opened.",
@@ -33,7 +33,7 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "hashing":
         return HashingEmbedder(64)
     if request.param == "remembering":
-        return RememberingEmbedder(HashingEmbedder(64))
+        return CachedEmbedder(HashingEmbedder(64))
     if request.param == "openvino":
         pytest.importorskip("openvino", reason="the extra openvino is not installed")
     return load_embedder(runtime=request.param, offline=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from fathom.errors import ModelError
-from fathom.models.memory import Memory
+from fathom.models.cached import LRUCache
 from fathom.models.pair import PairRow, PairTokens, Placed
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime
@@ -73,7 +73,7 @@ class OnnxCrossReader:
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
-        self._memory: Memory[Key, Pass | None] = Memory(_KEPT_WINDOWS, _windows_of)
+        self._cache: LRUCache[Key, Pass | None] = LRUCache(_KEPT_WINDOWS, _windows_of)
 
     def session(self, question: str, *, spans: int = 5) -> "OnnxSession":
         """One question, or claim; at most `spans` possible answers are given a chunk."""
@@ -86,10 +86,10 @@ class OnnxCrossReader:
     def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
         """The raw scores of every chunk; None for a chunk without any token."""
         keys = [(question, chunk.label, chunk.text) for chunk in chunks]
-        known = self._memory.known(keys)
+        known = self._cache.get(keys)
         new = list(dict.fromkeys(key for key in keys if key not in known))
         found = dict(zip(new, self._read(question, new), strict=True))
-        self._memory.keep(found)
+        self._cache.put(found)
         return [known[key] if key in known else found[key] for key in keys]
 
     def _read(self, question: str, keys: Sequence[Key]) -> list[Pass | None]:
