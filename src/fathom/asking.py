@@ -11,7 +11,7 @@ from fathom.config import Layers
 from fathom.context import Listener
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
-from fathom.index.outdated import Outdated, outdated
+from fathom.index.outdated import Digests, Outdated, outdated
 from fathom.index.traces import TraceStore
 from fathom.llm.role import Absent
 from fathom.parts import Parts
@@ -51,6 +51,7 @@ class Live:
     Attributes:
         index: Opens it.
         ready: Strategies that were asked before, with their compiled graphs.
+        digests: Of files that were cited before.
     """
 
     parts: Parts
@@ -58,6 +59,7 @@ class Live:
     index: Callable[[], Reader]
     executor: Executor
     ready: dict[str, tuple[Strategy, Graph]] = field(default_factory=dict)
+    digests: Digests = field(default_factory=Digests)
 
     def strategy(self, name: str) -> tuple[Strategy, Graph]:
         """A strategy, made once: it keeps nothing from one question to the next."""
@@ -133,7 +135,7 @@ def kept(outcome: Outcome, store: Callable[[], TraceStore]) -> Outcome:
     return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
 
 
-def warned(outcome: Outcome, index: Reader) -> Outcome:
+def warned(outcome: Outcome, index: Reader, digests: Digests) -> Outcome:
     """The answer says which of its documents are no longer what was read where they came from."""
     cited: dict[str, list[str]] = {}
     for citation in outcome.answer.citations:
@@ -142,15 +144,15 @@ def warned(outcome: Outcome, index: Reader) -> Outcome:
     warnings = tuple(
         f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
         for document, numbers in cited.items()
-        if (found := _outdated(index, document)) is not None
+        if (found := _outdated(index, document, digests)) is not None
     )
     return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
 
 
-def _outdated(index: Reader, document: str) -> Outdated | None:
+def _outdated(index: Reader, document: str, digests: Digests) -> Outdated | None:
     """Why a document is outdated; `None` while one of its places still holds it."""
     places = index.places(document)
-    found = list(outdated(index, places))
+    found = list(outdated(index, places, digests))
     return found[0] if found and len(found) == len(places) else None
 
 

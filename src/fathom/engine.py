@@ -273,7 +273,7 @@ class Engine:
         if self._live is None:
             self._live = asking.Live(self.parts, self.roles, self._filled, self.executor)
         outcome = await asking.ask(question, self._live, options)
-        outcome = asking.warned(outcome, self.reader())
+        outcome = asking.warned(outcome, self.reader(), self._live.digests)
         if not self.settings.trace.enabled:
             return outcome
         return asking.kept(outcome, lambda: self.traces)

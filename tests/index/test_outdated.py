@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.engine import Engine
-from fathom.index.outdated import CHANGED, VANISHED, Outdated, outdated
+from fathom.index.outdated import CHANGED, VANISHED, Digests, Outdated, outdated
 
 
 @pytest.fixture
@@ -34,9 +35,25 @@ def engine(tmp_path: Path, docs: Path) -> Iterator[Engine]:
         yield engine
 
 
-def told(engine: Engine) -> dict[str, str]:
+def told(engine: Engine, digests: Digests | None = None) -> dict[str, str]:
     index = engine.reader(checked=False)
-    return {Path(each.path).name: each.reason for each in outdated(index, index.sources())}
+    found = outdated(index, index.sources(), digests)
+    return {Path(each.path).name: each.reason for each in found}
+
+
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on no file can be read."""
+
+    def refuse(file: Path) -> str:
+        raise OSError(5, "was read", str(file))
+
+    monkeypatch.setattr("fathom.index.outdated.content_digest", refuse)
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """The clock of the process is ahead of that of the files."""
+    now = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: now() + int(seconds * 1e9))
 
 
 def test_what_is_as_it_was_is_not_told(engine: Engine, docs: Path) -> None:
@@ -55,6 +72,42 @@ def test_a_change_is_seen_whatever_the_date_says(engine: Engine, docs: Path) -> 
     (docs / "a.md").write_text("Text of x.md.")
     os.utime(docs / "a.md", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert told(engine) == {"a.md": CHANGED}
+
+
+def test_a_file_that_did_not_change_is_read_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later(monkeypatch, 60)
+    digests = Digests()
+    assert told(engine, digests) == {}
+    unread(monkeypatch)
+    assert told(engine, digests) == {}
+    assert told(engine) == dict.fromkeys(
+        ("a.md", "b.md", "c.md"), "cannot be read any more: was read"
+    )
+
+
+def test_a_change_is_seen_in_a_file_that_is_remembered(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = Digests()
+    with monkeypatch.context() as ahead:
+        later(ahead, 60)
+        assert told(engine, digests) == {}
+    before = (docs / "a.md").stat()
+    (docs / "a.md").write_text("Text of x.md.")
+    os.utime(docs / "a.md", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert told(engine, digests) == {"a.md": CHANGED}
+
+
+def test_a_file_that_changed_just_now_is_not_remembered(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = Digests()
+    (docs / "a.md").touch()
+    assert told(engine, digests) == {}
+    unread(monkeypatch)
+    assert "a.md" in told(engine, digests)
 
 
 def test_what_cannot_be_read_any_more_is(engine: Engine, docs: Path) -> None:

@@ -1,7 +1,9 @@
 """Whether files are still what was read of them."""
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from fathom.documents.identity import content_digest
 from fathom.index.base import Reader, Source
@@ -9,6 +11,8 @@ from fathom.index.places import Files, path_at
 
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
+_SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system, FAT's, ticks every two seconds
+_MOST_DIGESTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,37 @@ class Outdated:
     reason: str
 
 
-def outdated(index: Reader, sources: Iterable[Source]) -> Iterator[Outdated]:
+class Digests:
+    """The digests of files, each read again only once it may have changed.
+
+    Every write sets the time of change (ctime), which unlike the date cannot be set by hand. A
+    file that changed in the last two seconds is not remembered: it may change again before its
+    file system's clock ticks. May be used from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], str] = {}
+
+    def of(self, file: Path) -> str:
+        """See `content_digest`.
+
+        Raises:
+            OSError: If the file cannot be looked at or read.
+        """
+        state = file.stat()
+        key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED_NS
+        digest = self._known.get(key) or content_digest(file)
+        if settled:
+            if len(self._known) >= _MOST_DIGESTS:
+                self._known.clear()
+            self._known[key] = digest
+        return digest
+
+
+def outdated(
+    index: Reader, sources: Iterable[Source], digests: Digests | None = None
+) -> Iterator[Outdated]:
     """The files of these places that are no longer what was read, each once, in their order.
 
     Files are read for it, as their dates can lie. A record of a corpus file is outdated as soon
@@ -28,7 +62,9 @@ def outdated(index: Reader, sources: Iterable[Source]) -> Iterator[Outdated]:
     Args:
         index: Knows what was read.
         sources: Places; those that gave no document are left out.
+        digests: Spares reading files again that were read for it before; by default all are read.
     """
+    digests = digests or Digests()
     files, seen = Files(index), set()
     for source in sources:
         if source.document_id is None and not source.is_corpus:
@@ -40,17 +76,17 @@ def outdated(index: Reader, sources: Iterable[Source]) -> Iterator[Outdated]:
         if place in seen:
             continue
         seen.add(place)
-        reason = _why(index.source(place) or source, files)
+        reason = _why(index.source(place) or source, files, digests)
         if reason:
             yield Outdated(place, reason)
 
 
-def _why(known: Source, files: Files) -> str:
+def _why(known: Source, files: Files, digests: Digests) -> str:
     """Why a file is not what was read; empty where it is."""
     if files.is_gone(known.path):
         return VANISHED
     try:
-        same = content_digest(path_at(known.path)) == known.digest
+        same = digests.of(path_at(known.path)) == known.digest
     except OSError as error:
         return f"cannot be read any more: {error.strerror}"
     return "" if same else CHANGED
