@@ -182,7 +182,7 @@ def save(folder: Path, weights: dict[str, NDArray[np.float32]], tokens: Tokenize
     stored["words"] = np.rint(words / np.maximum(steps, 1e-12)).astype(np.int8)
     stored["steps"] = steps.astype(np.float32)
     np.savez_compressed(folder / "weights.npz", **stored)
-    tokens.save(str(folder / "tokenizer.json"))
+    tokens.save(str(folder / "tokenizer.json"), pretty=False)
 
 
 def load(folder: Path) -> dict[str, NDArray[np.float32]]:

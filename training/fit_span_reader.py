@@ -1,10 +1,10 @@
-"""Fits the span reader's constants: PYTHONPATH=. python training/fit_span_reader.py.
+"""Fits a language's `Law` of the span reader: PYTHONPATH=. python training/fit_span_reader.py en.
 
-Needs the cross-reader and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
-that the cross-reader was not made with, and that `experiments/reader_table.py` does not report,
-are asked of an index of their own corpus, and all hits are read. `FALL` is the largest one (with it
+Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
+that no cross-reader was made with, and that `experiments/reader_table.py` does not report, are
+asked of an index of their own corpus, and all hits are read. `fall` is the largest one (with it
 the fewest hits need be read) whose mean F1 over the sets is within half a point of the best,
-`SURENESS` a logistic fit of "the quote holds an accepted answer" on the sets that have unanswerable
+`sureness` a logistic fit of "the quote holds an accepted answer" on the sets that have unanswerable
 questions (they count as not right), every set with the same weight.
 """
 
@@ -30,20 +30,25 @@ from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.honesty import auroc, calibration_error
 from fathom.settings import IndexSettings, ModelSettings, Settings
 
-SETS = ("squad-retrieval", "idk-mrc-retrieval", "hotpotqa-200", "covid-qa", "facqa-id")
+SETS = {
+    "en": ("squad-retrieval", "hotpotqa-200", "covid-qa"),
+    "id": ("idk-mrc-retrieval", "facqa-id"),
+}
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 FALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2)
 _NEAR = 0.005
-_DEVELOPMENT, _FITTED = 4, 16  # of the first cross-reader; the second learned from the others
+# SQuAD articles by their number: no cross-reader learned from those with a rest of 12 by 16, the
+# English one from none with a rest of 0 by 4. English questions are the English one's to read.
+_UNSEEN_BY_ALL, _UNSEEN_BY_ENGLISH = (16, 12), (4, 0)
 
 
 def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
-    """Up to `count` questions that the cross-reader was not made with, always the same.
+    """Up to `count` questions that their language's cross-reader was not made with, always the same.
 
     Args:
-        dataset: Of squad-retrieval, the development articles; of other sets, a half.
+        dataset: Of squad-retrieval, questions on development articles; of other sets, a half.
         count: At most so many, with known answers or known to have none.
-        fitted: Those that constants are fitted on, or those that are reported.
+        fitted: Those that laws are fitted on, or those that are reported.
     """
     if dataset.name == "squad-retrieval":
         rows = read_lines(dataset.corpus.parent / "queries.jsonl.gz")
@@ -52,11 +57,16 @@ def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
         found = [
             each
             for each in dataset.questions
-            if numbers[each.id] % _DEVELOPMENT == 0 and (numbers[each.id] % _FITTED == 12) == fitted
+            if _leaves(numbers[each.id], _UNSEEN_BY_ENGLISH)
+            and _leaves(numbers[each.id], _UNSEEN_BY_ALL) == fitted
         ]
     else:
         found = [each for each in dataset.questions if is_training(each.id) == fitted]
     return random.Random(1).sample(found, min(count, len(found)))
+
+
+def _leaves(number: int, rest: tuple[int, int]) -> bool:
+    return number % rest[0] == rest[1]
 
 
 Read = tuple[Question, tuple[Look, ...]]
@@ -124,7 +134,8 @@ def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarr
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("language", choices=SETS)
+    parser.add_argument("--sets", nargs="*", help="by default those of the language")
     parser.add_argument("--questions", type=int, default=200, help="of each set")
     parser.add_argument("--indexes", type=Path, help="folder with an index of each set in it")
     parser.add_argument("--model", default="shipped", help="shipped, or a folder")
@@ -132,7 +143,7 @@ def main() -> None:
     arguments = parser.parse_args()
     read: dict[str, list[Read]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in arguments.sets:
+        for name in arguments.sets or SETS[arguments.language]:
             dataset = load(DATA / name)
             place = (arguments.indexes or Path(folder)) / name
             models = ModelSettings(threads=arguments.threads, cross_reader=arguments.model)
@@ -159,7 +170,8 @@ def main() -> None:
         p = 1 / (1 + np.exp(-own @ law))
         area, error = auroc(p, known > 0), calibration_error(p, known > 0)
         print(f"{name:20} n={len(p)} right={known.mean():.3f} AUROC={area:.3f} ECE={error:.3f}")
-    print(f"FALL = {fall}\nSURENESS = ({', '.join(f'{each:.2f}' for each in law)})")
+    sureness = ", ".join(f"{each:.2f}" for each in law)
+    print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness})),')
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.cached import LRUCache
-from fathom.models.pair import PairRow, PairTokens, Placed
+from fathom.models.pair import PairRow, PairTokens, PairWriter, Placed
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime
 from fathom.models.spans import Window, windows
@@ -21,22 +20,6 @@ _KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as
 
 Key = tuple[str, str, str]
 """A question, a title, a text."""
-
-
-class Tokens(Protocol):
-    """Writes pairs as rows of tokens; `PairTokens` and `UnigramPairs` do."""
-
-    def placed(self, text: str) -> Placed:
-        """Tokens of `text` with their places."""
-        ...
-
-    def head(self, question: str, title: str) -> list[int]:
-        """The row up to the chunk; question and title are cut at their limits."""
-        ...
-
-    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
-        """The whole row of `head` and a chunk that fits."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +47,7 @@ class OnnxCrossReader:
     def __init__(
         self,
         runtime: Runtime,
-        tokens: Tokens,
+        tokens: PairWriter,
         calibration: Calibration,
         shape: Shape = Shape(),
     ) -> None:
@@ -198,7 +181,7 @@ def load_cross_reader(
     return OnnxCrossReader(loaded, _tokens(tokenizer), calibration, shape)
 
 
-def _tokens(file: Path) -> Tokens:
+def _tokens(file: Path) -> PairWriter:
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))
     from fathom.models.unigram import UnigramPairs

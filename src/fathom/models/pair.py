@@ -1,6 +1,7 @@
 """A question and a chunk as one row of tokens, every token knowing its place in the chunk."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,15 +51,47 @@ class PairRow:
     chunk: Placed
 
 
-class PairTokens:
-    """Writes pairs as rows. May be used from several threads; remembers the words it has met."""
+class PairWriter(ABC):
+    """Writes pairs as rows, whatever the tokens are. May be used from several threads.
+
+    Attributes:
+        start: Id of the mark before a row.
+        end: Id of the mark behind a question and behind a row.
+    """
+
+    start: int
+    end: int
+
+    @abstractmethod
+    def placed(self, text: str) -> Placed:
+        """Tokens of `text` with their places."""
+
+    @abstractmethod
+    def ids(self, text: str, limit: int) -> list[int]:
+        """The first `limit` tokens of `text`, without the model's marks."""
+
+    def head(self, question: str, title: str) -> list[int]:
+        """The row up to the chunk; question and title are cut at their limits."""
+        asked = [self.start, *self.ids(question, QUESTION_LIMIT), self.end]
+        named = self.ids(title, TITLE_LIMIT)
+        return [*asked, *named, *self.ids(":", TITLE_LIMIT)] if named else asked
+
+    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
+        """The whole row of `head` and a chunk that fits."""
+        ids = [*head, *chunk.ids, self.end]
+        asked = head.index(self.end) + 1
+        kinds = [0] * asked + [1] * (len(ids) - asked)
+        return PairRow(ids=ids, kinds=kinds, first=len(head), chunk=chunk)
+
+
+class PairTokens(PairWriter):
+    """Writes pairs with WordPiece; remembers the words it has met."""
 
     def __init__(self, words: WordPiece) -> None:
         self._words = words
         self._shape = _Shape(words)
         self._known: dict[str, tuple[int, ...]] = {}
-        self._start, self._end = words.encode("", 2)
-        self._colon = tuple(words.encode(":", 3)[1:-1])
+        self.start, self.end = words.encode("", 2)
 
     def placed(self, text: str) -> Placed:
         """Tokens of `text`, the ones `WordPiece.encode` gives, with their places."""
@@ -73,18 +106,9 @@ class PairTokens:
             ends += [end] * len(pieces)
         return Placed(ids=ids, starts=starts, ends=ends)
 
-    def head(self, question: str, title: str) -> list[int]:
-        """The row up to the chunk; question and title are cut at their limits."""
-        asked = self._words.encode(question, QUESTION_LIMIT + 2)
-        named = self._words.encode(title, TITLE_LIMIT + 2)[1:-1]
-        return [*asked, *named, *self._colon] if named else asked
-
-    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
-        """The whole row of `head` and a chunk that fits."""
-        ids = [*head, *chunk.ids, self._end]
-        asked = head.index(self._end) + 1
-        kinds = [0] * asked + [1] * (len(ids) - asked)
-        return PairRow(ids=ids, kinds=kinds, first=len(head), chunk=chunk)
+    def ids(self, text: str, limit: int) -> list[int]:
+        """See `PairWriter.ids`."""
+        return self._words.encode(text, limit + 2)[1:-1]
 
     def _pieces(self, unit: str) -> tuple[int, ...]:
         known = self._known.get(unit)
@@ -92,13 +116,13 @@ class PairTokens:
             return known
         if len(self._known) >= _CACHED_UNITS:
             self._known.clear()
-        pieces = self._known[unit] = tuple(self._words.encode(unit, _room(unit))[1:-1])
+        pieces = self._known[unit] = tuple(self.ids(unit, _room(unit)))
         return pieces
 
 
 def _room(unit: str) -> int:
     """Tokens a word can have: never more than its letters, which lower-casing can add to."""
-    return 4 * min(len(unit), _LONGEST_UNIT) + 2
+    return 4 * min(len(unit), _LONGEST_UNIT)
 
 
 class _Shape(dict[int, str]):

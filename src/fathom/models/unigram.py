@@ -7,24 +7,20 @@ from pathlib import Path
 from tokenizers import Encoding, Tokenizer
 
 from fathom.errors import ModelError
-from fathom.models.pair import QUESTION_LIMIT, TITLE_LIMIT, PairRow, Placed
+from fathom.models.pair import PairWriter, Placed
 
-_MARKS = (("<s>", "</s>", "<unk>"), ("[CLS]", "[SEP]", "[UNK]"))  # of XLM-R, of BERT
+_MARKS = ("<s>", "</s>", "<unk>")
 _SPACE = "▁"  # a piece of its own where no piece begins with the letters behind it
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNIT = re.compile(r"\w+|[^\w\s]")
 
 
-class UnigramPairs:
-    """Writes pairs as rows, as `PairTokens` does for WordPiece. May be used from several threads.
+class UnigramPairs(PairWriter):
+    """Writes pairs with the pieces of XLM-R and its kind.
 
     Every token stands for letters of the text: a piece that is nothing but space is left out, and a
     mark of the model that is written in a text is an unknown word.
-
-    Attributes:
-        start: Id of the mark before a row.
-        end: Id of the mark behind a question and behind a row.
     """
 
     def __init__(self, tokenizer: Path) -> None:
@@ -40,7 +36,6 @@ class UnigramPairs:
             raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be read: {error}") from error
         self._space = self._tokenizer.token_to_id(_SPACE)
         self._marks = frozenset({self.start, self.end, self._tokenizer.token_to_id("<pad>")})
-        self._colon = self._ids(":")
 
     def placed(self, text: str) -> Placed:
         """Tokens of `text` with the word, or the sign, that each of them begins and ends in."""
@@ -53,21 +48,9 @@ class UnigramPairs:
         encoded = self._tokenizer.encode_batch(readable, add_special_tokens=False)
         return [self._place(pieces, text) for pieces, text in zip(encoded, texts, strict=True)]
 
-    def head(self, question: str, title: str) -> list[int]:
-        """The row up to the chunk; question and title are cut at their limits."""
-        asked = [self.start, *self._ids(question)[:QUESTION_LIMIT], self.end]
-        named = self._ids(title)[:TITLE_LIMIT]
-        return [*asked, *named, *self._colon] if named else asked
-
-    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
-        """The whole row of `head` and a chunk that fits."""
-        ids = [*head, *chunk.ids, self.end]
-        asked = head.index(self.end) + 1
-        kinds = [0] * asked + [1] * (len(ids) - asked)
-        return PairRow(ids=ids, kinds=kinds, first=len(head), chunk=chunk)
-
-    def _ids(self, text: str) -> list[int]:
-        return list(self.placed(text).ids)
+    def ids(self, text: str, limit: int) -> list[int]:
+        """See `PairWriter.ids`."""
+        return list(self.placed(text).ids[:limit])
 
     def _place(self, pieces: Encoding, text: str) -> Placed:
         starts_of, ends_of = _units(text)
@@ -82,12 +65,11 @@ class UnigramPairs:
 
 
 def _marks(tokenizer: Tokenizer) -> list[int]:
-    for names in _MARKS:
-        ids = [tokenizer.token_to_id(name) for name in names]
-        found = [number for number in ids if number is not None]
-        if len(found) == len(names):
-            return found
-    raise ValueError(f"none of the marks {_MARKS}")
+    found = [tokenizer.token_to_id(name) for name in _MARKS]
+    ids = [number for number in found if number is not None]
+    if len(ids) < len(_MARKS):
+        raise ValueError(f"lacks one of the marks {', '.join(_MARKS)}")
+    return ids
 
 
 def _readable(text: str) -> str:
