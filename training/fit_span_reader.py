@@ -43,7 +43,7 @@ _UNSEEN_BY_ALL, _UNSEEN_BY_ENGLISH = (16, 12), (4, 0)
 
 
 def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
-    """Up to `count` questions that their language's cross-reader was not made with, always the same.
+    """Up to `count` questions that their cross-reader was not made with, always the same.
 
     Args:
         dataset: Of squad-retrieval, questions on development articles; of other sets, a half.
@@ -132,6 +132,13 @@ def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarr
     return law if law[0] >= 0 else np.array([0.0, *fit(rows[:, 1:], right, weights)])
 
 
+def report_of(rows: np.ndarray, right: np.ndarray, law: np.ndarray) -> str:
+    """How well a law tells right from wrong, in figures."""
+    p = 1 / (1 + np.exp(-rows @ law))
+    area, error = auroc(p, right > 0), calibration_error(p, right > 0)
+    return f"n={len(p)} right={right.mean():.3f} AUROC={area:.3f} ECE={error:.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("language", choices=SETS)
@@ -167,9 +174,7 @@ def main() -> None:
     weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in honest])
     law = law_of(rows, right, weights)
     for name, (own, known) in parts.items():
-        p = 1 / (1 + np.exp(-own @ law))
-        area, error = auroc(p, known > 0), calibration_error(p, known > 0)
-        print(f"{name:20} n={len(p)} right={known.mean():.3f} AUROC={area:.3f} ECE={error:.3f}")
+        print(name.ljust(20), report_of(own, known, law))
     sureness = ", ".join(f"{each:.2f}" for each in law)
     print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness})),')
 

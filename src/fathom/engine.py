@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from fathom.context import in_loop
-from fathom.documents.discover import Wanted, snapshot
-from fathom.documents.paths import check_paths
+from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import Reader, Source, Status, Summary, Writer
 from fathom.index.embedded import open_reader, open_writer, verify, writer_at
@@ -135,7 +134,7 @@ class Engine:
             IndexLocked: If another process is writing.
         """
         wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
-        roots = [Path(os.path.abspath(path)) for path in paths] or self.roots()  # noqa: PTH100 - keeps symlinks
+        roots = [absolute(path) for path in paths] or self.roots()
         check_paths(paths or roots, wanted, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
@@ -213,7 +212,7 @@ class Engine:
             index = self.reader(checked=False)
         except FathomError:
             return False  # there is none, or a damaged one
-        return any(True for _ in index.sources(display(Path(os.path.abspath(path)))))  # noqa: PTH100 - keeps symlinks
+        return any(True for _ in index.sources(display(absolute(path))))
 
     def search(
         self,
@@ -344,7 +343,7 @@ class Engine:
         """
         index = self.reader(checked=False)
         name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
-        source = index.source(name) or index.source(os.path.abspath(name))  # noqa: PTH100
+        source = index.source(name) or index.source(str(absolute(name)))
         found = index.document(source.document_id if source and source.document_id else name)
         if found is None:
             raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
@@ -362,7 +361,7 @@ class Engine:
         """
         index = self.reader(checked=False)
         places = {place for name in names for place in places_named(index, name)}
-        folders = [os.path.abspath(name) for name in names]  # noqa: PTH100 - keeps symlinks
+        folders = [str(absolute(name)) for name in names]
         roots = [one for one in index.roots() if not any(is_below(one, each) for each in folders)]
         self.close()
         with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.discover import Wanted, discover
+from fathom.documents.discover import Wanted, absolute, discover
 from fathom.errors import UsageError
 
 
@@ -93,3 +93,12 @@ def test_patterns_hold_for_named_files_too(tmp_path: Path) -> None:
 def test_a_corpus_file_that_is_left_out_is_left_out(tmp_path: Path) -> None:
     tree(tmp_path, "s/corpus.jsonl")
     assert found(tmp_path, root=tmp_path, wanted=Wanted(exclude=("s",))) == []
+
+
+def test_a_path_from_the_root_keeps_its_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path, "real/a.txt")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    assert absolute("real/../link/a.txt") == tmp_path / "link" / "a.txt"

@@ -1,8 +1,8 @@
-"""The files under the given paths, in a stable order."""
+"""Paths as users give them, and the files under them, in a stable order."""
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -47,6 +47,33 @@ def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
         for pattern in (each.strip("/") for each in patterns)
         for name in ((whole, *around) if "/" in pattern else path.parts)
     )
+
+
+def absolute(path: str | Path) -> Path:
+    """The path from the root, without `..`; links stay as they are named."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
+
+
+def check_paths(paths: Sequence[Path], wanted: Wanted, is_known: Callable[[Path], bool]) -> None:
+    """Accept files and folders with something to ingest, or to let go, in them.
+
+    Args:
+        paths: Files and folders.
+        wanted: Which files are taken.
+        is_known: Whether something was read there before.
+
+    Raises:
+        UsageError: If one is missing, or there is no file below any of them.
+    """
+    for path in paths:
+        if not path.exists() and not is_known(path):
+            raise UsageError(f"{path}: no such file or folder")
+    there = [path for path in paths if path.exists()]
+    if not any(True for _ in discover(there, wanted)) and not any(map(is_known, paths)):
+        places = ", ".join(str(path) for path in paths)
+        chosen = wanted.include or wanted.exclude
+        why = "--include and --exclude leave none" if chosen else "hidden ones are skipped"
+        raise UsageError(f"{places}: no file to ingest there ({why})")
 
 
 def discover(

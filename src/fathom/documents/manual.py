@@ -12,7 +12,6 @@ _SOURCE = re.compile(r"(?m)^\.(?:TH|Dd)\b")
 _SOURCE_SECTION = re.compile(r"(?m)^\.S[Hh]\b")
 _OVERSTRUCK = re.compile(".\x08")
 _SECTION = re.compile(r"(?P<indent> {0,4})(?P<title>\S.{0,70})")
-_INDENT = re.compile(r"[ \t]*")
 _NAMED = re.compile(r"\s*(?P<title>\S.*?\s(?:-+|\u2013|\u2014)\s.*)")
 _TITLE_CHARS = 120
 _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
@@ -111,7 +110,8 @@ def _level(lines: list[str], at: int) -> int | None:
         return None
     below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
     indent = len(found["indent"])
-    if len(_INDENT.match(below)[0].expandtabs()) < indent + 3:  # type: ignore[index]  # matches all
+    inner = below[: len(below) - len(below.lstrip(" \t"))]
+    if len(inner.expandtabs()) < indent + 3:
         return None
     if indent == 0:
         return 1 if found["title"].isupper() or found["title"].istitle() else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fathom.documents.base import Outcome, Parsed, Refused
-from fathom.documents.discover import Wanted, discover
+from fathom.documents.discover import Wanted, absolute, discover
 from fathom.documents.failure import Failure
 from fathom.documents.guard import Cage
 from fathom.documents.identity import content_digest, document_id
@@ -118,7 +118,7 @@ class Ingester:
         started = self._clock()
         self._prune = prune
         wanted = wanted or Wanted()
-        roots = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps symlinks
+        roots = [absolute(path) for path in paths]
         files = self._survey(roots, wanted)
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named

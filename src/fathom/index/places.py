@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from fathom.documents.discover import absolute
 from fathom.errors import UsageError
 from fathom.index.base import Reader
 
@@ -122,7 +123,7 @@ def places_named(index: Reader, name: str) -> list[str]:
         UsageError: If there is none.
     """
     found = [source.path for source in index.places(name)]
-    here = display(Path(os.path.abspath(name)))  # noqa: PTH100 - keeps symlinks
+    here = display(absolute(name))
     if not found:
         files = Files(index)
         found = [

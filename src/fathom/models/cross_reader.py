@@ -8,7 +8,7 @@ import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.cached import LRUCache
-from fathom.models.pair import PairRow, PairTokens, PairWriter, Placed
+from fathom.models.pair import PairRow, PairTokens, PairWriter
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
 from fathom.models.runtime import Ids, Output, Runtime, load_runtime
 from fathom.models.spans import Window, windows
