@@ -31,9 +31,9 @@ from tests.scripted_server import (
 
 from fathom.llm.base import Call, Message
 from fathom.llm.chat import LangChainChat
+from fathom.llm.endpoint import endpoint_of
 from fathom.llm.faults import CallFailed
-from fathom.llm.load import load_chat
-from fathom.llm.patience import Patient
+from fathom.llm.retry import Retrying
 
 SLOW: dict[str, Act] = {
     "slow first byte": waits(60, says("late")),
@@ -61,7 +61,7 @@ def main() -> None:
 async def measure(act: Act, calls: int, at_once: int, deadline_s: float) -> list[float]:
     overruns: list[float] = []
     async with ScriptedServer(*[act] * calls * 4) as server:
-        chat = load_chat("openai:m", base_url=server.base_url)
+        chat = LangChainChat(endpoint_of("openai:m", base_url=server.base_url))
         chat.prepare()
         for _ in range(calls // at_once):
             overruns += await asyncio.gather(*(one(chat, deadline_s) for _ in range(at_once)))
@@ -72,7 +72,7 @@ async def one(chat: LangChainChat, deadline_s: float) -> float:
     deadline = time.monotonic() + deadline_s
     question = [Message("user", "What is the capital of France?")]
     with suppress(CallFailed):
-        await Patient(chat).complete(Call(question, max_tokens=4000, deadline=deadline))
+        await Retrying(chat).complete(Call(question, max_tokens=4000, deadline=deadline))
     return max(0.0, time.monotonic() - deadline) * 1000
 
 

@@ -4,7 +4,7 @@ Each request is answered by the next act of the script; `Extractive` answers eve
 function of its messages instead. Real sockets on 127.0.0.1, one connection per request.
 
     async with ScriptedServer(status(429, headers={"Retry-After": "0"}), says("Paris")) as server:
-        model = load_chat("openai:m", base_url=server.base_url)
+        model = LangChainChat(endpoint_of("openai:m", base_url=server.base_url))
 """
 
 import asyncio

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
-from fathom.llm.patience import Patience
+from fathom.llm.endpoint import endpoint_of
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import Role, RoleModel
 from fathom.prices import load_prices
 from fathom.settings import Settings
@@ -56,7 +57,7 @@ class Roles:
         """The model of a role; `None` where it has its local mind.
 
         Raises:
-            UsageError: If the role is to have a model and none is named, or as `load_chat`.
+            UsageError: If the role is to have a model and none is named, or as `endpoint_of`.
         """
         chosen: str = getattr(self._settings.roles, role)
         model = self._settings.llm.model
@@ -90,22 +91,23 @@ class Roles:
         return RoleModel(
             chat=self._connect(name),
             price=load_prices(llm.prices).of(name),
-            patience=Patience(tries=llm.tries),
+            retry=RetryPolicy(tries=llm.tries),
             max_tokens=llm.max_tokens,
         )
 
     def _connected(self, name: str) -> "LangChainChat":
-        from fathom.llm.load import load_chat
+        from fathom.llm.chat import LangChainChat
 
         llm = self._settings.llm
         own = name == llm.model
-        chat = load_chat(
+        endpoint = endpoint_of(
             name,
             base_url=llm.base_url if own else None,
             key_env=llm.key_env if own else None,
             offline=self._settings.offline,
         )
+        chat = LangChainChat(endpoint)
         chat.prepare()
-        key = chat.endpoint.culprit.key
+        key = endpoint.culprit.key
         self._keys += [key.get_secret_value()] if key else []
         return chat

@@ -10,7 +10,7 @@ from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.aggregator_llm import LanguageAggregator
 from fathom.agents.debater import Position
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.types import Draft
@@ -27,7 +27,7 @@ def aggregated(
     chat = Scripted(
         outcome if isinstance(outcome, Exception) else said(text, usage=Usage(llm_calls=1))
     )
-    model = RoleModel(chat=chat, patience=Patience(tries=1))
+    model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
     agent = LanguageAggregator(model=model, local=LocalAggregator())
     with context_of() as context:
         draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))

@@ -9,7 +9,7 @@ from tests.scripted_pairs import ScriptedPairs, reading
 from fathom.agents.debater import LocalDebater, Position
 from fathom.agents.debater_llm import LanguageDebater
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Span
@@ -35,7 +35,7 @@ def spoken(
     one = Usage(llm_calls=1)
     reply = outcome if isinstance(outcome, Exception) else said(json.dumps(outcome), usage=one)
     chat = Scripted(reply)
-    agent = LanguageDebater(model=RoleModel(chat=chat, patience=Patience(tries=1)), local=LOCAL)
+    agent = LanguageDebater(model=RoleModel(chat=chat, retry=RetryPolicy(tries=1)), local=LOCAL)
     with context_of(budget) as context:
         position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
         assert isinstance(context.scope, Recorder)

@@ -8,7 +8,7 @@ from tests.making import QUESTION, context_of, hit_of
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.retrieval.expansion import Feedback
 from fathom.usage import Budget, Usage
@@ -24,7 +24,7 @@ def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
 
 def asking(*outcomes: Any) -> tuple[LanguageHypothesis, Scripted]:
     scripted = Scripted(*outcomes)
-    model = RoleModel(chat=scripted, patience=Patience(tries=1))
+    model = RoleModel(chat=scripted, retry=RetryPolicy(tries=1))
     return LanguageHypothesis(model=model, local=LOCAL), scripted
 
 

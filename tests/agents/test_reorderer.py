@@ -13,7 +13,7 @@ from fathom.agents.reorderer import LanguageReorderer, ends_first, permutation, 
 from fathom.context import RunContext
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
@@ -34,8 +34,8 @@ def order(*numbers: int) -> Completion:
 
 
 def made(*outcomes: Completion | Exception) -> LanguageReorderer:
-    patience = Patience(tries=1)
-    model = RoleModel(chat=Scripted(*outcomes), patience=patience)
+    retry = RetryPolicy(tries=1)
+    model = RoleModel(chat=Scripted(*outcomes), retry=retry)
     return LanguageReorderer(model=model, local=Same(), top=5, window=3, step=2)
 
 

@@ -12,7 +12,8 @@ from fathom.errors import UsageError
 from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
 from fathom.evaluation.grading import Judgement, Judgements, grade_all
 from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
-from fathom.llm.load import load_chat
+from fathom.llm.chat import LangChainChat
+from fathom.llm.endpoint import endpoint_of
 from fathom.llm.role import RoleModel
 
 PRICES = [40, 50, 40, 50, 40, 40, 50, 50]
@@ -86,7 +87,10 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
         for n, price in enumerate(PRICES)
     ]  # fmt: skip
     with served(Extractive(answer)) as server:
-        chat = load_chat("openai:m", base_url=server.base_url, key_env="K", environment={"K": "k"})
+        keys = {"K": "k"}
+        chat = LangChainChat(
+            endpoint_of("openai:m", base_url=server.base_url, key_env="K", environment=keys)
+        )
         chat.prepare()
         judge = LanguageJudge(name="correctness", model=RoleModel(chat=chat))
         found = grade_all(given, judge, Judgements())

@@ -14,7 +14,7 @@ from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
 from fathom.evaluation.report import row_of
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.usage import Usage
 
@@ -27,7 +27,7 @@ def opinion(score: float) -> Completion:
 
 
 def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LanguageJudge:
-    model = RoleModel(chat=Scripted(*outcomes), patience=Patience(tries=1))
+    model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
     return LanguageJudge(name=name, model=model)
 
 

@@ -27,7 +27,7 @@ from fathom.evaluation.records import Record
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Completion
 from fathom.llm.faults import ModelDeclined, ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import RoleModel
 from fathom.models.base import Matrix
 from fathom.models.hashing import HashingEmbedder
@@ -46,7 +46,7 @@ def opinion(score: object, reasoning: str = "It agrees.") -> Completion:
 
 
 def language(*outcomes: Completion | Exception, name: str = "correctness") -> LanguageJudge:
-    model = RoleModel(chat=Scripted(*outcomes), patience=Patience(tries=1))
+    model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
     return LanguageJudge(name=name, model=model)
 
 

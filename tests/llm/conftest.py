@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.making import open_sockets
 
-from fathom.llm.load import PROVIDERS
+from fathom.llm.endpoint import PROVIDERS
 
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]

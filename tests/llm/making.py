@@ -6,7 +6,7 @@ from typing import Any
 
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.chat import LangChainChat, Limits
-from fathom.llm.load import load_chat
+from fathom.llm.endpoint import endpoint_of
 
 CANARY = "sk-canary-7d1f"
 HELLO = (Message("system", "Be brief."), Message("user", "What is the capital of France?"))
@@ -15,13 +15,10 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 def chat_at(base_url: str, *, limits: Limits | None = None) -> LangChainChat:
     """The real client, with a canary as its key."""
-    chat = load_chat(
-        "openai:m",
-        base_url=base_url,
-        key_env="CANARY",
-        environment={"CANARY": CANARY},
-        limits=limits,
+    endpoint = endpoint_of(
+        "openai:m", base_url=base_url, key_env="CANARY", environment={"CANARY": CANARY}
     )
+    chat = LangChainChat(endpoint, limits)
     chat.prepare()
     return chat
 

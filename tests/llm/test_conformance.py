@@ -11,8 +11,8 @@ from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, 
 from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel
 from fathom.llm.metered import Metered
-from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded, Replayed
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.usage import FREE, Budget
 
 Build = Callable[[str], ChatModel]
@@ -23,7 +23,7 @@ def metered(base_url: str) -> ChatModel:
 
 
 def patient(base_url: str) -> ChatModel:
-    return Patient(metered(base_url), patience=Patience(first_wait_s=0.001))
+    return Retrying(metered(base_url), policy=RetryPolicy(first_wait_s=0.001))
 
 
 def recorded(base_url: str) -> ChatModel:

@@ -25,7 +25,7 @@ from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
-from fathom.llm.patience import Patience, Patient
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for
 from fathom.llm.tokens import most_prompt_tokens, prompt_tokens
 from fathom.usage import FREE, Budget, Price, Usage
@@ -148,14 +148,14 @@ def test_each_retry_and_the_repair_are_reserved(run: Run) -> None:
         async with ScriptedServer(*acts) as server:
             ledger = Ledger(Budget(calls=4))
             metered = Metered(chat_at(server.base_url), ledger, FREE)
-            model = Patient(metered, patience=Patience(first_wait_s=0.01))
+            model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
             reply = await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
             assert reply.usage.llm_calls == ledger.usage.llm_calls == server.calls == 4
             assert reply.usage.tokens == ledger.usage.tokens
 
         async with ScriptedServer(*acts) as server:
             metered = Metered(chat_at(server.base_url), Ledger(Budget(calls=3)), FREE)
-            model = Patient(metered, patience=Patience(first_wait_s=0.01))
+            model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
             with pytest.raises(ModelUnavailable):
                 await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
             assert server.calls == 3
@@ -243,7 +243,7 @@ def test_no_fault_and_no_lie_overruns_the_budget(
             nonlocal requests
             async with ScriptedServer(*acts) as server:
                 metered = Metered(chat_at(server.base_url), ledger, PRICE)
-                model = Patient(metered, patience=Patience(tries=3, first_wait_s=0.001))
+                model = Retrying(metered, policy=RetryPolicy(tries=3, first_wait_s=0.001))
                 for _ in acts:
                     with suppress(CallFailed, BudgetRefused):
                         await model.complete(Call(HELLO, max_tokens=30, deadline=soon()))

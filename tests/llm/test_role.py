@@ -10,7 +10,7 @@ from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import Absent, RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
@@ -29,7 +29,7 @@ def outcome(model: ChatModel, context: RunContext, deadline: float = inf) -> obj
 
 def role(chat: ChatModel) -> RoleModel:
     price = Price(prompt=1.0, completion=2.0)
-    return RoleModel(chat=chat, price=price, patience=Patience(tries=2))
+    return RoleModel(chat=chat, price=price, retry=RetryPolicy(tries=2))
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from fathom.ledger import Ledger
 from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
-from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.usage import FREE, Budget
 
 
@@ -56,7 +56,7 @@ def test_the_canary_is_seen_nowhere(
     async def ask(base_url: str) -> None:
         chat = chat_at(base_url)
         metered = Metered(chat, Ledger(Budget()), FREE)
-        patient = Patient(metered, patience=Patience(tries=2, first_wait_s=0.001))
+        patient = Retrying(metered, policy=RetryPolicy(tries=2, first_wait_s=0.001))
         model = Recorded(patient, lambda key, event: seen.append(key + json.dumps(event)))
         seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
         try:

@@ -10,7 +10,7 @@ from tests.scripted_server import ScriptedServer, says, status
 from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.faults import ModelFault
-from fathom.llm.patience import Patience, Patient
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for, read
 from fathom.usage import Usage
 
@@ -117,7 +117,7 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
-            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=30))
+            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=30))
             reply = await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
             assert (reply.value, reply.repaired) == (PARIS, False)
 

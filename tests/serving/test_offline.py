@@ -20,7 +20,7 @@ def guard(event, arguments):
         os._exit(99)
 
 sys.addaudithook(guard)
-from fathom.llm.load import PROVIDERS, Provider
+from fathom.llm.endpoint import PROVIDERS, Provider
 from fathom.serving import cli
 
 PROVIDERS["absent"] = Provider(package="no_such", adapter="", base_url="", key_env="")

@@ -17,7 +17,7 @@ from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.faults import CallFailed, ModelFault
-from fathom.llm.patience import Patience
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role import Absent, RoleModel
 from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
@@ -148,8 +148,8 @@ def ran(panel: Panel, budget: Budget, events: Recorded | None = None) -> Outcome
 
 def check(whims: list[Whim], budget: Budget, branches: int) -> None:
     threads = set(threading.enumerate())
-    patience = Patience(tries=3, first_wait_s=0.0)
-    model = RoleModel(chat=Adversary(list(whims)), price=PRICE, patience=patience)
+    retry = RetryPolicy(tries=3, first_wait_s=0.0)
+    model = RoleModel(chat=Adversary(list(whims)), price=PRICE, retry=retry)
     first = ran(Panel(model=model, branches=branches), budget)
     spent = first.answer.usage
     assert budget.tokens is None or spent.tokens <= budget.tokens

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from fathom.agents.web import Page, WebFailed
 from fathom.errors import UsageError
-from fathom.llm.access import check_url, key_in
-from fathom.llm.wire import Unbounded, bounded
+from fathom.llm.endpoint import check_url, key_in
+from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
 
 Ask = Callable[[str, int], Mapping[str, Any]]
 """The parts of a request for a query and a number of results, as httpx names them."""
@@ -82,7 +82,7 @@ class HttpEngine:
         """See `WebEngine.search`."""
         try:
             status, body = await self._reply(query, k)
-        except (httpx2.HTTPError, httpx2.InvalidURL, Unbounded) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ReplyTooLarge) as error:
             kind = type(error).__name__
             raise WebFailed(f"{self.name} at {self.base_url} gave no reply ({kind})") from None
         if status != httpx2.codes.OK:
@@ -100,7 +100,7 @@ class HttpEngine:
         if self.key is not None:
             headers[prefix[0]] = prefix[1] + self.key.get_secret_value()
         # The time is bounded by whoever asks, as a whole.
-        client = httpx2.AsyncClient(event_hooks=bounded(self.most_bytes), timeout=None)
+        client = httpx2.AsyncClient(event_hooks=byte_limit(self.most_bytes), timeout=None)
         async with client:
             url = self.base_url.rstrip("/") + self.provider.path
             reply = await client.request(

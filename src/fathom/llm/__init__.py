@@ -2,9 +2,9 @@
 
 Each wrapper is a `ChatModel` itself. From the inside out:
 
-    LangChainChat   one request to one provider, cut at its limits        chat.py
+    LangChainChat   one request to one provider, cut at its limits        chat.py, providers/
     Metered         reserves the worst case before, books what was spent  metered.py
-    Patient         tries again while the deadline allows; breaker        patience.py
+    Retrying        tries again while the deadline allows                 retry.py
     Recorded        keeps what came back as an event, or replays it       recorded.py
 
 and `structured.ask_for` turns a reply into a pydantic model, with at most one repair.

@@ -13,12 +13,12 @@ from types import ModuleType
 from typing import Any
 
 from fathom.llm.base import Call, Completion, Message, OnText, Schema
-from fathom.llm.faults import Culprit, ModelDeclined, ModelFault, blotted, told
-from fathom.llm.habits import unlearned
+from fathom.llm.endpoint import Endpoint
+from fathom.llm.faults import ModelDeclined, ModelFault, blotted, told
+from fathom.llm.providers.capabilities import Capabilities, Request, without_refused
+from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
 from fathom.llm.reply import Reply
-from fathom.llm.request import Habits, Request
 from fathom.llm.tokens import prompt_tokens
-from fathom.llm.wire import Unbounded, bounded
 from fathom.usage import Usage
 
 # An SDK leaves a chain of three generators; the loop needs two turns for each.
@@ -42,28 +42,13 @@ class Limits:
     bytes_per_token: int = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a model is and how it is reached.
-
-    Attributes:
-        adapter: Module with `opened(request)`, imported when first needed.
-        model: Its name there.
-    """
-
-    adapter: str
-    model: str
-    base_url: str
-    culprit: Culprit
-
-
 class LangChainChat:
     """A `ChatModel` over a LangChain chat model; one connection per call, none kept."""
 
     def __init__(self, endpoint: Endpoint, limits: Limits | None = None) -> None:
         self.endpoint = endpoint
         self._limits = limits or Limits()
-        self._habits = Habits()
+        self._capabilities = Capabilities()
         self._adapter: ModuleType | None = None
         self._tls: ssl.SSLContext | None = None
 
@@ -129,16 +114,16 @@ class LangChainChat:
                 async with aclosing(model.astream(turns)) as stream:
                     async for chunk in stream:
                         yield chunk
-        except Unbounded as much:
+        except ReplyTooLarge as much:
             usage = _count(sent, reply)
             raise ModelFault(f"{self.name} sent {much}", usage, retriable=False) from None
         except Exception as error:  # noqa: BLE001 - SDKs raise what they like
             raise self._failure(error, request, _count(sent, reply)) from None
 
     def _failure(self, error: Exception, request: Request, usage: Usage) -> Exception:
-        habits = unlearned(request.habits, error)
-        if habits != request.habits:
-            self._habits = habits
+        capabilities = without_refused(request.capabilities, error)
+        if capabilities != request.capabilities:
+            self._capabilities = capabilities
             reason = f"{self.name} does not know an option of the request; it is left out now"
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
         return told(error, self.endpoint.culprit, usage)
@@ -171,8 +156,8 @@ class LangChainChat:
             base_url=self.endpoint.base_url,
             max_tokens=max_tokens,
             schema=schema,
-            habits=self._habits,
-            hooks=bounded(limits.base_bytes + limits.bytes_per_token * max_tokens),
+            capabilities=self._capabilities,
+            hooks=byte_limit(limits.base_bytes + limits.bytes_per_token * max_tokens),
             connect_s=max(0.01, 0.4 * min(left_s, limits.first_s)),
             tls=self._loaded()[1],
         )

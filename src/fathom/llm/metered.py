@@ -15,7 +15,7 @@ from fathom.usage import Price, Usage
 
 
 class Metered:
-    """A `ChatModel` that reserves each call in a ledger; wrap it in `Patient`, not around it.
+    """A `ChatModel` that reserves each call in a ledger; wrap it in `Retrying`, not around it.
 
     What is booked is our own count, or the server's where that is higher and still within the
     reservation. A call that was walked away from is booked in full: nobody knows what it cost.

@@ -8,11 +8,11 @@ from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
-from fathom.llm.breaker import Breaker
+from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
-from fathom.llm.patience import Patience, Patient
 from fathom.llm.recorded import Recorded, Replayed
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.usage import Price
 
 Role = Literal[
@@ -43,14 +43,14 @@ class RoleModel:
 
     chat: ChatModel
     price: Price | None = None
-    patience: Patience = field(default_factory=Patience)
-    breaker: Breaker = field(default_factory=Breaker)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     max_tokens: int = 800
 
     def within(self, context: RunContext) -> ChatModel:
         """The model as one step of a run may use it."""
         metered = Metered(self.chat, context.ledger, self.price)
-        return Observed(Patient(metered, patience=self.patience, breaker=self.breaker), context)
+        return Observed(Retrying(metered, policy=self.retry, breaker=self.breaker), context)
 
 
 class Observed:

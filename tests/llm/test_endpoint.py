@@ -5,7 +5,8 @@ import pytest
 from tests.llm.making import CANARY
 
 from fathom.errors import UsageError
-from fathom.llm.load import PROVIDERS, Provider, load_chat
+from fathom.llm.chat import LangChainChat
+from fathom.llm.endpoint import PROVIDERS, Provider, check_url, endpoint_of, key_in
 
 KEYS = {"OPENAI_API_KEY": CANARY}
 
@@ -32,7 +33,7 @@ def test_what_cannot_work_is_said_in_one_line(
     name: str, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        load_chat(name, **{"environment": KEYS, **more})  # type: ignore[arg-type]
+        endpoint_of(name, **{"environment": KEYS, **more})  # type: ignore[arg-type]
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -42,21 +43,21 @@ def test_what_cannot_work_is_said_in_one_line(
 
 def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Provider(
-        package="no_such_package", adapter="fathom.llm.openai_chat", base_url="", key_env=""
+        package="no_such_package", adapter="fathom.llm.providers.openai", base_url="", key_env=""
     )
     monkeypatch.setitem(PROVIDERS, "absent", absent)
 
     with pytest.raises(UsageError, match=r"pip install 'fathom\[absent\]'"):
-        load_chat("absent:m")
+        endpoint_of("absent:m")
 
 
 def test_a_key_goes_only_where_it_was_made_for() -> None:
-    elsewhere = load_chat("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
-    home = load_chat("openai:m", environment=KEYS)
+    elsewhere = endpoint_of("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
+    home = endpoint_of("openai:m", environment=KEYS)
 
-    assert elsewhere.endpoint.culprit.key is None
-    assert home.endpoint.culprit.key is not None
-    assert CANARY not in repr(home) + repr(home.endpoint)
+    assert elsewhere.culprit.key is None
+    assert home.culprit.key is not None
+    assert CANARY not in repr(home) + repr(LangChainChat(home))
 
 
 def test_nothing_is_imported_and_no_socket_is_opened_before_the_first_use() -> None:
@@ -64,8 +65,8 @@ def test_nothing_is_imported_and_no_socket_is_opened_before_the_first_use() -> N
 import sys
 opened = []
 sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") else None)
-from fathom.llm.load import load_chat
-load_chat("openai:m", environment={"OPENAI_API_KEY": "k"})
+from fathom.llm.endpoint import endpoint_of
+endpoint_of("openai:m", environment={"OPENAI_API_KEY": "k"})
 slow = {"langchain_core", "langchain_openai", "openai", "httpx", "httpx2", "langsmith"}
 print(sorted(slow & set(sys.modules)), opened)
 """
@@ -74,3 +75,25 @@ print(sorted(slow & set(sys.modules)), opened)
     )
 
     assert told.stdout == "[] []\n", told.stderr
+
+
+def test_a_key_is_taken_from_its_variable() -> None:
+    assert key_in("KEY", "x", {"KEY": " secret\n"}).get_secret_value() == "secret"
+
+
+@pytest.mark.parametrize("value", ["", " ", "two words", "k\u00e9y", "a\x00b"])
+def test_what_cannot_be_a_key_is_refused_and_not_shown(value: str) -> None:
+    with pytest.raises(UsageError, match="KEY") as refused:
+        key_in("KEY", "x", {"KEY": value})
+    assert not value.strip() or value not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1", "https://a.example/v1", "http://[::1]:80"])
+def test_addresses(url: str) -> None:
+    check_url(url)
+
+
+@pytest.mark.parametrize("url", ["", "a", "ftp://a", "http://", "http://a:0", "http://u:p@a"])
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(UsageError, match="base_url"):
+        check_url(url, example="http://host")

@@ -1,4 +1,4 @@
-from fathom.llm.breaker import Breaker
+from fathom.llm.circuit_breaker import CircuitBreaker
 
 
 class Clock:
@@ -8,8 +8,8 @@ class Clock:
         return self.now
 
 
-def opened(clock: Clock) -> Breaker:
-    breaker = Breaker(failures=3, rest_s=30.0, clock=clock)
+def opened(clock: Clock) -> CircuitBreaker:
+    breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=clock)
     for _ in range(3):
         assert breaker.admit() == 0
         breaker.failed()
@@ -26,7 +26,7 @@ def test_opens_after_failures_in_a_row_and_says_for_how_long() -> None:
 
 
 def test_a_success_between_starts_the_count_anew() -> None:
-    breaker = Breaker(failures=3, rest_s=30.0, clock=Clock())
+    breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=Clock())
     for end in (breaker.failed, breaker.failed, breaker.succeeded, breaker.failed, breaker.failed):
         assert breaker.admit() == 0
         end()

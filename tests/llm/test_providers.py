@@ -10,9 +10,9 @@ from tests.llm.wires import DIALECTS, Dialect
 from tests.scripted_server import Act, ScriptedServer, floods, refused_url, resets
 
 from fathom.llm.base import Call, Completion
-from fathom.llm.chat import Limits
+from fathom.llm.chat import LangChainChat, Limits
+from fathom.llm.endpoint import PROVIDERS, endpoint_of
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
-from fathom.llm.load import PROVIDERS, load_chat
 from fathom.reservation import Reported
 
 SCHEMA = {"title": "Reply", "type": "object", "properties": {"city": {"type": "string"}}}
@@ -42,13 +42,9 @@ class Seen:
 async def asked_at(
     dialect: Dialect, url: str, within_s: float, *, schema: bool = False, max_tokens: int = 50
 ) -> tuple[object, float]:
-    chat = load_chat(
-        f"{dialect.provider}:m",
-        base_url=url,
-        key_env="CANARY",
-        environment={"CANARY": CANARY},
-        limits=LIMITS,
-    )
+    name, keys = f"{dialect.provider}:m", {"CANARY": CANARY}
+    endpoint = endpoint_of(name, base_url=url, key_env="CANARY", environment=keys)
+    chat = LangChainChat(endpoint, LIMITS)
     chat.prepare()
     begun = time.monotonic()
     wanted = SCHEMA if schema else None

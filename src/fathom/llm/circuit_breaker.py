@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-class Breaker:
+class CircuitBreaker:
     """One per endpoint, shared by all that call it.
 
     Closed until `failures` calls in a row have failed; then open for `rest_s` seconds, in which

@@ -8,13 +8,13 @@ from tests.scripted_server import ScriptedServer, resets, says, status
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call
-from fathom.llm.breaker import Breaker
+from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
-from fathom.llm.patience import Patience, Patient
+from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.usage import Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10)
-PATIENCE = Patience(tries=4, first_wait_s=0.5, longest_wait_s=1.5)
+POLICY = RetryPolicy(tries=4, first_wait_s=0.5, longest_wait_s=1.5)
 
 
 class Clock:
@@ -36,8 +36,8 @@ def fault(**more: object) -> ModelFault:
     return ModelFault("openai:m answered 503: scripted", ONE, **more)  # type: ignore[arg-type]
 
 
-def patient(model: Scripted, clock: Clock, breaker: Breaker | None = None) -> Patient:
-    return Patient(model, patience=PATIENCE, breaker=breaker, clock=clock, sleep=clock.sleep)
+def patient(model: Scripted, clock: Clock, breaker: CircuitBreaker | None = None) -> Retrying:
+    return Retrying(model, policy=POLICY, breaker=breaker, clock=clock, sleep=clock.sleep)
 
 
 def outcome(run: Run, model: Scripted, clock: Clock, *, deadline: float = 60.0) -> object:
@@ -128,7 +128,7 @@ def test_a_refused_budget_ends_the_tries_with_the_fault_before(run: Run) -> None
 
 def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> None:
     clock = Clock()
-    breaker = Breaker(failures=3, rest_s=30, clock=clock)
+    breaker = CircuitBreaker(failures=3, rest_s=30, clock=clock)
     model = Scripted(fault(), fault(), fault(), said("back"))
 
     async def go() -> None:
@@ -149,7 +149,7 @@ def test_cancelling_while_it_waits_is_heard(run: Run) -> None:
     async def go() -> None:
         model = Scripted(fault(retry_after_s=30.0), said("x"))
         call = asyncio.create_task(
-            Patient(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
+            Retrying(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
         )
         while not model.asked:
             await asyncio.sleep(0)
@@ -165,7 +165,7 @@ def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
-            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             shown: list[str] = []
             done = await model.complete(
                 Call(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
@@ -179,7 +179,7 @@ def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
 def test_shown_words_are_not_shown_again(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(resets("Par"), says("Paris")) as server:
-            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             shown: list[str] = []
             with pytest.raises(ModelUnavailable):
                 await model.complete(
@@ -187,7 +187,7 @@ def test_shown_words_are_not_shown_again(run: Run) -> None:
                 )
             assert shown == ["Par"]
         async with ScriptedServer(resets("Par"), says("Paris")) as server:
-            model = Patient(chat_at(server.base_url), patience=Patience(first_wait_s=0.01))
+            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             done = await model.complete(Call(HELLO, max_tokens=9, deadline=soon()))
             assert done.text == "Paris"
 

@@ -8,7 +8,7 @@ from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_ollama import ChatOllama
 
-from fathom.llm.request import SEED, Request
+from fathom.llm.providers.capabilities import SEED, Request
 
 tls = create_ssl_context
 
@@ -27,7 +27,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     }
     if request.key is not None:
         client["headers"] = {"Authorization": f"Bearer {request.key.get_secret_value()}"}
-    asked = request.schema is not None and request.habits.schema == "json_schema"
+    asked = request.schema is not None and request.capabilities.schema == "json_schema"
     model = ChatOllama(
         model=request.model,
         base_url=request.base_url,

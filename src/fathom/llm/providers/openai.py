@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from fathom.llm.request import SEED, Request
+from fathom.llm.providers.capabilities import SEED, Request
 
 tls = create_ssl_context
 OPENAI = "https://api.openai.com/v1"
@@ -48,11 +48,11 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
             model=request.model,
             api_key=request.key or SecretStr("none"),
             base_url=request.base_url,
-            temperature=0.0 if request.habits.steady else None,
-            seed=SEED if request.habits.seed else None,
+            temperature=0.0 if request.capabilities.temperature else None,
+            seed=SEED if request.capabilities.seed else None,
             max_retries=0,
             timeout=Timeout(None, connect=request.connect_s),
-            stream_usage=request.habits.usage,
+            stream_usage=request.capabilities.usage,
             stream_chunk_timeout=None,
             use_responses_api=False,
             cache=False,

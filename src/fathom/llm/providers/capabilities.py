@@ -1,32 +1,50 @@
-"""One request to a provider, as all adapters understand it."""
+"""One request to a provider, and which options its server turns out to understand."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ssl import SSLContext
 from typing import Any
 
 from pydantic import SecretStr
 
-from fathom.llm.wire import Hooks
+from fathom.llm.faults import said, status_of
+from fathom.llm.providers.http_limits import Hooks
 
 SEED = 0
+_WORSE = {"json_schema": "json_object", "json_object": "prompt"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class Capabilities:
     """Which options a server understands; learnt from its refusals.
 
     Attributes:
         schema: `json_schema`, else `json_object`, else the prompt alone.
-        steady: Temperature 0.
+        temperature: One of 0, so that it answers as it did before.
         seed: A seed, where the provider knows one.
         usage: Usage at the end of a stream.
     """
 
     schema: str = "json_schema"
-    steady: bool = True
+    temperature: bool = True
     seed: bool = True
     usage: bool = True
+
+
+def without_refused(capabilities: Capabilities, error: Exception) -> Capabilities:
+    """Those without the option that a server's 400 or 422 complains of; else as they were."""
+    if status_of(error) not in {400, 422}:
+        return capabilities
+    words = said(error).lower()
+    if any(word in words for word in ("response_format", "json_schema", "json_object")):
+        return replace(capabilities, schema=_WORSE.get(capabilities.schema, "prompt"))
+    if "stream_options" in words or "include_usage" in words:
+        return replace(capabilities, usage=False)
+    if "temperature" in words:
+        return replace(capabilities, temperature=False)
+    if "seed" in words:
+        return replace(capabilities, seed=False)
+    return capabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +54,7 @@ class Request:
     Attributes:
         max_tokens: Told to the server.
         schema: A JSON schema for the answer, or `None`.
-        hooks: For the HTTP client; see `wire`.
+        hooks: For the HTTP client; see `http_limits`.
         connect_s: For each of connecting and the TLS handshake, together shorter than what is
             left of the deadline: a client that is cancelled in the handshake forgets its socket.
         tls: Made once, as it is slow to make.
@@ -47,7 +65,7 @@ class Request:
     base_url: str
     max_tokens: int
     schema: Mapping[str, Any] | None
-    habits: Habits
+    capabilities: Capabilities
     hooks: Hooks
     connect_s: float
     tls: SSLContext
@@ -55,9 +73,9 @@ class Request:
     @property
     def response_format(self) -> Mapping[str, Any] | None:
         """The wish for JSON in the words of OpenAI's protocol."""
-        if self.schema is None or self.habits.schema == "prompt":
+        if self.schema is None or self.capabilities.schema == "prompt":
             return None
-        if self.habits.schema == "json_object":
+        if self.capabilities.schema == "json_object":
             return {"type": "json_object"}
         form = {"name": "reply", "schema": self.schema, "strict": False}
         return {"type": "json_schema", "json_schema": form}

@@ -11,7 +11,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
 
-from fathom.llm.request import Request
+from fathom.llm.providers.capabilities import Request
 
 tls = create_ssl_context
 
@@ -29,7 +29,7 @@ class BoundedChatAnthropic(ChatAnthropic):
 @asynccontextmanager
 async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     """A model for one call; its connection ends with the block. The schema is in the prompt."""
-    options: dict[str, Any] = {"temperature": 0.0} if request.habits.steady else {}
+    options: dict[str, Any] = {"temperature": 0.0} if request.capabilities.temperature else {}
     options |= {"model": request.model, "max_tokens": request.max_tokens, "api_key": request.key}
     async with anthropic.DefaultAsyncHttpxClient(
         event_hooks=request.hooks,

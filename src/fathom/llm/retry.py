@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, OnText
-from fathom.llm.breaker import Breaker
+from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often to try and how long to wait in between; the same every time, without chance.
 
     Attributes:
@@ -33,15 +33,15 @@ class Patience:
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1))
 
 
-class Patient:
+class Retrying:
     """A `ChatModel` that asks another one again when a fault may pass."""
 
     def __init__(
         self,
         model: ChatModel,
         *,
-        patience: Patience | None = None,
-        breaker: Breaker | None = None,
+        policy: RetryPolicy | None = None,
+        breaker: CircuitBreaker | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -49,14 +49,14 @@ class Patient:
 
         Args:
             model: Asked at least once.
-            patience: How often.
+            policy: How often.
             breaker: That of the model's endpoint, to be shared by all who ask it.
             clock: The one of the deadlines.
             sleep: How to wait.
         """
         self._model = model
-        self._patience = patience or Patience()
-        self._breaker = breaker or Breaker()
+        self._policy = policy or RetryPolicy()
+        self._breaker = breaker or CircuitBreaker()
         self._clock = clock
         self._sleep = sleep
 
@@ -117,13 +117,13 @@ class Patient:
         """Seconds to wait before the next try; raises `failed` when there is to be none."""
         if not isinstance(failed, ModelFault) or not failed.retriable or heard.any:
             raise failed
-        if tried >= self._patience.tries:
+        if tried >= self._policy.tries:
             raise failed
         if failed.at_once:
             return 0.0
         asked_s = failed.retry_after_s or 0.0
-        wait_s = max(self._patience.wait_s(tried), asked_s)
-        if asked_s > self._patience.longest_asked_s or self._clock() + wait_s >= deadline:
+        wait_s = max(self._policy.wait_s(tried), asked_s)
+        if asked_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:
             raise failed
         return wait_s
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.llm.reasoning import AnswerText
+from fathom.llm.reply import AnswerText
 
 
 def read(*parts: str) -> tuple[str, str]:

@@ -10,11 +10,11 @@ Hooks = dict[str, list[Callable[[Any], Any]]]
 _SLICE = 4096
 
 
-class Unbounded(Exception):
+class ReplyTooLarge(Exception):
     """A reply went past its bytes, or may do so; the message says which."""
 
 
-def bounded(reply_bytes: int) -> Hooks:
+def byte_limit(reply_bytes: int) -> Hooks:
     """Event hooks for one call's `AsyncClient` of httpx or httpx2: no reply goes past the bytes.
 
     Compressed replies are refused, as a small one can become arbitrarily large.
@@ -25,24 +25,24 @@ def bounded(reply_bytes: int) -> Hooks:
 
     async def bound(response: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Unbounded("a compressed reply, although a plain one was asked for")
-        response.stream = _bounded_stream(response, reply_bytes)
+            raise ReplyTooLarge("a compressed reply, although a plain one was asked for")
+        response.stream = _limited_stream(response, reply_bytes)
 
     return {"request": [ask_plain], "response": [bound]}
 
 
-def _bounded_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
+def _limited_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
     # A client accepts streams of its own library only, and SDKs bring either of two.
     library = importlib.import_module(type(response).__module__.partition(".")[0])
     stream = response.stream
 
-    class BoundedStream(library.AsyncByteStream):  # type: ignore[misc, name-defined]
+    class LimitedStream(library.AsyncByteStream):  # type: ignore[misc, name-defined]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             left = reply_bytes
             async for part in stream:
                 left -= len(part)
                 if left < 0:
-                    raise Unbounded("more bytes than its tokens can need")
+                    raise ReplyTooLarge("more bytes than its tokens can need")
                 for start in range(0, len(part), _SLICE):
                     # An SDK works through what it has without a pause; deadlines need one.
                     await asyncio.sleep(0)
@@ -51,4 +51,4 @@ def _bounded_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
         async def aclose(self) -> None:
             await stream.aclose()
 
-    return BoundedStream()
+    return LimitedStream()

@@ -1,14 +1,33 @@
-"""From a name such as `groq:llama-3.3-70b-versatile` to a model; no provider is imported."""
+"""From a name such as `groq:llama-3.3-70b-versatile` to the server it is on and the key to it.
+
+All is checked before a socket is opened, and no provider is imported.
+"""
 
 import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from fathom.errors import UsageError
-from fathom.llm.access import check_url, key_in
-from fathom.llm.chat import Endpoint, LangChainChat, Limits
 from fathom.llm.faults import Culprit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is and how it is reached.
+
+    Attributes:
+        adapter: Module with `opened(request)`, imported when first needed.
+        model: Its name there.
+    """
+
+    adapter: str
+    model: str
+    base_url: str
+    culprit: Culprit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,41 +49,40 @@ class Provider:
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider(
         package="langchain_openai",
-        adapter="fathom.llm.openai_chat",
+        adapter="fathom.llm.providers.openai",
         base_url="https://api.openai.com/v1",
         key_env="OPENAI_API_KEY",
     ),
     "groq": Provider(
         package="langchain_groq",
-        adapter="fathom.llm.groq_chat",
+        adapter="fathom.llm.providers.groq",
         base_url="https://api.groq.com",
         key_env="GROQ_API_KEY",
     ),
     "anthropic": Provider(
         package="langchain_anthropic",
-        adapter="fathom.llm.anthropic_chat",
+        adapter="fathom.llm.providers.anthropic",
         base_url="https://api.anthropic.com",
         key_env="ANTHROPIC_API_KEY",
     ),
     "ollama": Provider(
         package="langchain_ollama",
-        adapter="fathom.llm.ollama_chat",
+        adapter="fathom.llm.providers.ollama",
         base_url="http://127.0.0.1:11434",
         key_env="",
     ),
 }
 
 
-def load_chat(
+def endpoint_of(
     name: str,
     *,
     base_url: str | None = None,
     key_env: str | None = None,
     offline: bool = False,
-    limits: Limits | None = None,
     environment: Mapping[str, str] = os.environ,
-) -> LangChainChat:
-    """The model called `name`, checked as far as it can be without a socket or an import.
+) -> Endpoint:
+    """Where the model called `name` is, checked as far as it can be without socket or import.
 
     Args:
         name: `provider:model`; `openai:` with a `base_url` is any server of OpenAI's protocol.
@@ -72,7 +90,6 @@ def load_chat(
         key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
             is sent unless this names one: a key must not go to a server it was not made for.
         offline: Refuse, also for a server on this machine: offline means no socket at all.
-        limits: How long it may be silent, how much it may send.
         environment: Where keys are.
 
     Raises:
@@ -94,6 +111,36 @@ def load_chat(
     key = key_in(variable, name, environment) if variable else None
     culprit = Culprit(name=name, key=key, key_env=variable)
     url = base_url or provider.base_url
-    return LangChainChat(
-        Endpoint(adapter=provider.adapter, model=model, base_url=url, culprit=culprit), limits
-    )
+    return Endpoint(adapter=provider.adapter, model=model, base_url=url, culprit=culprit)
+
+
+def key_in(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:
+    """The key for `name` that this variable of the environment holds.
+
+    Raises:
+        UsageError: If there is none, or it cannot be one.
+    """
+    value = environment.get(variable, "").strip()
+    if not value:
+        raise UsageError(f"{name} needs a key; run: export {variable}=...")
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise UsageError(f"{variable} holds something that is no key; export it again")
+    return SecretStr(value)
+
+
+def check_url(url: str, *, example: str = "http://host:port/v1") -> None:
+    """Accept the address of a server.
+
+    Raises:
+        UsageError: If it is none, or holds a user name or password.
+    """
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        secret = parts.username is not None or parts.password is not None
+    except ValueError:
+        fine, secret = False, False
+    if secret:
+        raise UsageError("base_url holds a user name or password; name a variable in key_env")
+    if not fine:
+        raise UsageError(f"base_url {url!r} is no address; write it as {example}")

@@ -9,7 +9,7 @@ from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_groq import ChatGroq
 
-from fathom.llm.request import SEED, Request
+from fathom.llm.providers.capabilities import SEED, Request
 
 tls = create_ssl_context
 
@@ -20,10 +20,10 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
 
     Groq's usage at the end of a stream is dropped by langchain-groq, so nothing is reported.
     """
-    extra: dict[str, object] = {"seed": SEED} if request.habits.seed else {}
+    extra: dict[str, object] = {"seed": SEED} if request.capabilities.seed else {}
     if request.response_format is not None:
         extra["response_format"] = request.response_format
-    steady: dict[str, Any] = {"temperature": 0.0} if request.habits.steady else {}
+    steady: dict[str, Any] = {"temperature": 0.0} if request.capabilities.temperature else {}
     async with groq.DefaultAsyncHttpxClient(
         event_hooks=request.hooks, verify=request.tls, follow_redirects=False
     ) as client:

@@ -1,0 +1,1 @@
+"""How each provider's chat model is opened for one call, through its LangChain package."""
