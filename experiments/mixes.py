@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fathom.llm.role import Role
+from fathom.llm.call import Role
 from fathom.roles import ROLES
 
 MIXES: Mapping[str, tuple[Role, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}

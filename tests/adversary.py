@@ -37,7 +37,7 @@ from fathom.agents.finalizer import Finalizer
 from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel
 from fathom.models.hashing import HashingEmbedder
 from fathom.retrieval.search import Search
 from fathom.settings import Settings

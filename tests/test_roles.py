@@ -1,7 +1,7 @@
 import pytest
 
 from fathom.errors import UsageError
-from fathom.llm.role import Absent
+from fathom.llm.call import Absent
 from fathom.roles import Roles
 from fathom.settings import Settings
 

@@ -13,7 +13,7 @@ from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
 from fathom.index.outdated import Digests, Outdated, outdated
 from fathom.index.traces import TraceStore
-from fathom.llm.role import Absent
+from fathom.llm.call import Absent
 from fathom.parts import Parts
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import texts_of

@@ -205,6 +205,31 @@ class RunContext:
                 await work()
         return made, end["refusals"]
 
+    async def outside(self, kind: str, request: object, ask: Callable[[], Awaitable[Json]]) -> Json:
+        """Ask something outside, or the record of it; a refusal by the budget is recorded too.
+
+        Args:
+            kind: See `Recorder.observe`.
+            request: All that the answer depends on.
+            ask: Gives the answer as plain JSON, an object.
+
+        Raises:
+            BudgetRefused: If `ask` does; it is noted in `refusals`.
+        """
+
+        async def attempt() -> Json:
+            try:
+                return await ask()
+            except DeadlineOver:
+                return {"refused": []}
+            except BudgetRefused as refused:
+                return {"refused": [refused.limit, refused.needed, refused.left]}
+
+        outcome = await self.scope.aobserve(kind, request, attempt)
+        if "refused" in outcome:
+            raise self.refused(_refusal(outcome["refused"]))
+        return outcome
+
     async def spend(
         self, kind: str, request: object, bound: CostBound, ask: Callable[[], Awaitable[Json]]
     ) -> tuple[Json, Usage]:
@@ -229,15 +254,11 @@ class RunContext:
                     reservation.count(own)
                     value = await self._in_time(ask)
                     return {"value": value, "usage": reservation.settle(own).usage}
-            except BudgetRefused as refused:
-                return {"refused": [refused.limit, refused.needed, refused.left]}
             except TimeoutError:
-                return {"refused": []}
+                raise DeadlineOver from None
 
-        found = await self.scope.aobserve(kind, request, attempt)
-        if "refused" in found:
-            raise self.refused(_refusal(found["refused"]))
-        return found["value"], Usage(**found["usage"])
+        outcome = await self.outside(kind, request, attempt)
+        return outcome["value"], Usage(**outcome["usage"])
 
     async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
         async with asyncio.timeout(self.seconds_left):
@@ -270,7 +291,10 @@ def told(who: str, error: Exception) -> str:
 
 
 def _refusal(parts: Json) -> BudgetRefused:
+    """A refusal as it was recorded: a list, or an object in older traces of model calls."""
     if not parts:
         return DeadlineOver()
+    if isinstance(parts, dict):
+        return BudgetRefused(parts["limit"], needed=parts["needed"], left=parts["left"])
     limit, needed, left = parts
     return BudgetRefused(limit, needed=needed, left=left)

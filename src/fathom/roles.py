@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
+from fathom.llm.call import Role, RoleModel
 from fathom.llm.endpoint import endpoint_of
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import Role, RoleModel
 from fathom.prices import load_prices
 from fathom.settings import Settings
 

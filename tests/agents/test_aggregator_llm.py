@@ -9,9 +9,9 @@ from tests.making import context_of
 from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.aggregator_llm import LanguageAggregator
 from fathom.agents.debater import Position
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.types import Draft
 from fathom.usage import Usage

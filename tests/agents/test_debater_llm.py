@@ -8,9 +8,9 @@ from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LocalDebater, Position
 from fathom.agents.debater_llm import LanguageDebater
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Span
 from fathom.usage import Budget, Usage

@@ -13,8 +13,8 @@ from fathom.agents.decomposer import (
     filled,
 )
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.types import Draft
 from fathom.usage import Budget, Usage
 

@@ -7,9 +7,9 @@ from tests.making import QUESTION, context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.retrieval.expansion import Feedback
 from fathom.usage import Budget, Usage
 

@@ -8,8 +8,8 @@ from tests.scripted_pairs import OVERLAP, ScriptedPairs, reading
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.models.reading import Reading
 from fathom.types import Chunk
 from fathom.usage import Budget, Usage

@@ -17,8 +17,8 @@ from fathom.agents.planner import (
 from fathom.agents.situation import Observer
 from fathom.agents.workflow import FIRST_TURN, SUB_TURN, is_legal
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.usage import Usage
 
 OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())

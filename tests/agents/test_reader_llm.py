@@ -11,8 +11,8 @@ from fathom.agents.reader import SpanReader
 from fathom.agents.reader_llm import LanguageReader, Sentence, located
 from fathom.context import Listener
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.types import Draft, Hit
 from fathom.usage import Budget, Usage
 

@@ -12,9 +12,9 @@ from tests.making import QUESTION, context_of, hit_of
 from fathom.agents.reorderer import LanguageReorderer, ends_first, permutation, windows
 from fathom.context import RunContext
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 

@@ -8,8 +8,8 @@ from tests.making import context_of
 
 from fathom.agents.rewriter import LanguageRewriter, PlainRewriter, Rewriter, plain
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.usage import Usage
 
 

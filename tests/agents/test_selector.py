@@ -7,8 +7,8 @@ from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.selector import LanguageSelector, RelevanceSelector, Selector
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.models.reading import Reading
 from fathom.retrieval.rerank import Reranker
 from fathom.types import Chunk, Hit

@@ -9,8 +9,8 @@ from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge
 from fathom.agents.summarizer import Finding, LanguageSummarizer, RuleSummarizer, Summarizer
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.role import RoleModel
 from fathom.types import Draft, Evidence, Span
 from fathom.usage import Usage
 

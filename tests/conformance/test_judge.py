@@ -8,7 +8,7 @@ from tests.making import FEES, context_of
 from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel
 
 PAIRS = [(FEES, FEES), ("It costs 41 crowns.", FEES), ("🙂", "\x00"), ("x" * 5_000, "y")]
 

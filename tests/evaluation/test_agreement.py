@@ -12,9 +12,9 @@ from fathom.errors import UsageError
 from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
 from fathom.evaluation.grading import Judgement, Judgements, grade_all
 from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
+from fathom.llm.call import RoleModel
 from fathom.llm.chat import LangChainChat
 from fathom.llm.endpoint import endpoint_of
-from fathom.llm.role import RoleModel
 
 PRICES = [40, 50, 40, 50, 40, 40, 50, 50]
 

@@ -13,9 +13,9 @@ from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, 
 from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
 from fathom.evaluation.report import row_of
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.usage import Usage
 
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)

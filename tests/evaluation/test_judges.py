@@ -26,9 +26,9 @@ from fathom.evaluation.judges import (
 from fathom.evaluation.records import Record
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Completion
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import RoleModel
 from fathom.models.base import Matrix
 from fathom.models.hashing import HashingEmbedder
 from fathom.usage import Budget, Usage

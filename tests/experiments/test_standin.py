@@ -10,7 +10,7 @@ from tests.experiments.toy import TOML, bench, experiment
 from tests.making import FEES, QUESTION
 from tests.scripted_pairs import OVERLAP
 
-from fathom.agents.fence import fence_for, fenced
+from fathom.agents.prompt_delimiters import fence_for, fenced
 from fathom.agents.reader_llm import ReaderReply
 from fathom.llm.base import Message
 from fathom.llm.structured import ask_for

@@ -1,18 +1,21 @@
 """What every `ChatModel` does, whatever it wraps."""
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.making import context_of
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
+from fathom.context import RunContext
 from fathom.ledger import Ledger
-from fathom.llm.base import Call, ChatModel
+from fathom.llm.base import Call, ChatModel, Completion
+from fathom.llm.call import Absent, RoleModel
 from fathom.llm.metered import Metered
-from fathom.llm.recorded import Recorded, Replayed
+from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Recorded
 from fathom.usage import FREE, Budget
 
 Build = Callable[[str], ChatModel]
@@ -26,11 +29,21 @@ def patient(base_url: str) -> ChatModel:
     return Retrying(metered(base_url), policy=RetryPolicy(first_wait_s=0.001))
 
 
-def recorded(base_url: str) -> ChatModel:
-    return Recorded(patient(base_url), lambda _, event: json.loads(json.dumps(event)))
+class InRole:
+    """As a step of a run has it: reserved, tried again and recorded."""
+
+    def __init__(self, base_url: str) -> None:
+        self._model = RoleModel(
+            chat=chat_at(base_url), price=FREE, retry=RetryPolicy(first_wait_s=0.001)
+        )
+        self.name = self._model.chat.name
+
+    async def complete(self, call: Call) -> Completion:
+        with context_of() as context:
+            return await self._model.within(context).complete(call)
 
 
-BUILDS: list[Build] = [chat_at, metered, patient, recorded]
+BUILDS: list[Build] = [chat_at, metered, patient, InRole]
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -78,18 +91,21 @@ def test_an_extractive_server_plays_a_language_model_all_the_way(run: Run) -> No
     def last_word(messages: list[dict[str, str]]) -> str:
         return messages[-1]["content"].rstrip("?").split()[-1]
 
-    async def go() -> None:
-        events: dict[str, Any] = {}
-        async with ScriptedServer(Extractive(last_word)) as server:
-            model = Recorded(patient(server.base_url), events.__setitem__)
-            live = [
-                await model.complete(Call(HELLO, max_tokens=9, deadline=soon())) for _ in range(3)
-            ]
-            assert server.calls == 3
-        replayed = Replayed(model.name, events.get, lambda _: None)
-        again = [await replayed.complete(Call(HELLO, max_tokens=9, deadline=0.0)) for _ in range(3)]
-        assert [done.text for done in live] == ["France"] * 3
-        # As plain data, since `asdict` is what is stored.
-        assert again == live
+    async def three(model: ChatModel, context: RunContext) -> list[Completion]:
+        recorded = RecordedModel(model, context)
+        call = Call(HELLO, max_tokens=9, deadline=soon())
+        return [await recorded.complete(call) for _ in range(3)]
 
-    run(go())
+    async def asked(context: RunContext) -> list[Completion]:
+        async with ScriptedServer(Extractive(last_word)) as server:
+            live = await three(patient(server.base_url), context)
+            assert server.calls == 3
+        return live
+
+    with context_of() as context:
+        live = run(asked(context))
+        assert isinstance(context.scope, Recorder)
+        trace = context.scope.seal(None)
+    with context_of(events=Recorded(trace)) as again:
+        assert run(three(Absent("openai:m"), again)) == live
+    assert [done.text for done in live] == ["France"] * 3

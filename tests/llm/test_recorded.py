@@ -1,47 +1,41 @@
-import json
-from collections.abc import Mapping
+import asyncio
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
-from tests.llm.making import HELLO, Run, Scripted, said, soon
+from tests.llm.making import HELLO, Scripted, said
+from tests.making import context_of
 
-from fathom.errors import ModelUnavailable
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import Call, ChatModel, Completion, Message
+from fathom.llm.base import Call, ChatModel, Completion
+from fathom.llm.call import Absent
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
-from fathom.llm.recorded import Recorded, Replayed
+from fathom.llm.recorded import RecordedModel
 from fathom.reservation import Reported
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import EventMissing, Recorded
+from fathom.tracing.trace import Trace
 from fathom.usage import Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.25, cost_usd=None)
 WHOLE = said(
     "Paris", finish="length", usage=ONE, reported=Reported(prompt=10**12), reasoning_tokens=1
 )
+CALL = Call(HELLO, max_tokens=5, deadline=inf)
 
 
-class Events:
-    """A trace in JSON, as it would be stored."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, str] = {}
-
-    def record(self, key: str, event: Mapping[str, Any]) -> None:
-        assert key not in self.lines
-        self.lines[key] = json.dumps(event)
-
-    def lookup(self, key: str) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = json.loads(self.lines.get(key, "null"))
-        return found
+def outcome(model: ChatModel, context: RunContext, call: Call = CALL) -> object:
+    try:
+        return asyncio.run(RecordedModel(model, context).complete(call))
+    except (CallFailed, BudgetRefused) as failed:
+        return type(failed), str(failed), getattr(failed, "usage", None)
 
 
-def outcome(run: Run, model: ChatModel, *messages: Message) -> object:
-    async def go() -> object:
-        try:
-            return await model.complete(Call(messages or HELLO, max_tokens=5, deadline=soon()))
-        except (CallFailed, BudgetRefused, ModelUnavailable) as failed:
-            return type(failed), str(failed), getattr(failed, "usage", None)
-
-    return run(go())
+def trace_of(context: RunContext) -> Trace:
+    assert isinstance(context.scope, Recorder)
+    return context.scope.seal(None)
 
 
 @pytest.mark.parametrize(
@@ -54,49 +48,54 @@ def outcome(run: Run, model: ChatModel, *messages: Message) -> object:
         BudgetRefused("tokens", needed=100, left=3),
     ],
 )
-def test_a_replay_gives_what_was_recorded(run: Run, live: Completion | Exception) -> None:
-    events, booked = Events(), list[Usage]()
-    then = outcome(run, Recorded(Scripted(live), events.record))
-    again = outcome(run, Replayed("openai:m", events.lookup, booked.append))
-
-    assert again == then
-    assert booked == ([] if isinstance(live, BudgetRefused) else [ONE])
-
-
-def test_the_same_request_again_is_another_event(run: Run) -> None:
-    events = Events()
-    recorded = Recorded(Scripted(said("one"), said("two"), said("three")), events.record)
-    other = Message("user", "Something else?")
-    live = [outcome(run, recorded), outcome(run, recorded), outcome(run, recorded, other)]
-
-    replayed = Replayed("openai:m", events.lookup, lambda _: None)
-    assert outcome(run, replayed, other) == live[2]
-    assert [outcome(run, replayed), outcome(run, replayed)] == live[:2]
+def test_a_replay_gives_what_was_recorded(live: Completion | Exception) -> None:
+    with context_of() as context:
+        then = outcome(Scripted(live), context)
+        trace = trace_of(context)
+    with context_of(events=Recorded(trace)) as again:
+        assert outcome(Absent("openai:m"), again) == then
+        assert again.refusals == context.refusals
+        assert [e.value for e in trace_of(again).events] == [e.value for e in trace.events]
+    if isinstance(live, Completion):
+        assert then == live
 
 
-@pytest.mark.parametrize("changed", ["name", "messages", "schema", "max_tokens"])
-def test_another_request_finds_nothing(run: Run, changed: str) -> None:
-    events = Events()
-    outcome(run, Recorded(Scripted(said("Paris")), events.record))
-    replayed = Replayed("groq:m" if changed == "name" else "openai:m", events.lookup, print)
-
-    with pytest.raises(ModelUnavailable, match="the trace holds no reply"):
-        run(
-            replayed.complete(
-                Call(
-                    HELLO[:1] if changed == "messages" else HELLO,
-                    schema={} if changed == "schema" else None,
-                    max_tokens=6 if changed == "max_tokens" else 5,
-                    deadline=soon(),
-                )
-            )
-        )
+def test_the_same_request_again_is_another_event() -> None:
+    other = replace(CALL, messages=HELLO[1:])
+    with context_of() as context:
+        model = Scripted(said("one"), said("two"), said("three"))
+        live = [outcome(model, context), outcome(model, context), outcome(model, context, other)]
+        trace = trace_of(context)
+    with context_of(events=Recorded(trace)) as again:
+        absent = Absent("openai:m")
+        assert outcome(absent, again, other) == live[2]
+        assert [outcome(absent, again), outcome(absent, again)] == live[:2]
 
 
-def test_a_replay_shows_the_words(run: Run) -> None:
-    events, shown = Events(), list[str]()
-    outcome(run, Recorded(Scripted(said("Paris")), events.record))
-    replayed = Replayed("openai:m", events.lookup, lambda _: None)
-    run(replayed.complete(Call(HELLO, max_tokens=5, deadline=soon(), on_text=shown.append)))
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("groq:m", {}),
+        ("openai:m", {"messages": HELLO[:1]}),
+        ("openai:m", {"schema": {}}),
+        ("openai:m", {"max_tokens": 6}),
+    ],
+)
+def test_another_request_finds_nothing(name: str, changed: dict[str, Any]) -> None:
+    with context_of() as context:
+        outcome(Scripted(said("Paris")), context)
+        trace = trace_of(context)
+    with context_of(events=Recorded(trace)) as again, pytest.raises(EventMissing):
+        outcome(Absent(name), again, replace(CALL, **changed))
 
-    assert shown == ["Paris"]
+
+def test_refusals_of_older_traces_are_understood() -> None:
+    request = {"model": "openai:m", "messages": HELLO, "schema": None, "max_tokens": 5}
+    older = {"refused": {"limit": "tokens", "needed": 100, "left": 3}, "late": False}
+    with context_of() as context:
+        context.scope.observe("llm", request, lambda: older)
+        trace = trace_of(context)
+    refused = BudgetRefused("tokens", needed=100, left=3)
+    with context_of(events=Recorded(trace)) as again:
+        assert outcome(Absent("openai:m"), again) == (BudgetRefused, str(refused), None)
+        assert again.refusals == [str(refused)]

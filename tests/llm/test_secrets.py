@@ -1,11 +1,11 @@
 """A key shows up in no error, no repr, no log and no event, whatever the server does with it."""
 
-import json
 import logging
 import traceback
 
 import pytest
 from tests.llm.making import CANARY, HELLO, Run, chat_at, soon
+from tests.making import context_of
 from tests.scripted_server import (
     Act,
     ScriptedServer,
@@ -19,13 +19,12 @@ from tests.scripted_server import (
     status,
 )
 
-from fathom.ledger import Ledger
 from fathom.llm.base import Call
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import CallFailed
-from fathom.llm.metered import Metered
-from fathom.llm.recorded import Recorded
-from fathom.llm.retry import Retrying, RetryPolicy
-from fathom.usage import FREE, Budget
+from fathom.llm.retry import RetryPolicy
+from fathom.tracing.recorder import Recorder
+from fathom.usage import FREE
 
 
 @pytest.mark.parametrize(
@@ -55,14 +54,16 @@ def test_the_canary_is_seen_nowhere(
 
     async def ask(base_url: str) -> None:
         chat = chat_at(base_url)
-        metered = Metered(chat, Ledger(Budget()), FREE)
-        patient = Retrying(metered, policy=RetryPolicy(tries=2, first_wait_s=0.001))
-        model = Recorded(patient, lambda key, event: seen.append(key + json.dumps(event)))
+        role = RoleModel(chat=chat, price=FREE, retry=RetryPolicy(tries=2, first_wait_s=0.001))
         seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
-        try:
-            seen.append(repr(await model.complete(Call(HELLO, max_tokens=50, deadline=soon(0.3)))))
-        except CallFailed as failed:
-            seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
+        call = Call(HELLO, max_tokens=50, deadline=soon(0.3))
+        with context_of() as context:
+            try:
+                seen.append(repr(await role.within(context).complete(call)))
+            except CallFailed as failed:
+                seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
+            assert isinstance(context.scope, Recorder)
+            seen.extend(repr(event) for event in context.scope.seal(None).events)
 
     async def go() -> None:
         async with ScriptedServer(*([act] * 2 if act else [])) as server:

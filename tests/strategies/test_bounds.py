@@ -16,9 +16,9 @@ from fathom.agents.finalizer import Finalizer
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, Completion, Message
+from fathom.llm.call import Absent, RoleModel
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import Absent, RoleModel
 from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search

@@ -9,11 +9,10 @@ from pydantic import BaseModel, Field
 from fathom.agents.aggregator import LocalAggregator, Reading, draft_of
 from fathom.agents.alike import alike
 from fathom.agents.debater import Position
-from fathom.agents.fence import RULE, fence_for, fenced
-from fathom.agents.word import word_of
+from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.types import Draft
 
 PROMPT = """\
@@ -63,18 +62,19 @@ class LanguageAggregator:
         if len(self.local.readings(question, positions)) < 2:
             return await self.local.aggregate(question, positions, context)
         with context.step("aggregate", agent="aggregator") as here:
-            word = await word_of(self.model, AggregatorReply, _messages(question, positions), here)
-            readings = _readings(word.value, question, positions) if word.value else ()
+            messages = _messages(question, positions)
+            reply = await ask_model(self.model, AggregatorReply, messages, here)
+            readings = _readings(reply.value, question, positions) if reply.value else ()
             if all(each.refuted for each in readings):
-                reason = word.reason or "no reading of the model could be verified"
-                here.done(usage=word.usage, verdict="local", reason=reason)
+                reason = reply.reason or "no reading of the model could be verified"
+                here.done(usage=reply.usage, verdict="local", reason=reason)
                 return await self.local.aggregate(question, positions, here)
             draft = draft_of(question, readings, positions)
             here.done(
                 outputs={"readings": [[each.answer, each.agents] for each in readings]},
-                usage=word.usage,
+                usage=reply.usage,
                 verdict="model",
-                reason=word.reason or draft.short_answer,
+                reason=reply.reason or draft.short_answer,
             )
         return draft
 

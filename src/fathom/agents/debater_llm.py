@@ -7,13 +7,12 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.alike import alike
 from fathom.agents.debater import Debater, Move, Position, outline
-from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
 from fathom.agents.reader_llm import Sentence, located
-from fathom.agents.word import word_of
 from fathom.agents.wording import folded
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.types import Hit
 
 PROMPT = """\
@@ -65,14 +64,14 @@ class LanguageDebater:
         inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as here:
             messages = _messages(question, hit, own, heard)
-            word = await word_of(self.model, DebaterReply, messages, here)
-            said = _position(word.value, question, hit, own, heard) if word.value else None
+            reply = await ask_model(self.model, DebaterReply, messages, here)
+            said = _position(reply.value, question, hit, own, heard) if reply.value else None
             if said is None:
-                reason = word.reason or "the quote does not stand in the chunk"
-                here.done(usage=word.usage, verdict="local", reason=reason)
+                reason = reply.reason or "the quote does not stand in the chunk"
+                here.done(usage=reply.usage, verdict="local", reason=reason)
                 return await self.local.speak(question, hit, own, heard, here)
-            reason = word.reason or said.answer or "unknown"
-            here.done(outputs=outline(said), usage=word.usage, verdict=said.move, reason=reason)
+            reason = reply.reason or said.answer or "unknown"
+            here.done(outputs=outline(said), usage=reply.usage, verdict=said.move, reason=reason)
         return said
 
 

@@ -13,11 +13,10 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.clauses import MOST, chain
 from fathom.agents.comparison import comparison, joined
-from fathom.agents.word import word_of
 from fathom.agents.wording import folded
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.types import Draft, Hit
 
 Manner = Literal["serial", "parallel"]
@@ -105,14 +104,14 @@ class LanguageDecomposer:
                 Message("system", _PROMPTS[manner].format(most=most)),
                 Message("user", f"Question: {question}"),
             )
-            word = await word_of(self.model, DecomposerReply, messages, here)
-            parts = _kept(word.value.questions[:most], manner) if word.value else ()
+            reply = await ask_model(self.model, DecomposerReply, messages, here)
+            parts = _kept(reply.value.questions[:most], manner) if reply.value else ()
             verdict = "model" if parts else "local"
-            reason = word.reason or ("" if parts else "the model's questions do not fit")
+            reason = reply.reason or ("" if parts else "the model's questions do not fit")
             parts = parts or self.local.parts(question, manner)
             here.done(
                 outputs={"questions": parts},
-                usage=word.usage,
+                usage=reply.usage,
                 verdict=verdict,
                 reason=reason or _told(parts),
             )

@@ -10,10 +10,9 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.word import word_of
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.retrieval.expansion import Feedback
 from fathom.types import Hit
 
@@ -74,13 +73,13 @@ class LanguageHypothesis:
         inputs = {"model": self.model.chat.name}
         with context.step("hyde", agent="hyde", inputs=inputs) as here:
             messages = (Message("system", PROMPT), Message("user", f"Question: {question}"))
-            word = await word_of(self.model, HydeReply, messages, here)
-            said = " ".join(word.value.paragraph.split()) if word.value else ""
+            reply = await ask_model(self.model, HydeReply, messages, here)
+            said = " ".join(reply.value.paragraph.split()) if reply.value else ""
             text = f"{question} {said}" if said else await self.local.text(question, hits, here)
             here.done(
                 outputs={"text": text},
-                usage=word.usage,
+                usage=reply.usage,
                 verdict="model" if said else "local",
-                reason=word.reason,
+                reason=reply.reason,
             )
         return text

@@ -8,11 +8,8 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
-from fathom.llm.faults import CallFailed
-from fathom.llm.role import RoleModel
-from fathom.llm.structured import ask_for
+from fathom.llm.call import RoleModel, ask_model
 from fathom.models.reading import CrossReader
 from fathom.types import Chunk, Span
 
@@ -107,24 +104,14 @@ class LanguageJudge:
         if not any(local):
             return local
         with context.step("ask", agent="judge") as here:
-            try:
-                reply = await ask_for(
-                    JudgeReply,
-                    self.model.within(here),
-                    _messages(pairs),
-                    max_tokens=self.model.max_tokens,
-                    deadline=here.deadline,
-                )
-            except (BudgetRefused, CallFailed) as failed:
-                usage = getattr(failed, "usage", None)
-                here.done(usage=usage, verdict="local", reason=str(failed))
-                return local
-            said = reply.value.support
+            reply = await ask_model(self.model, JudgeReply, _messages(pairs), here)
+            said = reply.value.support if reply.value else []
             if len(said) != len(pairs):
-                here.done(usage=reply.usage, verdict="local", reason="not one number a pair")
+                reason = str(reply.failure or "not one number a pair")
+                here.done(usage=reply.usage, verdict="local", reason=reason)
                 return local
             here.done(outputs={"support": said}, usage=reply.usage, verdict="model")
-        return tuple(min(own, 1.0) and word for own, word in zip(local, said, strict=True))
+        return tuple(score if own > 0 else 0.0 for own, score in zip(local, said, strict=True))
 
 
 def _messages(pairs: Sequence[Pair]) -> list[Message]:

@@ -12,11 +12,10 @@ from typing import Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.situation import Situation
-from fathom.agents.word import word_of
 from fathom.agents.workflow import EXECUTORS, Workflow
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 
 PROMPT = """\
 You plan how a question is answered from documents. Executors:
@@ -187,15 +186,15 @@ class LanguagePlanner:
                 Message("system", PROMPT.format(grammar=grammar)),
                 Message("user", f"Question: {question}"),
             )
-            word = await word_of(self.model, PlannerReply, messages, here)
-            if word.value is None:
+            reply = await ask_model(self.model, PlannerReply, messages, here)
+            if reply.value is None:
                 plan = self.local.choose(situation, legal)
             else:
-                plan = Plan(workflow=tuple(name.strip().upper() for name in word.value.workflow))
+                plan = Plan(workflow=tuple(name.strip().upper() for name in reply.value.workflow))
             here.done(
                 outputs={"question": question, "workflow": plan.workflow},
-                usage=word.usage,
-                verdict="model" if word.value else self.local.name,
-                reason=word.reason or plan.reason,
+                usage=reply.usage,
+                verdict="model" if reply.value else self.local.name,
+                reason=reply.reason or plan.reason,
             )
         return plan

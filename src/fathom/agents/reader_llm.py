@@ -7,15 +7,13 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from fathom.agents.fence import RULE, fence_for, fenced
 from fathom.agents.judge import Judge
+from fathom.agents.prompt_delimiters import chunk_messages
 from fathom.agents.reader import Reader, outline
 from fathom.context import Listener, RunContext
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import Message
+from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
-from fathom.llm.role import RoleModel
-from fathom.llm.structured import ask_for
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
 PROMPT = """\
@@ -110,24 +108,18 @@ class LanguageReader:
 
     async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
         with context.step("ask", agent="reader", inputs={"model": self.model.chat.name}) as here:
-            try:
-                reply = await ask_for(
-                    ReaderReply,
-                    self.model.within(here),
-                    _messages(question, hits),
-                    max_tokens=self.model.max_tokens,
-                    deadline=here.deadline,
-                    on_text=_Stream(hits, here.listener) if here.listener.wants_text else None,
-                )
-            except CallFailed as failed:
-                here.done(usage=failed.usage)
-                raise
-            here.done(
-                outputs={"reply": reply.value},
-                usage=reply.usage,
-                reason="after one repair" if reply.repaired else "",
+            reply = await ask_model(
+                self.model,
+                ReaderReply,
+                chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK),
+                here,
+                on_text=_Stream(hits, here.listener) if here.listener.wants_text else None,
             )
-        return reply.value
+            if isinstance(reply.failure, CallFailed):
+                here.done(usage=reply.usage)
+            value = reply.required()
+            here.done(outputs={"reply": value}, usage=reply.usage, reason=reply.reason)
+        return value
 
     async def _checked(self, reply: ReaderReply, hits: Sequence[Hit], context: RunContext) -> Draft:
         """The sentences of a reply that hold; without evidence if none does."""
@@ -196,11 +188,3 @@ def _backed(short: str, kept: Sequence[tuple[str, Evidence]]) -> str:
     plain = " ".join(short.split()).casefold()
     quotes = (" ".join(evidence.quote.split()).casefold() for _, evidence in kept)
     return short.strip() if plain and any(plain in quote for quote in quotes) else ""
-
-
-def _messages(question: str, hits: Sequence[Hit]) -> list[Message]:
-    texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
-    fence = fence_for(question, texts)
-    prompt = PROMPT.format(rule=RULE.format(fence=fence))
-    asked = f"{fenced(fence, texts)}\n\nQuestion: {question}"
-    return [Message("system", prompt), Message("user", asked)]

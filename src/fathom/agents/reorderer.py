@@ -6,13 +6,11 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.fence import RULE, fence_for, fenced
+from fathom.agents.prompt_delimiters import chunk_messages
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import Message
+from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
-from fathom.llm.role import RoleModel
-from fathom.llm.structured import ask_for
 from fathom.types import Hit
 
 PROMPT = """\
@@ -91,19 +89,13 @@ class LanguageReorderer:
 
     async def _ordered(self, question: str, hits: Sequence[Hit], context: RunContext) -> list[Hit]:
         with context.step("ask", agent="reorderer", inputs={"model": self.model.chat.name}) as here:
-            try:
-                reply = await ask_for(
-                    OrderReply,
-                    self.model.within(here),
-                    _messages(question, hits),
-                    max_tokens=self.model.max_tokens,
-                    deadline=here.deadline,
-                )
-            except CallFailed as failed:
-                here.done(usage=failed.usage)
-                raise
-            here.done(outputs={"order": reply.value.order}, usage=reply.usage)
-        return [hits[place] for place in permutation(reply.value.order, len(hits))]
+            messages = chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK)
+            reply = await ask_model(self.model, OrderReply, messages, here)
+            if isinstance(reply.failure, CallFailed):
+                here.done(usage=reply.usage)
+            order = reply.required().order
+            here.done(outputs={"order": order}, usage=reply.usage)
+        return [hits[place] for place in permutation(order, len(hits))]
 
 
 def windows(hits: int, size: int, step: int) -> list[int]:
@@ -138,11 +130,3 @@ def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(replace(hit, rank=n, score=1 / n) for n, hit in enumerate(hits, start=1))
-
-
-def _messages(question: str, hits: Sequence[Hit]) -> list[Message]:
-    texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
-    fence = fence_for(question, texts)
-    prompt = PROMPT.format(rule=RULE.format(fence=fence))
-    asked = f"{fenced(fence, texts)}\n\nQuestion: {question}"
-    return [Message("system", prompt), Message("user", asked)]

@@ -10,10 +10,9 @@ from typing import Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.clauses import LONGEST, mentions
-from fathom.agents.word import word_of
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 
 PROMPT = """\
 You rewrite a question so that a search engine finds the documents that answer it. Drop \
@@ -97,16 +96,16 @@ class LanguageRewriter:
         inputs = {"model": self.model.chat.name}
         with context.step("rewrite", agent="rewriter", inputs=inputs) as here:
             messages = (Message("system", PROMPT), Message("user", f"Question: {question}"))
-            word = await word_of(self.model, RewriterReply, messages, here)
-            said = " ".join(word.value.question.split()) if word.value else ""
+            reply = await ask_model(self.model, RewriterReply, messages, here)
+            said = " ".join(reply.value.question.split()) if reply.value else ""
             kept = bool(said) and _keeps(plain(question), said)
             text = said if kept else plain(question)
             lost = "" if kept or not said else "the model's question loses a name or a number"
             here.done(
                 outputs={"question": text},
-                usage=word.usage,
+                usage=reply.usage,
                 verdict="model" if kept else "local",
-                reason=lost or word.reason or _told(question, text),
+                reason=lost or reply.reason or _told(question, text),
             )
         return text
 

@@ -9,11 +9,9 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.fence import RULE, fence_for, fenced
-from fathom.agents.word import word_of
+from fathom.agents.prompt_delimiters import chunk_messages
 from fathom.context import RunContext
-from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.retrieval.rerank import Reranker
 from fathom.types import Hit
 
@@ -91,31 +89,24 @@ class LanguageSelector:
             return await self.local.select(question, hits, context)
         inputs = {"model": self.model.chat.name}
         with context.step("select", agent="selector", inputs=inputs) as here:
-            word = await word_of(self.model, SelectorReply, _messages(question, hits), here)
-            said = word.value.chunks if word.value else ()
+            messages = chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK)
+            reply = await ask_model(self.model, SelectorReply, messages, here)
+            said = reply.value.chunks if reply.value else ()
             places = dict.fromkeys(number - 1 for number in said if 1 <= number <= len(hits))
             if not places:
                 kept = await self.local.select(question, hits, here)
-                kept = kept if word.value is None else kept[:1]
-                reason = word.reason or "the model finds no chunk helpful"
-                here.done(outputs=_listed(kept), usage=word.usage, verdict="local", reason=reason)
+                kept = kept if reply.value is None else kept[:1]
+                reason = reply.reason or "the model finds no chunk helpful"
+                here.done(outputs=_listed(kept), usage=reply.usage, verdict="local", reason=reason)
                 return kept
             kept = tuple(
                 replace(hits[place], rank=rank, score=1 / rank)
                 for rank, place in enumerate(places, start=1)
             )
-            reason = word.reason or f"{len(kept)} of {len(hits)} chunks"
-            here.done(outputs=_listed(kept), usage=word.usage, verdict="model", reason=reason)
+            reason = reply.reason or f"{len(kept)} of {len(hits)} chunks"
+            here.done(outputs=_listed(kept), usage=reply.usage, verdict="model", reason=reason)
         return kept
 
 
 def _listed(hits: Sequence[Hit]) -> dict[str, object]:
     return {"hits": [[hit.chunk.id, hit.score] for hit in hits]}
-
-
-def _messages(question: str, hits: Sequence[Hit]) -> list[Message]:
-    texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
-    fence = fence_for(question, texts)
-    prompt = PROMPT.format(rule=RULE.format(fence=fence))
-    asked = f"{fenced(fence, texts)}\n\nQuestion: {question}"
-    return [Message("system", prompt), Message("user", asked)]

@@ -13,14 +13,13 @@ from fathom.agents.amount import amount_of
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import Manner
-from fathom.agents.fence import fence_for, fenced
 from fathom.agents.form import word_for
 from fathom.agents.judge import Judge
-from fathom.agents.word import word_of
+from fathom.agents.prompt_delimiters import fence_for, fenced
 from fathom.agents.wording import folded, same
 from fathom.context import RunContext
 from fathom.llm.base import Message
-from fathom.llm.role import RoleModel
+from fathom.llm.call import RoleModel, ask_model
 from fathom.types import Claim, Draft, Evidence, Hit
 
 PROMPT = """\
@@ -173,13 +172,13 @@ class LanguageSummarizer:
                 here.done(verdict="local", reason=reason)
                 return draft
             messages = _messages(question, findings, draft.evidence)
-            word = await word_of(self.model, SummarizerReply, messages, here)
-            said = await self._checked(word.value, draft, here) if word.value else None
+            reply = await ask_model(self.model, SummarizerReply, messages, here)
+            said = await self._checked(reply.value, draft, here) if reply.value else None
             here.done(
                 outputs={"short_answer": (said or draft).short_answer},
-                usage=word.usage,
+                usage=reply.usage,
                 verdict="model" if said else "local",
-                reason=word.reason or ("" if said else "no sentence of the model is supported"),
+                reason=reply.reason or ("" if said else "no sentence of the model is supported"),
             )
         return said or draft
 

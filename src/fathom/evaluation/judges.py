@@ -11,16 +11,15 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.fence import fence_for
+from fathom.agents.prompt_delimiters import fence_for
 from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
 from fathom.jsonable import canonical, digest
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
-from fathom.llm.faults import CallFailed, ModelDeclined, ReplyGarbled
-from fathom.llm.role import RoleModel
-from fathom.llm.structured import ask_for
+from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.faults import ModelDeclined, ReplyGarbled
 from fathom.models.base import Embedder
 
 Fault = Literal["budget", "declined", "garbled", "unavailable"]
@@ -149,19 +148,13 @@ class LanguageJudge:
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """See `AnswerJudge.grade`."""
         with context.step(self.name, agent="judge") as here:
-            try:
-                reply = await ask_for(
-                    JudgeReply,
-                    self.model.within(here),
-                    _messages(self.name, record),
-                    max_tokens=self.model.max_tokens,
-                    deadline=here.deadline,
-                )
-            except (BudgetRefused, CallFailed) as failed:
-                here.done(usage=getattr(failed, "usage", None), verdict="no grade")
-                return NoGrade(fault=_fault(failed), reason=str(failed))
-            here.done(outputs={"score": reply.value.score}, usage=reply.usage)
-        return Grade(score=reply.value.score, reason=reply.value.reasoning)
+            reply = await ask_model(self.model, JudgeReply, _messages(self.name, record), here)
+            if reply.failure is not None:
+                here.done(usage=reply.usage, verdict="no grade")
+                return NoGrade(fault=_fault(reply.failure), reason=reply.reason)
+            value = reply.required()
+            here.done(outputs={"score": value.score}, usage=reply.usage)
+        return Grade(score=value.score, reason=value.reasoning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

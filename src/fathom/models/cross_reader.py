@@ -1,6 +1,6 @@
 """The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to say nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +10,11 @@ from fathom.errors import ModelError
 from fathom.models.cached import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
 from fathom.models.reading import NOTHING, Calibration, Pass, Reading
-from fathom.models.runtime import Ids, Output, Runtime, load_runtime
+from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, batches, load_runtime
 from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
-_BATCH_TOKENS = 1024
 _KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as many
 
 Key = tuple[str, str, str]
@@ -93,8 +92,8 @@ class OnnxCrossReader:
 
     def _run(self, rows: Sequence[PairRow]) -> list[Output]:
         outputs: list[Output] = [np.empty(0, dtype=np.float32)] * len(rows)
-        size = 1 if self._shape.alone else _BATCH_TOKENS
-        for batch in _batches([len(row.ids) for row in rows], size):
+        size = 1 if self._shape.alone else BATCH_TOKENS
+        for batch in batches([len(row.ids) for row in rows], size):
             found = self._runtime.run(_inputs([rows[place] for place in batch]))
             if not np.isfinite(found).all():
                 raise ModelError("the cross-reader gives numbers that are not finite: reinstall it")
@@ -141,17 +140,6 @@ def _inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
         "input_ids": np.asarray([row.ids for row in rows], dtype=np.int64),
         "token_type_ids": np.asarray([row.kinds for row in rows], dtype=np.int64),
     }
-
-
-def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Places of rows of equal length, as many at a time as make `tokens`, at least one."""
-    by_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        by_length.setdefault(length, []).append(place)
-    for length, places in sorted(by_length.items()):
-        size = max(1, tokens // length)
-        for start in range(0, len(places), size):
-            yield places[start : start + size]
 
 
 def load_cross_reader(

@@ -1,16 +1,14 @@
 """Texts through an ONNX model to unit vectors, the same ones whatever the batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
-from fathom.models.runtime import Runtime
+from fathom.models.runtime import Runtime, batches
 from fathom.models.tokens import Tokens
-
-_BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
 
 
 class OnnxEmbedder:
@@ -47,7 +45,7 @@ class OnnxEmbedder:
         ids = [self._tokens.encode(text, self._limit) for text in texts]
         if not ids:
             return np.zeros((0, self._dimension), dtype=np.float32)
-        places = list(_batches([len(row) for row in ids]))
+        places = list(batches([len(row) for row in ids]))
         parts = [self._run([ids[place] for place in batch]) for batch in places]
         vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)
         for batch, part in zip(places, parts, strict=True):
@@ -69,14 +67,3 @@ class OnnxEmbedder:
         if not np.isfinite(vectors).all():
             raise ModelError(f"model {self._identity['model']!r} gives numbers that are not finite")
         return vectors
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of equal length, as many at a time as the token budget allows."""
-    by_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        by_length.setdefault(length, []).append(place)
-    for length, places in sorted(by_length.items()):
-        size = max(1, _BATCH_TOKENS // length)
-        for start in range(0, len(places), size):
-            yield places[start : start + size]

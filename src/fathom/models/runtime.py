@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,6 +14,7 @@ from fathom.errors import ModelError, SettingsError
 RuntimeName = Literal["onnxruntime", "openvino"]
 Ids = NDArray[np.int64]
 Output = NDArray[np.float32]
+BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
 
 
 class Runtime(Protocol):
@@ -131,3 +132,17 @@ class _OpenVino:
         request = self._model.create_infer_request()
         output: Output = request.infer(dict(inputs))[0]
         return output.copy()
+
+
+def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
+    """Places of rows of equal length, as many at a time as make `tokens`, at least one.
+
+    So nothing is ever padded, and a row gives the same whatever is beside it.
+    """
+    by_length: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(place)
+    for length, places in sorted(by_length.items()):
+        size = max(1, tokens // length)
+        for start in range(0, len(places), size):
+            yield places[start : start + size]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.grading import Judgement
     from fathom.evaluation.judges import AnswerJudge
     from fathom.evaluation.records import Record
-    from fathom.llm.role import RoleModel
+    from fathom.llm.call import RoleModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fathom.domains.domain import Domain
-from fathom.llm.role import Role, RoleModel
+from fathom.llm.call import Role, RoleModel
 from fathom.models.base import Embedder
 from fathom.models.reading import CrossReader
 from fathom.settings import Settings

@@ -1,4 +1,4 @@
-from fathom.agents.fence import fence_for, fenced
+from fathom.agents.prompt_delimiters import fence_for, fenced
 
 
 def test_texts_are_numbered_between_the_fence() -> None:

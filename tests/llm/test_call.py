@@ -2,6 +2,7 @@ import asyncio
 from math import inf
 
 import pytest
+from pydantic import BaseModel
 from tests.llm.making import HELLO, Scripted, said
 from tests.making import context_of
 
@@ -9,12 +10,17 @@ from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
+from fathom.llm.call import Absent, ModelReply, RoleModel, ask_model
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.llm.role import Absent, RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.usage import Budget, Price, Usage
+
+
+class Number(BaseModel):
+    number: int
+
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2)
 DOWN = ModelFault("openai:m is down", ONE, at_once=True)
@@ -77,3 +83,30 @@ def test_a_fault_after_the_deadline_counts_as_refused_by_the_budget() -> None:
 def test_in_a_replay_nobody_is_there() -> None:
     with pytest.raises(ModelUnavailable, match="a replay asks no language model"):
         asyncio.run(Absent("openai:m").complete(Call(HELLO, max_tokens=5, deadline=inf)))
+
+
+def replied(*outcomes: Completion | Exception, budget: Budget | None = None) -> ModelReply[Number]:
+    with context_of(budget) as context:
+        return asyncio.run(ask_model(RoleModel(chat=Scripted(*outcomes)), Number, HELLO, context))
+
+
+def test_a_reply_is_a_value_and_a_repair_is_told() -> None:
+    assert replied(said('{"number": 4}')).required() == Number(number=4)
+    repaired = replied(said("?"), said('{"number": 4}'))
+    assert (repaired.value, repaired.reason) == (Number(number=4), "after one repair")
+
+
+def test_no_reply_says_why_and_what_it_cost() -> None:
+    down = replied(ModelFault("down", Usage(llm_calls=1), retriable=False))
+    assert (down.value, down.reason) == (None, "down")
+    assert down.usage is not None
+    assert down.usage.llm_calls == 1
+    with pytest.raises(ModelFault, match="down"):
+        down.required()
+
+
+def test_what_the_budget_refuses_is_a_reply_without_value() -> None:
+    refused = replied(budget=Budget(calls=0))
+    assert (refused.value, refused.usage) == (None, None)
+    with pytest.raises(BudgetRefused, match="budget"):
+        refused.required()
