@@ -89,7 +89,7 @@ def measured(engine: Engine, questions: list[str]) -> dict[str, Any]:
 def by_hand(engine: Engine, question: str) -> None:
     """What `naive` does, without graph, ledger, threads, verification and trace."""
     hits = engine.search(question, k=engine.settings.ask.chunks)
-    draft = SpanReader(pairs=engine.parts.cross_reader).draft(question, hits)
+    draft = SpanReader(pairs=engine.assembly.cross_reader).draft(question, hits)
     for item in draft.evidence:
         engine.reader().document(item.hit.chunk.document_id)
 

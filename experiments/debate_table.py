@@ -27,6 +27,7 @@ from typing import Any
 from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.alike import groups
 from fathom.agents.debater import Position
+from fathom.assembly import Assembly
 from fathom.config import Layers
 from fathom.context import RunContext
 from fathom.engine import Engine
@@ -35,7 +36,6 @@ from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
-from fathom.strategies.cast import Cast
 from fathom.strategies.maf import spoken_for
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
@@ -61,22 +61,22 @@ def voted(question: str, positions: Sequence[Position]) -> list[str]:
 
 
 async def answered(
-    question: str, hits: Sequence[Hit], cast: Cast, context: RunContext
+    question: str, hits: Sequence[Hit], parts: Assembly, context: RunContext
 ) -> dict[str, Any]:
     """The readings of every system."""
     agents = spoken_for(hits, len(hits))
-    first = [await cast.debater.speak(question, hit, None, [], context) for hit in agents]
+    first = [await parts.debater.speak(question, hit, None, [], context) for hit in agents]
     union = LocalAggregator().readings(question, first)
     return {
-        "single": readings_of(await cast.reader.read(question, hits, context)),
+        "single": readings_of(await parts.reader.read(question, hits, context)),
         "vote": voted(question, first),
         "first": [each.answer for each in union if not each.refuted],
-        "debate": readings_of((await cast.debate.hold(question, agents, context)).draft),
+        "debate": readings_of((await parts.debate.hold(question, agents, context)).draft),
     }
 
 
 def rows_of(engine: Engine, questions: Sequence[Question]) -> list[dict[str, Any]]:
-    cast, retriever = engine.parts.cast(engine.roles), engine.retriever("hybrid")
+    parts, retriever = engine.assembly, engine.retriever("hybrid")
     rows = []
     with ThreadPoolExecutor(1) as executor:
         for number, question in enumerate(questions, start=1):
@@ -84,7 +84,7 @@ def rows_of(engine: Engine, questions: Sequence[Question]) -> list[dict[str, Any
             hits = retriever.retrieve(query, k=200)
             origin = Origin(question=question.text, strategy="debate")
             run = RunContext(ledger=Ledger(Budget()), scope=Recorder(origin), executor=executor)
-            said = asyncio.run(answered(question.text, hits, cast, run))
+            said = asyncio.run(answered(question.text, hits, parts, run))
             digest = int(hashlib.sha256(question.id.encode()).hexdigest(), 16)
             half = "held out" if digest % 2 else "tuned"
             rows.append({"question": question.id, "half": half, "said": said})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fathom.llm.call import Role
-from fathom.roles import ROLES
+from fathom.llm.role_models import ROLES
 
 MIXES: Mapping[str, tuple[Role, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
 """Which roles a language model has."""

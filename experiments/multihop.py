@@ -24,7 +24,6 @@ from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.ledger import Ledger
 from fathom.settings import Settings
-from fathom.strategies.anchor_parts import diversity_of, hops_of, narrow_of
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.types import Hit, Query
@@ -41,11 +40,11 @@ class Looks:
     def __init__(self, engine: Engine, settings: Settings, *, reranked: bool) -> None:
         self._engine = engine
         self._own = settings.anchor
-        self._cast = engine.parts.cast(engine.roles)
-        self._search = engine.parts.search("hybrid", engine.reader)
-        self._hops = hops_of(self._own, self._search, self._cast)
-        self._narrow = narrow_of(self._own, self._cast)
-        self._reranker = self._cast.reranker if reranked else None
+        self._parts = engine.assembly
+        self._search = engine.assembly.search("hybrid")
+        self._hops = self._parts.hops(self._search)
+        self._narrow = self._parts.narrow
+        self._reranker = self._parts.reranker if reranked else None
 
     async def __call__(self, question: str, context: RunContext) -> dict[str, Sequence[Hit]]:
         """The hits of every system."""
@@ -61,7 +60,7 @@ class Looks:
             question,
             pool,
             listing=form == "several",
-            diversity=diversity_of(own, form),
+            diversity=own.diversity_for(form),
             tokens=own.context,
             context=context,
         )

@@ -62,7 +62,7 @@ def asked(
     engine: Engine, questions: Sequence[Question], chunks: int
 ) -> tuple[list[Said], list[Said]]:
     """What the span reader and the sentence reader say."""
-    spans = SpanReader(pairs=engine.parts.cross_reader)
+    spans = SpanReader(pairs=engine.assembly.cross_reader)
     sentences = SentenceReader(embedder=engine.embedder, terms=ContentTerms())
     new, old = [], []
     for question in questions:

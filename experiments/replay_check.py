@@ -54,7 +54,7 @@ def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
         mix: Engine(
             Settings.model_validate({**tree, **sections(mix, url)}),
             embedder=base.embedder,
-            cross_reader=base.parts.cross_reader,
+            cross_reader=base.assembly.cross_reader,
         )
         for mix in MIXES
     }
@@ -64,7 +64,7 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
     """The answers; each data set gets every pair of strategy and mix about equally often."""
     base = Engine()
     count = -(-options.questions // len(options.sets))
-    with served(Extractive(ExtractiveModel(base.parts.cross_reader))) as server:
+    with served(Extractive(ExtractiveModel(base.assembly.cross_reader))) as server:
         for shift, name in enumerate(options.sets):
             pairs = list(product(MIXES, STRATEGIES))
             engines = engines_over(options.indexes / name, base, server.base_url)

@@ -48,7 +48,7 @@ def gains(dataset: Dataset, engine: Engine, questions: Sequence[Question]) -> di
     for question in questions:
         hits = engine.search(question.text, k=DEPTH, retriever="hybrid")
         for weight, ranking in rankings.items():
-            reranker = Reranker(pairs=engine.parts.cross_reader, weight=weight, most=DEPTH)
+            reranker = Reranker(pairs=engine.assembly.cross_reader, weight=weight, most=DEPTH)
             _, found = reranker.reranked(question.text, hits, keep=DEPTH)
             ranking[question.id] = documents(found)
     values = {

@@ -34,6 +34,7 @@ from tests.scripted_server import (
 )
 
 from fathom.agents.finalizer import Finalizer
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
@@ -43,7 +44,6 @@ from fathom.retrieval.search import Search
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import State
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Query
 from fathom.usage import Budget
 
@@ -64,11 +64,11 @@ class Panel:
     name: ClassVar[str] = "panel"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        model = tools.cast.model("debater")
+    def of(cls, parts: Assembly) -> Self:
+        model = parts.models.of("debater")
         assert model is not None
-        search = tools.search("keyword")
-        return cls(search=search, model=model, finalizer=tools.finalizer(cls.name))
+        search = parts.search("keyword")
+        return cls(search=search, model=model, finalizer=parts.finalizer(cls.name))
 
     def start(self, query: Query) -> State:
         return State(query=query)
@@ -215,8 +215,8 @@ def play(number: int, folder: Path, server: ScriptedServer, *, replay: bool = Fa
     server.acts, server.asked, server.sent = tuple(scenario.acts), [], []
     threads = set(threading.enumerate())
     with _engine(folder, server.base_url) as engine:
-        engine.roles.prepare()
-        engine.parts.warm_up()
+        engine.assembly.prepare()
+        engine.assembly.warm_up()
         answer, took = asyncio.run(_asked(engine, scenario))
         if replay:
             done = engine.replay(str(answer.trace_id))
@@ -241,7 +241,7 @@ def _engine(folder: Path, base_url: str) -> Engine:
 
 
 async def _asked(engine: Engine, scenario: Scenario) -> tuple[Answer, float]:
-    from fathom import asking  # noqa: F401 - imported before the clock starts
+    from fathom.strategies import run  # noqa: F401 - imported before the clock starts
 
     began = time.monotonic()
     answer = await engine.aask(

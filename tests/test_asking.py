@@ -213,6 +213,7 @@ def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -
             Path(engine.directory / "traces.db").rename(tmp_path / "aside")
             engine.ingest([file.parent])
             (tmp_path / "aside").rename(engine.directory / "traces.db")
+            engine.close()  # as the next process opens them
         elif how != "none":
             (file.parent / "other.md").write_text("Something else.")
             engine.ingest([file.parent], prune=True)

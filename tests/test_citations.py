@@ -13,7 +13,7 @@ from fathom.engine import Engine
 from fathom.models.hashing import HashingEmbedder
 from fathom.serving.opened import opened_json, opened_text, place_of
 from fathom.serving.terminal import plain
-from fathom.settings import AskSettings, IndexSettings, Settings
+from fathom.settings.tree import AskSettings, IndexSettings, Settings
 from fathom.types import Citation, Document
 
 ROOT = Path(__file__).parent.parent

@@ -77,8 +77,8 @@ def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
     found = []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
-        session = engine.parts.cross_reader.session(question.text, spans=SPANS)
-        read = session.read([hit.chunk for hit in hits])
+        asking = engine.assembly.cross_reader.session(question.text, spans=SPANS)
+        read = asking.read([hit.chunk for hit in hits])
         looks = (Look(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
         found.append((question, tuple(looks)))
     return found

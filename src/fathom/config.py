@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Self
 from pydantic import ValidationError
 
 from fathom.errors import SettingsError
-from fathom.presets.section import first_fault
 from fathom.settings import IndexSettings, Settings
+from fathom.settings.section import first_fault
 
-__all__ = ["IndexSettings", "Layers", "Settings", "Value"]
+__all__ = ["IndexSettings", "Layers", "Settings", "Value", "load_settings", "settings_of"]
 
 PREFIX = "FATHOM_"
 
@@ -142,6 +142,26 @@ class Layers:
             Value(key, value, self._given[key].origin if key in self._given else "default")
             for key, value in flat.items()
         ]
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """The defaults with these values on top, as `{"a.b": c}` or `{"a": {"b": c}}`.
+
+    Raises:
+        SettingsError: If a setting is unknown or illegal.
+    """
+    layers = Layers()
+    layers.add(_flatten(given), origin="settings")
+    return layers.settings()
+
+
+def load_settings(path: str | Path = ".") -> Settings:
+    """The settings that the command line would have in the folder `path`.
+
+    Raises:
+        SettingsError: If a file or variable holds an unknown or illegal setting.
+    """
+    return Layers.load(cwd=Path(path)).settings()
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

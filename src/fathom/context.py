@@ -6,12 +6,12 @@ There is no other way to spend or to record, and none of it is global.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fathom.errors import (
     FathomError,
@@ -268,20 +268,6 @@ class RunContext:
     def seconds_left(self) -> float | None:
         """Until the deadline; `None` without one."""
         return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
-
-
-class _Unwaited(ThreadPoolExecutor):
-    """Where a loop looks up names of hosts: a slow name server must not delay its end."""
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        super().shutdown(wait=False, cancel_futures=True)
-
-
-def in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in a loop of its own; its thread must have none."""
-    with asyncio.Runner() as runner:
-        runner.get_loop().set_default_executor(_Unwaited(max_workers=4))
-        return runner.run(work)
 
 
 def told(who: str, error: Exception) -> str:

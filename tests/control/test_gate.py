@@ -21,6 +21,7 @@ from fathom.control.reasons import REASONS, WITHHELD, Verdict
 A = Thresholds()
 B = Thresholds(rounds=2, judge="always")
 THREE = Thresholds(rounds=3)
+FIRM = Thresholds(conflict_abstains=True)
 GOOD: dict[str, Any] = {"answered": True, "support": 0.9}
 WEAK: dict[str, Any] = {"answered": True, "support": 0.2}
 DEAR: dict[str, Any] = {"spent": 1000, "reserved": 500, "baseline": 1000}
@@ -74,13 +75,12 @@ CASES: list[Case] = [
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, WEAK, EDITED),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, {**WEAK, "support": 0.0}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", B, {**WEAK, "new_hits": 0.0}, {"round": 2, **TRIED}),
-    ("ABSTAIN", "ABSTAIN_CONFLICT", A, {**GOOD, "conflict": True}, {}),
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "conflict": True}, {}),
+    ("ABSTAIN", "ABSTAIN_CONFLICT", FIRM, {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_JUDGE_UNSURE", A, {**GOOD, "judge": 0.64}, EDITED),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR}, TRIED),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR, "left": 200}, {}),
     # settings
-    ("STOP", "STOP_LAST_ROUND", Thresholds(conflict_abstains=False),
-     {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(coverage_min=1.0),
      {**GOOD, "coverage": 0.9}, TRIED),
     ("STOP", "STOP_OVERLAP_OK", Thresholds(coverage_stop=0.5), {**GOOD, "coverage": 0.5}, {}),

@@ -10,6 +10,7 @@ from fathom.agents.content import ContentTerms
 from fathom.errors import RunError
 from fathom.retrieval.hops import Hops
 from fathom.retrieval.search import Search
+from fathom.settings.anchor import AnchorSettings
 from fathom.types import Hit, Query
 from fathom.usage import Budget
 
@@ -52,7 +53,7 @@ def found(
     of: Index, *anchors: str, k: int = 24, budget: Budget | None = None, **settings: Any
 ) -> list[str]:
     search = Search(retriever=lambda: of, identity={})
-    hops = Hops(search=search, terms=ContentTerms(), **settings)
+    hops = Hops(search=search, terms=ContentTerms(), settings=AnchorSettings(**settings))
     with context_of(budget) as context:
         hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, context=context))
     assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
@@ -60,7 +61,7 @@ def found(
 
 
 def test_a_bridge_leads_to_a_document_that_shares_no_word_with_the_question() -> None:
-    assert "kris" not in found(index(), most=0)
+    assert "kris" not in found(index(), bridges=0)
     assert found(index()).index("kris") < 7
     asked = index()
     found(asked)

@@ -6,6 +6,7 @@ from tests.making import context_of, hit_of
 from fathom.agents.content import ContentTerms
 from fathom.retrieval.narrow import Narrow
 from fathom.retrieval.select import Selection
+from fathom.settings.anchor import AnchorSettings
 from fathom.types import Hit
 
 QUESTION = "What does a mooring permit cost?"
@@ -21,7 +22,9 @@ OTHER = hit("c", "Dogs need a leash on the pier.", 3, 2.9)
 
 def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 100) -> list[str]:
     narrow = Narrow(
-        selection=Selection(terms=ContentTerms(), keep=keep, title_bonus=0.0),
+        selection=Selection(
+            terms=ContentTerms(), settings=AnchorSettings(fine=keep, title_bonus=0.0)
+        ),
         count=lambda text: len(text.split()),
     )
     with context_of() as context:

@@ -9,10 +9,11 @@ from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
 from fathom.retrieval.select import Selection, is_list, packed, site_of
+from fathom.settings.anchor import AnchorSettings
 from fathom.types import Hit
 
 QUESTION = "who won the 2004 award"
-SELECT = Selection(terms=words)
+SELECT = Selection(terms=words, settings=AnchorSettings(title_overlap=0.0))
 LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
 
 
@@ -33,7 +34,7 @@ def test_a_title_counts_when_the_text_overlaps_too() -> None:
 
 
 def test_the_text_may_have_to_overlap_more() -> None:
-    strict = Selection(terms=words, title_overlap=0.2)
+    strict = Selection(terms=words, settings=AnchorSettings(title_overlap=0.2))
     one, two = (hit(text, score=0.5, title="award") for text in ("she won", "she won the cup"))
     assert strict(QUESTION, [one])[0].score == 0.5  # one word of five
     assert strict(QUESTION, [two])[0].score == 0.57  # two
@@ -124,7 +125,7 @@ HITS = st.lists(
 @given(hits=HITS, listing=st.booleans())
 def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
     chosen = SELECT(QUESTION, hits, listing=listing)
-    assert len(chosen) <= SELECT.keep
+    assert len(chosen) <= SELECT.settings.fine
     assert max(Counter(each.chunk.document_id for each in chosen).values(), default=0) <= 2
     assert max(Counter(map(site_of, chosen)).values(), default=0) <= 2
     assert [each.score for each in chosen] == sorted((e.score for e in chosen), reverse=True)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from tests.evaluation.test_datasets import write
@@ -204,7 +204,7 @@ def test_what_made_an_answer_is_in_its_setup() -> None:
         engine_of(identity={"embedder.sha256": "b"}),
         engine_of(revision="2"),
         engine_of(tokens=5),
-        engine_of(recorded={"ask": 2}),
+        engine_of(ask={"chunks": 2}),
     )
     assert len({made, *(setup_of(cast("Engine", each)) for each in others)}) == 5
 
@@ -220,13 +220,13 @@ def engine_of(
     identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
     revision: str = "1",
     tokens: int = 4,
-    recorded: Mapping[str, int] = MappingProxyType({}),
+    **tables: Any,
 ) -> SimpleNamespace:
     """What a setup is made of."""
     return SimpleNamespace(
-        parts=SimpleNamespace(identity=dict(identity), recorded=dict(recorded)),
+        assembly=SimpleNamespace(identity=dict(identity)),
         reader=lambda: SimpleNamespace(revision=lambda: revision),
-        settings=Settings.model_validate({"budget": {"tokens": tokens}}),
+        settings=Settings.model_validate({"budget": {"tokens": tokens}, **tables}),
     )
 
 

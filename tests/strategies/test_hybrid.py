@@ -20,8 +20,8 @@ from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
-from fathom.presets.hybrid import HybridSettings
 from fathom.settings import Settings
+from fathom.settings.hybrid import HybridSettings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing
 from fathom.types import Hit
 from fathom.usage import Budget, Usage

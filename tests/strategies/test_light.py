@@ -9,7 +9,8 @@ def run(code: str) -> str:
 
 def test_a_question_imports_langgraph_but_not_the_client_of_its_server() -> None:
     code = (
-        "import sys, fathom.asking; print('langgraph.graph' in sys.modules, 'httpx' in sys.modules)"
+        "import sys, fathom.strategies.run; "
+        "print('langgraph.graph' in sys.modules, 'httpx' in sys.modules)"
     )
     assert run(f"import fathom.strategies.naive; {code}") == "True False"
 
@@ -32,4 +33,7 @@ def test_who_asks_imports_one_strategy_and_reads_no_files() -> None:
         "usearch",
     ]
     code = f"print([name for name in {unneeded} if name in sys.modules])"
-    assert run(f"import sys, fathom.asking, fathom.engine, fathom.serving.output; {code}") == "[]"
+    assert (
+        run(f"import sys, fathom.engine, fathom.strategies.run, fathom.serving.output; {code}")
+        == "[]"
+    )

@@ -12,8 +12,8 @@ from fathom.agents.classifier import Classifier
 from fathom.agents.debate import Debated
 from fathom.context import RunContext
 from fathom.domains.domain import Domain, QuestionClass
-from fathom.presets.maf import MafSettings
 from fathom.retrieval.expansion import EnhancedScore
+from fathom.settings.maf import MafSettings
 from fathom.strategies.maf import Maf, ladder_of, spoken_for
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget

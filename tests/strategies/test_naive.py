@@ -21,6 +21,6 @@ def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
     assert (answer.status, answer.strategy, answer.phase) == ("answered", "naive", "read")
     assert answer.answer == "A mooring permit costs 40 crowns a year. [1]"
     assert (answer.usage.retrievals, answer.usage.llm_calls) == (1, 0)
-    assert answer.budget == engine.parts.budget
+    assert answer.budget == engine.assembly.budget
     assert trace.usage.retrievals == 1
     assert len(trace.data) < 100_000

@@ -7,8 +7,8 @@ from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, r
 
 from fathom.agents.comparer import Comparer
 from fathom.errors import RunError
-from fathom.presets.rrf import RrfSettings
 from fathom.retrieval.fusion import ReciprocalRank
+from fathom.settings.rrf import RrfSettings
 from fathom.strategies.rrf import Rrf
 from fathom.usage import Budget
 

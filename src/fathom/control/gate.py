@@ -8,11 +8,12 @@ shown for want of better and an abstention.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import inf
-from typing import Literal
+from typing import Literal, Self
 
 from fathom.control.reasons import Reason, Verdict
+from fathom.settings.anchor import AnchorSettings
 
 __all__ = [
     "Progress",
@@ -25,6 +26,7 @@ __all__ = [
     "wants_judge",
 ]
 
+_CONFIG_A = AnchorSettings()
 JudgePolicy = Literal["never", "grey_zone", "always"]
 _Lack = Literal["evidence", "anchor", "overlap", "conflict", "unit", "judge"]
 _MORE: Mapping[_Lack, Reason] = {
@@ -115,7 +117,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The gate's constants; the defaults are those of config A.
+    """The gate's constants; `of` makes those of a configuration.
 
     Attributes:
         gated: Whether anything is decided; else every draft is shown as it is, and no judge asked.
@@ -137,21 +139,35 @@ class Thresholds:
             is shown with its alternatives.
     """
 
-    gated: bool = True
+    gated: bool = _CONFIG_A.gate
     rounds: int = 1
     reflections: int = 1
-    tau_overlap: float = 0.42
-    new_hits: float = 0.15
+    tau_overlap: float = _CONFIG_A.tau_overlap
+    new_hits: float = _CONFIG_A.new_hits
     coverage_stop: float = 1.0
-    coverage_min: float = 0.3
+    coverage_min: float = _CONFIG_A.coverage_min
     judge: JudgePolicy = "grey_zone"
     judge_calls: int = 1
-    grey_low: float = 0.40
-    grey_high: float = 0.60
-    faith: float = 0.65
-    regeneration: float = 300
-    ceiling: float = 1.2
-    conflict_abstains: bool = True
+    grey_low: float = _CONFIG_A.grey_low
+    grey_high: float = _CONFIG_A.grey_high
+    faith: float = _CONFIG_A.faith
+    regeneration: float = _CONFIG_A.regeneration
+    ceiling: float = _CONFIG_A.ceiling
+    conflict_abstains: bool = _CONFIG_A.conflict_abstains
+
+    @classmethod
+    def of(cls, settings: AnchorSettings, tau_overlap: float | None = None) -> Self:
+        """The constants of the configuration that is set; `tau_overlap` instead of its own."""
+        shared = {each.name for each in fields(cls)} & set(AnchorSettings.model_fields)
+        chosen = {name: getattr(settings, name) for name in shared}
+        if tau_overlap is not None:
+            chosen["tau_overlap"] = tau_overlap
+        return cls(
+            gated=settings.gate,
+            rounds=2 if settings.config == "B" else 1,
+            judge="always" if settings.config == "B" else "grey_zone",
+            **chosen,
+        )
 
     @property
     def most_decisions(self) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from fathom.errors import SettingsError
-from fathom.presets.section import first_fault
+from fathom.settings.section import first_fault
 
 SHIPPED = ("generic", "licensing-id")
 _LONGEST = 60

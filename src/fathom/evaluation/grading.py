@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
-from fathom.context import RunContext, in_loop
+from fathom.concurrency import in_loop
+from fathom.context import RunContext
 from fathom.errors import UsageError
 from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applies, settled
 from fathom.evaluation.lines import add_line, whole_lines

@@ -125,6 +125,15 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
         return reader.findings()
 
 
+def stamp_of(directory: Path) -> tuple[int, int] | None:
+    """What tells the index in `directory` from one that has taken its place since."""
+    try:
+        found = (directory / schema.FILE).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def writer_at(directory: Path) -> str:
     """Who is writing to the index in `directory`, in words; `""` for nobody."""
     return holder(directory / LOCK)

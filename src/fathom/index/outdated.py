@@ -8,6 +8,7 @@ from pathlib import Path
 from fathom.documents.identity import content_digest
 from fathom.index.base import Reader, Source
 from fathom.index.places import Files, path_at
+from fathom.types import Citation
 
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
@@ -79,6 +80,26 @@ def outdated(
         reason = _why(index.source(place) or source, files, digests)
         if reason:
             yield Outdated(place, reason)
+
+
+def warnings_of(citations: Iterable[Citation], index: Reader, digests: Digests) -> tuple[str, ...]:
+    """Which documents of an answer are no longer what was read, a line for each."""
+    cited: dict[str, list[str]] = {}
+    for citation in citations:
+        if citation.source == "corpus":
+            cited.setdefault(citation.document, []).append(f"[{citation.n}]")
+    return tuple(
+        f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
+        for document, numbers in cited.items()
+        if (found := _of_document(index, document, digests)) is not None
+    )
+
+
+def _of_document(index: Reader, document: str, digests: Digests) -> Outdated | None:
+    """Why a document is outdated; `None` while one of its places still holds it."""
+    places = index.places(document)
+    found = list(outdated(index, places, digests))
+    return found[0] if found and len(found) == len(places) else None
 
 
 def _why(known: Source, files: Files, digests: Digests) -> str:

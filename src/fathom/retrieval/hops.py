@@ -5,12 +5,13 @@ hits name, together with the words of the question that are still open.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.retrieval.bridges import Bridge, Terms, bridges, remaining, titled
 from fathom.retrieval.search import Search
+from fathom.settings.anchor import AnchorSettings
 from fathom.types import Chunk, Hit, Query
 
 Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
@@ -27,27 +28,16 @@ class Hops:
     anchor that finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it
     best, `bridge_weight` * score * the bridge's strength relative to the strongest. A chunk of a
     document that is not called like the anchor or bridge counts `untitled` as much there.
+    What is found over the bridges is searched for `further` ones, with `fading` times the weight.
 
     Attributes:
         search: Finds hits with scores of about [0, 1].
-        pool: Hits for the whole question.
-        each: Hits for every anchor and bridge.
-        from_hits: So many of the best hits are searched for bridges.
-        most: At most so many bridges are followed; 0 for none.
-        further: So many more are followed from what they led to, with `fading` times the weight.
+        settings: How many hits and bridges, and what each of them counts.
     """
 
     search: Search
     terms: Terms
-    pool: int = 50
-    each: int = 10
-    from_hits: int = 5
-    most: int = 8
-    further: int = 4
-    anchor_weight: float = 0.5
-    bridge_weight: float = 1.5
-    fading: float = 0.7
-    untitled: float = 0.2
+    settings: AnchorSettings = field(default_factory=AnchorSettings)
     name: str = "hops"
 
     async def __call__(
@@ -61,17 +51,17 @@ class Hops:
         Raises:
             RunError: If the search for the whole question breaks.
         """
-        inputs = {"query": query.text, "anchors": list(anchors)}
+        own, inputs = self.settings, {"query": query.text, "anchors": list(anchors)}
         with context.step("hops", agent="retriever", inputs=inputs) as here:
             named = {f"anchor {n}": anchor for n, anchor in enumerate(anchors, start=1)}
             found = await self._searched(query, {_WHOLE: query.text, **named}, here)
             ranking = _Ranking(self, self._first(found, here))
             for name, anchor in named.items():
                 ranking.add_anchor(anchor, found.get(name, ()))
-            leads = await self._followed(query, ranking, self.most, self.bridge_weight, here)
-            if leads and self.further:
-                weight = self.fading * self.bridge_weight
-                leads += await self._followed(query, ranking, self.further, weight, here, leads)
+            leads = await self._followed(query, ranking, own.bridges, own.bridge_weight, here)
+            if leads and own.further:
+                weight = own.fading * own.bridge_weight
+                leads += await self._followed(query, ranking, own.further, weight, here, leads)
             hits = ranking.hits(k)
             here.done(
                 outputs={
@@ -92,7 +82,9 @@ class Hops:
         known: Sequence[Bridge] = (),
     ) -> tuple[Bridge, ...]:
         """The bridges of the best hits so far, beside those known; what they find is added."""
-        found = bridges(query.text, ranking.hits(self.from_hits), self.terms, known=known)[:most]
+        found = bridges(
+            query.text, ranking.hits(self.settings.bridge_hits), self.terms, known=known
+        )[:most]
         ways = {f"bridge {n}": lead for n, lead in enumerate(found, start=len(known) + 1)}
         texts = {name: self._way(query, lead) for name, lead in ways.items()}
         hits = await self._searched(query, texts, context)
@@ -113,7 +105,7 @@ class Hops:
             return lambda here: self.search(replace(query, text=text), k=k, context=here)
 
         jobs = {
-            name: job(text, self.pool if name == _WHOLE else self.each)
+            name: job(text, self.settings.look if name == _WHOLE else self.settings.each)
             for name, text in texts.items()
         }
         return await context.branches(jobs, agent="retriever")
@@ -141,7 +133,7 @@ class _Ranking:
 
     def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
         for hit, gain in self._gains(anchor, hits):
-            own = self._hops.anchor_weight * gain
+            own = self._hops.settings.anchor_weight * gain
             self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + own
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
@@ -160,7 +152,7 @@ class _Ranking:
         for hit in hits:
             self._chunks[hit.chunk.id] = hit.chunk
             apart = len(called) == 1 and hit.chunk.document_id in called
-            yield hit, hit.score * (1.0 if apart else self._hops.untitled)
+            yield hit, hit.score * (1.0 if apart else self._hops.settings.untitled)
 
     def hits(self, k: int) -> tuple[Hit, ...]:
         """The best so far; ties by chunk id."""

@@ -71,7 +71,7 @@ class Narrow:
         varied = mmr(
             shares,
             by_terms(shares, self.selection.terms),
-            k=_SPARE * self.selection.keep,
+            k=_SPARE * self.selection.settings.fine,
             diversity=diversity,
         )
         selected = self.selection(question, ranked(varied), listing=listing)

@@ -3,9 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from fathom.settings.anchor import AnchorSettings
 from fathom.types import Hit
 
 Terms = Callable[[str], frozenset[str]]
@@ -36,23 +37,12 @@ class Selection:
 
     Attributes:
         terms: Content words, for the title bonus.
-        keep: At most so many hits.
-        title_bonus: Added to the score of a hit whose title shares a word with the question, if
-            its text overlaps the question too. Small against scores in [0, 1].
-        title_overlap: The text must hold more than this share of the question's words for it.
-        per_source: At most so many hits of one source; hits of unknown source are not capped.
-        per_document: At most so many hits of one document.
-        list_slots: So many places are kept for list-dense chunks when a list is asked for.
+        settings: How many hits, the bonus of titles, the caps.
         source: Where a hit comes from; `None` where that is not known.
     """
 
     terms: Terms
-    keep: int = 8
-    title_bonus: float = 0.07
-    title_overlap: float = 0.0
-    per_source: int = 2
-    per_document: int = 2
-    list_slots: int = 3
+    settings: AnchorSettings = field(default_factory=AnchorSettings)
     source: Callable[[Hit], str | None] = site_of
 
     def __call__(
@@ -69,18 +59,18 @@ class Selection:
         scored = [replace(hit, score=self._score(hit, wanted)) for hit in hits]
         # At equal scores the order in which they came decides.
         ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
-        slots = min(self.list_slots, self.keep) if listing else 0
+        slots = min(self.settings.list_slots, self.settings.fine) if listing else 0
         lists = [hit for hit in ordered if is_list(hit.chunk.text)] if slots else []
-        chosen = self._fill([], ordered, self.keep - slots)
-        chosen = self._fill(chosen, lists, self.keep)
-        chosen = self._fill(chosen, ordered, self.keep)
+        chosen = self._fill([], ordered, self.settings.fine - slots)
+        chosen = self._fill(chosen, lists, self.settings.fine)
+        chosen = self._fill(chosen, ordered, self.settings.fine)
         places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
         return ranked(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
 
     def _score(self, hit: Hit, wanted: frozenset[str]) -> float:
         titled = bool(wanted & self.terms(hit.chunk.label))
         share = len(wanted & self.terms(hit.chunk.text)) / len(wanted) if wanted else 0.0
-        bonus = self.title_bonus if titled and share > self.title_overlap else 0.0
+        bonus = self.settings.title_bonus if titled and share > self.settings.title_overlap else 0.0
         return round(hit.score + bonus, _DIGITS)
 
     def _fill(self, chosen: Sequence[Hit], offered: Sequence[Hit], most: int) -> list[Hit]:
@@ -93,10 +83,10 @@ class Selection:
             if len(taken) >= most:
                 break
             source = self.source(hit)
-            full = source is not None and sources[source] >= self.per_source
+            full = source is not None and sources[source] >= self.settings.per_source
             if full or hit.chunk.id in known:
                 continue
-            if documents[hit.chunk.document_id] >= self.per_document:
+            if documents[hit.chunk.document_id] >= self.settings.per_document:
                 continue
             taken.append(hit)
             known.add(hit.chunk.id)

@@ -183,9 +183,9 @@ def setup_of(engine: "Engine") -> str:
     made = {
         "version": __version__,
         "index": engine.reader().revision(),
-        "identity": engine.parts.identity,
+        "identity": engine.assembly.identity,
         "cross_reader": card_of(engine.settings.models.cross_reader),
-        "settings": engine.parts.recorded,
+        "settings": engine.settings.recorded(),
         "budget": engine.settings.budget.model_dump(mode="json"),
     }
     return digest(canonical(made))[:16]

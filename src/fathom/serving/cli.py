@@ -170,7 +170,6 @@ def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
     from dataclasses import asdict
 
-    from fathom.serving.filters import parse_filters
     from fathom.serving.output import answer_text, show, show_json
     from fathom.serving.places import citation_links
     from fathom.serving.progress import steps_shown
@@ -181,7 +180,7 @@ def ask(
     flags["ask.strategy"] = strategy
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)
-        answer = engine.ask(text, filters=parse_filters(filters or []), listener=steps_shown())
+        answer = engine.ask(text, filters=filters or (), listener=steps_shown())
         # Shown at once: closing the engine may have to wait for a search that was cut.
         if as_json:
             steps = {"steps": engine.steps(answer)} if explain else {}
@@ -209,14 +208,13 @@ def search(
     offline: OfflineOption = False,
 ) -> None:
     """Show the best hits for a query."""
-    from fathom.serving.filters import parse_filters
     from fathom.serving.output import hits_json, hits_text, show, show_json
     from fathom.serving.places import place_links
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:
         note_writer(engine)
-        hits = engine.search(text, k=k, retriever=retriever, filters=parse_filters(filters or []))
+        hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
         places = engine.places(hits)
     if as_json:
         show_json(hits_json(text, hits, places))

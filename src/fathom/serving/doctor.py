@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fathom.assembly import WARM
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import trace_findings
-from fathom.parts import WARM
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ def _embedder(engine: Engine) -> str:
 
 
 def _cross_reader(engine: Engine) -> str:
-    engine.parts.cross_reader.session("fathom").read([WARM])
+    engine.assembly.cross_reader.session("fathom").read([WARM])
     return engine.settings.models.cross_reader
 
 
 def _language_models(engine: Engine) -> str:
-    engine.roles.prepare()
+    engine.assembly.prepare()
     return engine.settings.llm.model or "none; all is answered locally"
 
 
 def _strategy(engine: Engine) -> str:
-    from fathom.asking import check_strategy  # LangGraph takes a second to import
+    from fathom.engine import check_strategy
 
     check_strategy(engine.settings.ask.strategy)
-    return f"{engine.settings.ask.strategy}, domain {engine.parts.domain.name}"
+    return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
 
 
 def _index(engine: Engine, *, fix: bool) -> list[Finding]:

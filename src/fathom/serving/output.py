@@ -19,10 +19,10 @@ from fathom.types import Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
-    from fathom.asking import Replay
     from fathom.index.ingest import Report
     from fathom.index.outdated import Outdated
     from fathom.serving.doctor import Finding
+    from fathom.strategies.run import Replay
 
 REASONS = {
     "no_evidence": "the documents hold nothing that answers this",

@@ -75,10 +75,10 @@ class Panel:
 
     def _model(self, engine: "Engine", judge: str) -> "RoleModel":
         named = self.model or engine.settings.llm.model
-        found = None if self.model else engine.roles.model("judge")
+        found = None if self.model else engine.assembly.models.of("judge")
         if found is None and not named:
             raise UsageError(f"judge {judge} needs a language model: add --judge-model NAME")
-        return found or engine.roles.model_called(named)
+        return found or engine.assembly.models.called(named)
 
     def graded(
         self, judges: "Sequence[AnswerJudge]", engine: "Engine", records: "Sequence[Record]"
@@ -94,7 +94,7 @@ class Panel:
         found: list[Judgement] = []
         for judge in judges:
             told = counted(f"{first.dataset} {first.system} {judge.name}", len(records))
-            made = grade_all(records, judge, kept, budget=engine.parts.budget, on_question=told)
+            made = grade_all(records, judge, kept, budget=engine.assembly.budget, on_question=told)
             _tell_faults(made)
             found += made
         return found

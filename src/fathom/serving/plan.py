@@ -60,13 +60,13 @@ class Systems:
         Raises:
             UsageError: If one is not.
         """
-        from fathom.presets.rrf import Name
+        from fathom.settings.rrf import Name
 
         for name in self.retrievers:
             if name not in get_args(Name):
                 raise UsageError(f"retriever {name!r}: choose {', '.join(get_args(Name))}")
         if self.strategies:
-            from fathom.asking import check_strategy  # takes a second
+            from fathom.engine import check_strategy
 
             for name in self.strategies:
                 check_strategy(name)

@@ -14,18 +14,17 @@ from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader
 from fathom.agents.short_answer import shortened
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.gate import Progress, Signals, Thresholds, Verdict, decide, wants_judge
-from fathom.presets.anchor import AnchorSettings
 from fathom.retrieval.fused import fused
 from fathom.retrieval.fusion import WeightedSum
 from fathom.retrieval.hops import Hops
 from fathom.retrieval.narrow import Narrow
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
-from fathom.strategies.anchor_parts import diversity_of, hops_of, narrow_of, purse_of, thresholds_of
+from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.signals import Purse, Seen, judged, signals_of
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -85,22 +84,28 @@ class AnchorGate:
     name: ClassVar[str] = "anchor"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        own, cast = tools.settings.anchor, tools.cast
-        ask, search = tools.settings.ask, tools.search("hybrid")
-        purse = purse_of(own, cast, ask.chunks)
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        own = parts.settings.anchor
+        ask, search = parts.settings.ask, parts.search("hybrid")
+        purse = Purse(
+            metered=parts.models.of("reader") is not None,
+            count=parts.embedder.count,
+            chunks=ask.chunks,
+            overhead=own.prompt_tokens + own.answer_tokens,
+            ceiling=own.ceiling,
+        )
         return cls(
-            hops=hops_of(own, search, tools.cast),
+            hops=parts.hops(search),
             search=search,
-            reranker=cast.reranker if own.config == "C" else None,
-            narrow=narrow_of(own, tools.cast),
-            reader=cast.reader,
-            hypothesis=cast.hypothesis,
-            judge=cast.judge,
-            finalizer=tools.finalizer(cls.name),
+            reranker=parts.reranker if own.config == "C" else None,
+            narrow=parts.narrow,
+            reader=parts.reader,
+            hypothesis=parts.hypothesis,
+            judge=parts.judge,
+            finalizer=parts.finalizer(cls.name),
             purse=purse,
-            thresholds=thresholds_of(own, None if purse.metered else ask.min_confidence),
+            thresholds=Thresholds.of(own, None if purse.metered else ask.min_confidence),
             settings=own,
         )
 
@@ -166,7 +171,7 @@ class AnchorGate:
             state.query.text,
             state.pool,
             listing=form == "several",
-            diversity=diversity_of(self.settings, form),
+            diversity=self.settings.diversity_for(form),
             tokens=tokens,
             context=runtime.context,
         )

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol
 
+from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Query
 
 Graph = Any
@@ -38,17 +38,17 @@ class Strategy(Protocol):
         ...
 
 
-def _made(name: str, kind: str) -> Callable[[Tools], Strategy]:
+def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
     """Makes the strategy of a class; imported then, as a question needs but one of them."""
 
-    def make(tools: Tools) -> Strategy:
-        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(tools)
+    def make(parts: Assembly) -> Strategy:
+        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(parts)
         return made
 
     return make
 
 
-STRATEGIES: Mapping[str, Callable[[Tools], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
     name: _made(name, kind)
     for name, kind in {
         "naive": "Naive",

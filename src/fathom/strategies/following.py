@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from fathom.agents.anchors import anchors
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.retrieval.hops import Hops
 from fathom.retrieval.search import Search
-from fathom.strategies.anchor_parts import hops_of
-from fathom.strategies.tools import Tools
 from fathom.types import Hit, Query
 
 
@@ -28,11 +27,11 @@ class Following:
     min_score: float
 
     @classmethod
-    def of(cls, tools: Tools, search: Search) -> Self:
+    def of(cls, parts: Assembly, search: Search) -> Self:
         """Made of the settings that `anchor` has too."""
-        own = tools.settings.anchor
+        own = parts.settings.anchor
         return cls(
-            hops=hops_of(own, search, tools.cast),
+            hops=parts.hops(search),
             most=own.anchors,
             workers=own.workers,
             min_score=own.min_score,

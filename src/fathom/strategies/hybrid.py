@@ -15,13 +15,13 @@ from fathom.agents.keyword_filter import HitFilter
 from fathom.agents.lister import Lister
 from fathom.agents.reader import Reader
 from fathom.agents.reorderer import Reorderer, ends_first
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.supervisor import Order, Report, Supervisor
 from fathom.documents.language import detect
-from fathom.presets.hybrid import FIXED, HybridSettings
 from fathom.retrieval.search import Search
+from fathom.settings.hybrid import FIXED, HybridSettings
 from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
 KEYWORD, SEMANTIC = "keyword", "semantic"
@@ -109,21 +109,21 @@ class Hybrid:
     name: ClassVar[str] = "hybrid"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        own, cast = tools.settings.hybrid, tools.cast
-        filters = (cast.keyword_filter, cast.semantic_filter) if own.filters else (None, None)
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        own = parts.settings.hybrid
+        filters = (parts.keyword_filter, parts.semantic_filter) if own.filters else (None, None)
         return cls(
-            weighing=Weighing(analyser=cast.complexity, settings=own),
+            weighing=Weighing(analyser=parts.complexity, settings=own),
             branches=(
-                Branch(name=KEYWORD, search=tools.search("keyword"), filter=filters[0]),
-                Branch(name=SEMANTIC, search=tools.search("vector"), filter=filters[1]),
+                Branch(name=KEYWORD, search=parts.search("keyword"), filter=filters[0]),
+                Branch(name=SEMANTIC, search=parts.search("vector"), filter=filters[1]),
             ),
             supervisor=Supervisor(own.retries),
             comparer=Comparer(),
-            reorderer=cast.reorderer if own.reorder else None,
-            reader=cast.reader if own.read else Lister(),
-            finalizer=tools.finalizer(cls.name),
+            reorderer=parts.reorderer if own.reorder else None,
+            reader=parts.reader if own.read else Lister(),
+            finalizer=parts.finalizer(cls.name),
             candidates=own.candidates,
             relax=own.relax,
             k=own.k,

@@ -12,13 +12,13 @@ from fathom.agents.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
 from fathom.agents.web import WebSearch
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.ladder import Ladder, Phase, Verdict
 from fathom.documents.language import detect
-from fathom.presets.maf import MafSettings
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
-from fathom.strategies.tools import Tools
+from fathom.settings.maf import MafSettings
 from fathom.types import Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"
@@ -69,19 +69,19 @@ class Maf:
     name: ClassVar[str] = "maf"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        own, cast = tools.settings.maf, tools.cast
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        own = parts.settings.maf
         return cls(
-            classifier=cast.classifier,
-            search=tools.search("vector"),
-            foreign=tools.search(own.foreign_retriever),
-            enhanced=EnhancedScore(terms=cast.terms, weight=own.evr_weight, floor=own.evr_floor),
-            reader=cast.reader,
-            debate=cast.debate,
-            web=cast.web,
-            finalizer=tools.finalizer(cls.name),
-            ladder=ladder_of(own, web=cast.web is not None),
+            classifier=parts.classifier,
+            search=parts.search("vector"),
+            foreign=parts.search(own.foreign_retriever),
+            enhanced=EnhancedScore(terms=parts.terms, weight=own.evr_weight, floor=own.evr_floor),
+            reader=parts.reader,
+            debate=parts.debate,
+            web=parts.web,
+            finalizer=parts.finalizer(cls.name),
+            ladder=ladder_of(own, web=parts.web is not None),
             settings=own,
         )
 

@@ -17,12 +17,12 @@ from fathom.agents.selector import Selector
 from fathom.agents.situation import Observer
 from fathom.agents.summarizer import Finding, Summarizer
 from fathom.agents.workflow import DEFAULT, Executor, is_legal, legal
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.search import Search
 from fathom.strategies.bus import attempt
 from fathom.strategies.following import Following
-from fathom.strategies.tools import Tools
 from fathom.strategies.turn import Turn, Work, gathered, worked
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -91,21 +91,21 @@ class Mao:
     name: ClassVar[str] = "mao"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        own, cast = tools.settings.mao, tools.cast
-        search = tools.search(own.retriever)
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        own = parts.settings.mao
+        search = parts.search(own.retriever)
         return cls(
             search=search,
-            following=Following.of(tools, search) if own.covered else None,
-            observer=cast.observer,
-            planner=cast.planner,
-            rewriter=cast.rewriter,
-            decomposer=cast.decomposer,
-            selector=cast.selector,
-            reader=cast.reader,
-            summarizer=cast.summarizer,
-            finalizer=tools.finalizer(cls.name),
+            following=Following.of(parts, search) if own.covered else None,
+            observer=parts.observer,
+            planner=parts.planner,
+            rewriter=parts.rewriter,
+            decomposer=parts.decomposer,
+            selector=parts.selector,
+            reader=parts.reader,
+            summarizer=parts.summarizer,
+            finalizer=parts.finalizer(cls.name),
             hits=own.retrieve,
             turns=own.turns,
             covered=own.covered,

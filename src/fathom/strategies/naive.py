@@ -8,9 +8,9 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.retrieval.search import Search
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -35,13 +35,13 @@ class Naive:
     name: ClassVar[str] = "naive"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        ask = tools.settings.ask
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        ask = parts.settings.ask
         return cls(
-            search=tools.search(tools.settings.retrieval.retriever),
-            reader=tools.cast.reader,
-            finalizer=tools.finalizer(cls.name),
+            search=parts.search(parts.settings.retrieval.retriever),
+            reader=parts.reader,
+            finalizer=parts.finalizer(cls.name),
             chunks=ask.chunks,
         )
 

@@ -11,11 +11,11 @@ from langgraph.runtime import Runtime
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
+from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.strategies.bus import Messages, attempt, check_heard, merged
-from fathom.strategies.tools import Tools
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -51,14 +51,14 @@ class Rrf:
     name: ClassVar[str] = "rrf"
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
-        """Made of these tools."""
-        rrf = tools.settings.rrf
+    def of(cls, parts: Assembly) -> Self:
+        """Made of these parts."""
+        rrf = parts.settings.rrf
         return cls(
-            searches={name: tools.search(name) for name in rrf.retrievers},
+            searches={name: parts.search(name) for name in rrf.retrievers},
             comparer=Comparer(fusion=ReciprocalRank(rrf.rrf_k)),
-            reader=tools.cast.reader,
-            finalizer=tools.finalizer(cls.name),
+            reader=parts.reader,
+            finalizer=parts.finalizer(cls.name),
             weights=dict(zip(rrf.retrievers, rrf.weights, strict=False)),
             k=rrf.k,
             contexts=rrf.contexts,

@@ -1,7 +1,8 @@
-"""Runs a strategy: the only place that compiles and invokes a graph."""
+"""Runs a strategy, first and again from its record: the only place that invokes a graph."""
 
 import asyncio
 import time
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
@@ -19,8 +20,9 @@ from fathom.llm.faults import CallFailed
 from fathom.reservation import CostBound, Reservation
 from fathom.strategies.base import Graph, Strategy
 from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
 from fathom.tracing.trace import Events, Origin, Trace
-from fathom.types import Answer, Query
+from fathom.types import Answer, Filter, Query
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
@@ -35,6 +37,24 @@ class Outcome:
 
     answer: Answer
     trace: Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a replay came to.
+
+    Attributes:
+        answer: `None` where something was asked that is not in the record.
+        same: Whether the answer is the recorded one, byte for byte.
+        difference: The first difference, where it is another one.
+        missing: What the record has no answer to.
+    """
+
+    trace: Trace
+    answer: Answer | None
+    same: bool
+    difference: Difference | None
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +106,45 @@ async def run(
         last.release()
     answer = _closed(answer, here, origin.budget)
     return Outcome(answer=answer, trace=recorder.seal(answer))
+
+
+async def replay(
+    trace: Trace, strategy: Strategy, settings: Mapping[str, Json], executor: Executor
+) -> Replay:
+    """Run a recorded question again; nothing is asked and no index is opened.
+
+    Args:
+        trace: What was recorded.
+        strategy: Made from the recorded settings, or from others.
+        settings: What a trace keeps of these.
+        executor: Where synchronous work is done.
+    """
+    events = Recorded(trace)
+    query = Query(text=trace.origin.question, filters=_filters(trace))
+    origin = replace(trace.origin, settings=settings)
+    try:
+        outcome = await run(strategy, query, origin, Surroundings(executor=executor, events=events))
+    except EventMissing:
+        return Replay(
+            trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
+        )
+    same = same_answer(trace, outcome.answer)
+    return Replay(
+        trace=trace,
+        answer=outcome.answer,
+        same=same,
+        difference=None if same else first_difference(trace, outcome.trace),
+        missing=tuple(events.missing),
+    )
+
+
+def _filters(trace: Trace) -> tuple[Filter, ...]:
+    given = trace.origin.arguments.get("filters", ())
+    values = ((each["key"], each["op"], each["value"]) for each in given)
+    return tuple(
+        Filter(key, op, tuple(value) if isinstance(value, list) else value)
+        for key, op, value in values
+    )
 
 
 def _hold_back(

@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.errors import UsageError
-from fathom.serving.filters import parse_filters
+from fathom.retrieval.query import parse_filters
 from fathom.types import Filter
 
 

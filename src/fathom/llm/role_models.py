@@ -1,8 +1,8 @@
-"""The language models that the settings give to roles, and what asks the web."""
+"""The language models that the settings give to roles."""
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
@@ -12,30 +12,25 @@ from fathom.llm.retry import RetryPolicy
 from fathom.prices import load_prices
 from fathom.settings import Settings
 
-if TYPE_CHECKING:
-    from fathom.agents.web import WebEngine
-    from fathom.llm.chat import LangChainChat
-
 ROLES: tuple[Role, ...] = get_args(Role)
 Connect = Callable[[str], ChatModel]
 """Gives the model called `provider:model`."""
 
 
-class Roles:
+class RoleModels:
     """Makes one model for each name, so that roles share its circuit breaker."""
 
     def __init__(self, settings: Settings, connect: Connect | None = None) -> None:
         """Nothing is made yet.
 
         Args:
-            settings: Who has which mind.
+            settings: Which role has which implementation, and what the models are.
             connect: Used instead of real connections.
         """
         self._settings = settings
         self._connect = connect or self._connected
         self._keys: list[str] = []
-        self.model_called = cache(self._model_called)
-        self.web_engine = cache(self._web_engine)
+        self.called = cache(self._called)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -46,15 +41,13 @@ class Roles:
         """Make all that the settings name, so that what is wrong with it is known at once.
 
         Raises:
-            UsageError: See `model`.
+            UsageError: See `of`.
         """
         for role in ROLES:
-            self.model(role)
-        if self._settings.web.provider:
-            self.web_engine()
+            self.of(role)
 
-    def model(self, role: Role) -> RoleModel | None:
-        """The model of a role; `None` where it has its local mind.
+    def of(self, role: Role) -> RoleModel | None:
+        """The model of a role; `None` where it has its local implementation.
 
         Raises:
             UsageError: If the role is to have a model and none is named, or as `endpoint_of`.
@@ -65,28 +58,9 @@ class Roles:
             return None
         if chosen == "llm" and not model:
             raise UsageError(f"roles.{role} is llm, but no model is named; add -m PROVIDER:MODEL")
-        return self.model_called(model if chosen in {"auto", "llm"} else chosen)
+        return self.called(model if chosen in {"auto", "llm"} else chosen)
 
-    def _web_engine(self) -> "WebEngine":
-        """What asks the web.
-
-        Raises:
-            UsageError: As `load_web_engine`.
-        """
-        from fathom.agents.web_engines import load_web_engine  # its HTTP client takes a while
-
-        web = self._settings.web
-        engine = load_web_engine(
-            web.provider,
-            base_url=web.base_url,
-            key_env=web.key_env,
-            offline=self._settings.offline,
-            most_bytes=web.max_kb << 10,
-        )
-        self._keys += [engine.key.get_secret_value()] if engine.key else []
-        return engine
-
-    def _model_called(self, name: str) -> RoleModel:
+    def _called(self, name: str) -> RoleModel:
         llm = self._settings.llm
         return RoleModel(
             chat=self._connect(name),
@@ -95,8 +69,8 @@ class Roles:
             max_tokens=llm.max_tokens,
         )
 
-    def _connected(self, name: str) -> "LangChainChat":
-        from fathom.llm.chat import LangChainChat
+    def _connected(self, name: str) -> ChatModel:
+        from fathom.llm.chat import LangChainChat  # takes a while to import
 
         llm = self._settings.llm
         own = name == llm.model

@@ -1,16 +1,16 @@
 """The settings: one frozen tree with its defaults; `config` reads their values."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathom.presets.anchor import AnchorSettings
-from fathom.presets.hybrid import HybridSettings
-from fathom.presets.maf import MafSettings
-from fathom.presets.mao import MaoSettings
-from fathom.presets.rrf import RrfSettings
-from fathom.presets.section import Section
+from fathom.settings.anchor import AnchorSettings
+from fathom.settings.hybrid import HybridSettings
+from fathom.settings.maf import MafSettings
+from fathom.settings.mao import MaoSettings
+from fathom.settings.rrf import RrfSettings
+from fathom.settings.section import Section
 
 MOST_HITS = 100_000
 """Of one search."""
@@ -18,6 +18,8 @@ MOST_HITS = 100_000
 
 class IndexSettings(Section):
     """Where the index lies and how it is kept."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     directory: Path = Path(".fathom")
     durability: Literal["normal", "full"] = "normal"
@@ -29,6 +31,8 @@ class IndexSettings(Section):
 class IngestSettings(Section):
     """How files go in."""
 
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
+
     batch_documents: int = Field(default=256, ge=1)
     """So many documents are embedded together and stored in one step."""
     include: tuple[str, ...] = ()
@@ -39,6 +43,8 @@ class IngestSettings(Section):
 
 class ChunkingSettings(Section):
     """How documents are cut into chunks."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     method: Literal["structure", "characters", "tokens"] = "structure"
     max_tokens: int = Field(default=200, ge=16, le=510)
@@ -52,6 +58,8 @@ class ChunkingSettings(Section):
 class ModelSettings(Section):
     """The local models."""
 
+    _RECORDED: ClassVar[frozenset[str]] = frozenset({"embedder", "cross_reader", "runtime"})
+
     embedder: str = "all-MiniLM-L6-v2"
     """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
     cross_reader: str = "shipped"
@@ -63,6 +71,8 @@ class ModelSettings(Section):
 
 class LimitSettings(Section):
     """What one file may cost while it is parsed."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     memory_mb: int = Field(default=1024, ge=64, le=1 << 20)
     cpu_s: int = Field(default=20, ge=1, le=86_400)
@@ -132,6 +142,10 @@ class DomainSettings(Section):
 class LlmSettings(Section):
     """The language model, and how it is used."""
 
+    _RECORDED: ClassVar[frozenset[str]] = frozenset(
+        {"model", "base_url", "max_tokens", "certain", "fallback"}
+    )
+
     model: str = ""
     """`provider:model`; empty for none."""
     base_url: str | None = None
@@ -153,6 +167,8 @@ class LlmSettings(Section):
 class WebSettings(Section):
     """The web search; off unless a provider is named."""
 
+    _RECORDED: ClassVar[frozenset[str]] = frozenset({"provider", "base_url", "results"})
+
     provider: Literal["", "searxng", "tavily", "brave"] = ""
     base_url: str | None = None
     """Where its server is; the provider's own by default. SearXNG has none of its own."""
@@ -171,6 +187,8 @@ class WebSettings(Section):
 class BudgetSettings(Section):
     """What one question may spend; see `Budget`."""
 
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
+
     tokens: int | None = Field(default=60_000, ge=0)
     calls: int | None = Field(default=30, ge=0)
     seconds: float | None = Field(default=120.0, ge=0)
@@ -180,6 +198,8 @@ class BudgetSettings(Section):
 
 class TraceSettings(Section):
     """The records of what was asked."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     enabled: bool = True
     max_mb: int = Field(default=256, ge=1, le=1 << 20)
@@ -209,3 +229,13 @@ class Settings(Section):
     hybrid: HybridSettings = HybridSettings()
     offline: bool = False
     """Open no socket, whatever else is asked."""
+
+    def recorded(self) -> dict[str, Any]:
+        """What a trace keeps: of each section the values that can change an answer.
+
+        A section that says nothing of it is kept whole, so that a new setting is never forgotten;
+        what made the index is known by its revision.
+        """
+        sections = {name: getattr(self, name) for name in type(self).model_fields}
+        kept = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}
+        return {name: values for name, values in kept.items() if values}

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.presets.section import Section
+from fathom.settings.section import Section
 
 Name = Literal[
     "vector", "keyword", "hybrid", "lead", "sentence", "vector_feedback", "keyword_feedback"

@@ -2,13 +2,13 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.llm.call import Absent
-from fathom.roles import Roles
+from fathom.llm.role_models import RoleModels
 from fathom.settings import Settings
 
 
 def named(roles: dict[str, str], model: str = "") -> tuple[str | None, str | None]:
-    made = Roles(Settings.model_validate({"roles": roles, "llm": {"model": model}}), Absent)
-    reader, judge = made.model("reader"), made.model("judge")
+    made = RoleModels(Settings.model_validate({"roles": roles, "llm": {"model": model}}), Absent)
+    reader, judge = made.of("reader"), made.of("judge")
     return reader.chat.name if reader else None, judge.chat.name if judge else None
 
 
@@ -29,13 +29,15 @@ def test_a_role_that_wants_a_model_where_there_is_none_says_so() -> None:
 
 
 def test_one_model_is_made_once_so_that_its_breaker_is_shared() -> None:
-    roles = Roles(Settings.model_validate({"roles": {"reader": "a:b", "judge": "a:b"}}), Absent)
-    assert roles.model("reader") is roles.model("judge")
+    roles = RoleModels(
+        Settings.model_validate({"roles": {"reader": "a:b", "judge": "a:b"}}), Absent
+    )
+    assert roles.of("reader") is roles.of("judge")
 
 
 def test_a_price_that_is_known_is_used() -> None:
-    roles = Roles(Settings.model_validate({"llm": {"model": "openai:gpt-4o"}}), Absent)
-    model = roles.model("reader")
+    roles = RoleModels(Settings.model_validate({"llm": {"model": "openai:gpt-4o"}}), Absent)
+    model = roles.of("reader")
     assert model is not None
     assert model.price is not None
     assert model.price.prompt == 2.5

@@ -1,5 +1,7 @@
 """A table of settings."""
 
+from typing import Any, ClassVar
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 
@@ -7,6 +9,15 @@ class Section(BaseModel):
     """A frozen table of settings that refuses unknown keys, and numbers that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    _RECORDED: ClassVar[frozenset[str] | None] = None
+    """The keys that can change an answer, which traces keep; `None` for all."""
+
+    def recorded(self) -> dict[str, Any]:
+        """The values that a trace keeps, as JSON; empty where none can change an answer."""
+        values = self.model_dump(mode="json")
+        kept = self._RECORDED
+        return {key: value for key, value in values.items() if kept is None or key in kept}
 
 
 def first_fault(error: ValidationError) -> tuple[str, object, str]:

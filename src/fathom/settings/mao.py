@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from fathom.presets.section import Section
+from fathom.settings.section import Section
 
 
 class MaoSettings(Section):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathom.presets.section import Section
+from fathom.settings.section import Section
 
 Config = Literal["A", "B", "C"]
 
@@ -84,3 +84,8 @@ class AnchorSettings(Section):
     def context(self) -> int:
         """Tokens of the context of one round."""
         return self.context_tokens_b if self.config == "B" else self.context_tokens
+
+    def diversity_for(self, form: Literal["one", "several", "yes or no"]) -> float:
+        """How much repetition costs, for this form of answer."""
+        special = {"one": self.factoid_diversity, "several": self.list_diversity}
+        return special.get(form, self.diversity)

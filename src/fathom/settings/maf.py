@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.presets.section import Section
+from fathom.settings.section import Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Phase = Literal["vor", "evr", "debate", "web"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.presets.section import Section
+from fathom.settings.section import Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]

@@ -1,0 +1,555 @@
+"""Assembly: the one composition root; builds every part from the settings, when it is first needed.
+
+What stands behind the protocols is known here alone. Parts are imported by who asks for them, as
+no question needs all of them.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache, cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.finalizer import Finalizer
+from fathom.documents.chunk import Chunker, StructureChunker
+from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
+from fathom.documents.language import detect, question_language
+from fathom.documents.limits import Limits
+from fathom.documents.parse import VERSION as PARSERS_VERSION
+from fathom.domains.domain import Domain, load_domain
+from fathom.errors import ModelError, UsageError
+from fathom.index.analyzer import Analyzer
+from fathom.index.base import Reader as Index
+from fathom.llm.role_models import Connect, RoleModels
+from fathom.models.base import Embedder
+from fathom.models.cached import CachedEmbedder
+from fathom.models.checked import CheckedEmbedder
+from fathom.models.embedder import load_embedder
+from fathom.models.reading import CrossReader
+from fathom.models.shipped import load_readers
+from fathom.retrieval.base import Retriever
+from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
+from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
+from fathom.retrieval.hybrid import HybridRetriever
+from fathom.retrieval.keyword import KeywordRetriever
+from fathom.retrieval.lead import LeadRetriever
+from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.search import Search
+from fathom.retrieval.sentence import SentenceRetriever
+from fathom.retrieval.vector import VectorRetriever
+from fathom.settings import Settings
+from fathom.types import Chunk, Span
+from fathom.usage import Budget
+
+if TYPE_CHECKING:
+    from fathom.agents.aggregator import Aggregator
+    from fathom.agents.classifier import Classifier
+    from fathom.agents.complexity import ComplexityAnalyser
+    from fathom.agents.debate import Debate
+    from fathom.agents.debater import Debater
+    from fathom.agents.decomposer import ClauseDecomposer, Decomposer
+    from fathom.agents.hyde import Hypothesis
+    from fathom.agents.judge import Judge, LocalJudge
+    from fathom.agents.keyword_filter import KeywordFilter
+    from fathom.agents.planner import Planner
+    from fathom.agents.reader import Reader, SpanReader
+    from fathom.agents.reorderer import Reorderer
+    from fathom.agents.rewriter import Rewriter
+    from fathom.agents.selector import Selector
+    from fathom.agents.semantic_filter import SemanticFilter
+    from fathom.agents.situation import Observer
+    from fathom.agents.summarizer import Summarizer
+    from fathom.agents.web import WebEngine, WebSearch
+    from fathom.retrieval.hops import Hops
+    from fathom.retrieval.narrow import Narrow
+    from fathom.retrieval.rerank import Reranker
+
+WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
+
+
+class Assembly:
+    """Makes each part once; see `Strategy` for what a strategy takes of it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        index: Callable[[], Index],
+        embedder: Embedder | None = None,
+        cross_reader: CrossReader | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """Nothing is loaded or opened yet.
+
+        Args:
+            settings: What to make.
+            index: Opens the index that searches and quotes look into.
+            embedder: Used instead of the one that the settings name.
+            cross_reader: Likewise.
+            connect: Gives language models instead of those that the settings name.
+        """
+        self.settings = settings
+        self.warm = False
+        self._index = index
+        self._embedder = embedder
+        self._cross_reader = cross_reader
+        self._connect = connect
+        self._warming = Lock()
+
+    # The local models, and what is made with them.
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        models = self.settings.models
+        embedder = self._embedder or load_embedder(
+            models.embedder,
+            runtime=models.runtime,
+            threads=models.threads,
+            offline=self.settings.offline,
+        )
+        return CheckedEmbedder(embedder)
+
+    @cached_property
+    def cross_reader(self) -> CrossReader:
+        """What reads a question and a chunk together."""
+        models = self.settings.models
+        return self._cross_reader or load_readers(
+            models.cross_reader,
+            question_language,
+            runtime=models.runtime,
+            threads=models.threads,
+        )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What is known of the subject of the documents.
+
+        Raises:
+            SettingsError: If its file is not as it should be.
+        """
+        return load_domain(self.settings.domain.file)
+
+    @cached_property
+    def terms(self) -> ContentTerms:
+        """Finds the distinct content words of a text, stemmed."""
+        return ContentTerms()
+
+    @cached_property
+    def chunker(self) -> Chunker:
+        """What cuts documents."""
+        chunking = self.settings.chunking
+        if chunking.method == "characters":
+            return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
+        count = self.embedder.count
+        if chunking.method == "tokens":
+            return FixedTokens(count, size=chunking.size, overlap=chunking.overlap)
+        return StructureChunker(count, max_tokens=chunking.max_tokens)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """All that must agree between the index and those who write to it."""
+        parts = {
+            "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
+            "chunker": self.chunker.identity,
+            "analyzer": Analyzer().identity,
+            "parsers": {"version": PARSERS_VERSION},
+        }
+        return {
+            f"{part}.{name}": value
+            for part, identity in parts.items()
+            for name, value in identity.items()
+        }
+
+    @cached_property
+    def query_identity(self) -> dict[str, str]:
+        """What must agree between the index and those who search it: what queries are made with."""
+        made_with = ("embedder.", "analyzer.")
+        return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
+
+    @property
+    def parse_limits(self) -> Limits:
+        """What one file may cost while it is parsed."""
+        limits = self.settings.limits
+        return Limits(
+            memory_bytes=limits.memory_mb << 20,
+            cpu_s=limits.cpu_s,
+            wall_s=limits.wall_s,
+            file_bytes=limits.file_mb << 20,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What one question may spend."""
+        return Budget(**self.settings.budget.model_dump())
+
+    def warm_up(self) -> None:
+        """Load what a question needs, so that none has to wait for it within its budget.
+
+        Who calls it while another thread is at it waits for that; once is enough.
+        """
+        with self._warming:
+            if self.warm:
+                return
+            with suppress(ModelError):  # searches fall back on words then, and say so
+                self.embedder.embed(["warm"])
+            self.cross_reader.session("warm").read([WARM])
+            self.warm = True
+
+    # Language models, and who asks the web.
+
+    @cached_property
+    def models(self) -> RoleModels:
+        """The language models of the roles."""
+        return RoleModels(self.settings, connect=self._connect)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys of all that was made so far."""
+        engine = self.__dict__.get("web_engine")
+        web = (engine.key.get_secret_value(),) if engine and engine.key else ()
+        return (*self.models.secrets, *web)
+
+    def prepare(self) -> None:
+        """Make all that the settings name, so that what is wrong with it is known at once.
+
+        Raises:
+            UsageError: See `RoleModels.of` and `load_web_engine`.
+        """
+        self.models.prepare()
+        if self.settings.web.provider:
+            _ = self.web_engine
+
+    @cached_property
+    def web_engine(self) -> "WebEngine":
+        """What asks the web; only called where a search is not recorded.
+
+        Raises:
+            UsageError: As `load_web_engine`.
+        """
+        from fathom.agents.web_engines import load_web_engine
+
+        web = self.settings.web
+        return load_web_engine(
+            web.provider,
+            base_url=web.base_url,
+            key_env=web.key_env,
+            offline=self.settings.offline,
+            most_bytes=web.max_kb << 10,
+        )
+
+    # Retrievers.
+
+    def retriever(self, name: str, index: Index) -> Retriever:
+        """The retriever of this name over an index.
+
+        Raises:
+            UsageError: If there is none of this name.
+        """
+        if name not in RETRIEVERS:
+            raise UsageError(f"retriever {name!r}: choose one of {', '.join(RETRIEVERS)}")
+        return RETRIEVERS[name](self, index)
+
+    @cached_property
+    def remembering(self) -> Embedder:
+        """The embedder, which is not asked twice for the same text."""
+        return CachedEmbedder(self.embedder)
+
+    def hybrid(self, index: Index) -> HybridRetriever:
+        """Both legs, fused."""
+        settings = self.settings.retrieval
+        fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
+        return HybridRetriever(
+            index=index,
+            embedder=self.embedder,
+            fusion=fusion,
+            weights=self._weights,
+            candidates=settings.candidates,
+        )
+
+    def _weights(self, text: str) -> tuple[float, float]:
+        settings = self.settings.retrieval
+        foreign = detect(text) not in {"en", "und"}
+        vector = settings.foreign_vector_weight if foreign else settings.vector_weight
+        return vector, settings.keyword_weight
+
+    def search(self, name: str) -> Search:
+        """The retriever of this name as runs use it; made when a ranking is not recorded."""
+        later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
+        identity = self.settings.retrieval.model_dump(exclude=later)
+        return Search(
+            retriever=cache(lambda: self.retriever(name, self._index())),
+            spare=cache(lambda: KeywordRetriever(self._index())),
+            identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
+        )
+
+    def hops(self, search: Search) -> "Hops":
+        """Follows anchors and bridges."""
+        from fathom.retrieval.hops import Hops
+
+        return Hops(search=search, terms=self.terms, settings=self.settings.anchor)
+
+    @cached_property
+    def narrow(self) -> "Narrow":
+        """Selects from a pool what is read."""
+        from fathom.retrieval.narrow import Narrow
+        from fathom.retrieval.select import Selection
+
+        selection = Selection(terms=self.terms, settings=self.settings.anchor)
+        return Narrow(selection=selection, count=self.embedder.count)
+
+    @cached_property
+    def reranker(self) -> "Reranker":
+        """Reorders hits by relevance."""
+        from fathom.retrieval.rerank import Reranker
+
+        retrieval = self.settings.retrieval
+        return Reranker(
+            pairs=self.cross_reader, weight=retrieval.rerank_weight, most=retrieval.rerank_most
+        )
+
+    # Agents: the language model's implementation where the role has a model, else the local one.
+
+    @cached_property
+    def quotes(self) -> Quotes:
+        """Looks up what stands at a place."""
+        return Quotes(lambda document: self._index().document(document))
+
+    def finalizer(self, strategy: str) -> Finalizer:
+        """The finalizer of a strategy."""
+        return Finalizer(
+            quotes=self.quotes,
+            strategy=strategy,
+            min_confidence=self.settings.ask.min_confidence,
+        )
+
+    @cached_property
+    def web(self) -> "WebSearch | None":
+        """Asks the web; `None` where that is off."""
+        web = self.settings.web
+        if not web.provider:
+            return None
+        from fathom.agents.web import LIST_PRICES, WebSearch
+
+        return WebSearch(
+            engine=lambda: self.web_engine,
+            identity={"provider": web.provider, "base_url": web.base_url},
+            results=web.results,
+            seconds=web.seconds,
+            fee_usd=LIST_PRICES[web.provider] if web.fee_usd is None else web.fee_usd,
+        )
+
+    @cached_property
+    def local_reader(self) -> "SpanReader":
+        """The local implementation of the reader."""
+        from fathom.agents.reader import SpanReader
+
+        return SpanReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
+
+    @cached_property
+    def reader(self) -> "Reader":
+        """Answers from hits."""
+        model = self.models.of("reader")
+        if model is None:
+            return self.local_reader
+        from fathom.agents.reader_llm import LanguageReader
+
+        return LanguageReader(
+            model=model,
+            local=self.local_reader,
+            judge=self.judge,
+            certain=self.settings.llm.certain,
+            min_support=self.settings.ask.min_support,
+            fallback=self.settings.llm.fallback,
+        )
+
+    @cached_property
+    def local_judge(self) -> "LocalJudge":
+        """The local implementation of the judge."""
+        from fathom.agents.judge import LocalJudge
+
+        return LocalJudge(pairs=self.cross_reader)
+
+    @cached_property
+    def judge(self) -> "Judge":
+        """Says how well quotes support claims."""
+        from fathom.agents.judge import LanguageJudge
+
+        model = self.models.of("judge")
+        return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge
+
+    @cached_property
+    def debater(self) -> "Debater":
+        """Speaks for one chunk in a debate."""
+        from fathom.agents.debater import LocalDebater
+        from fathom.agents.debater_llm import LanguageDebater
+
+        model, own = self.models.of("debater"), self.settings.maf
+        local = LocalDebater(pairs=self.cross_reader, heed=own.heed, floor=own.floor, near=own.near)
+        return LanguageDebater(model=model, local=local) if model else local
+
+    @cached_property
+    def aggregator(self) -> "Aggregator":
+        """Says what the agents of a debate come to."""
+        from fathom.agents.aggregator import LocalAggregator
+        from fathom.agents.aggregator_llm import LanguageAggregator
+
+        model = self.models.of("aggregator")
+        local = LocalAggregator(share=self.settings.maf.share)
+        return LanguageAggregator(model=model, local=local) if model else local
+
+    @cached_property
+    def debate(self) -> "Debate":
+        """Lets one agent speak for each of several hits."""
+        from fathom.agents.debate import Debate
+
+        own = self.settings.maf
+        return Debate(
+            debater=self.debater,
+            aggregator=self.aggregator,
+            rounds=own.rounds,
+            feedback=own.feedback,
+        )
+
+    @cached_property
+    def hypothesis(self) -> "Hypothesis":
+        """Says what to search for in a later round; the local stand-in is RM3."""
+        from fathom.agents.hyde import FeedbackHypothesis, LanguageHypothesis
+
+        model = self.models.of("hyde")
+        local = FeedbackHypothesis(feedback=Feedback(words=self.terms.words))
+        return LanguageHypothesis(model=model, local=local) if model else local
+
+    @cached_property
+    def classifier(self) -> "Classifier":
+        """Says which class of the domain a question belongs to."""
+        from fathom.agents.classifier import Classifier
+
+        return Classifier(domain=self.domain)
+
+    @cached_property
+    def complexity(self) -> "ComplexityAnalyser":
+        """Says how complex a question is, and how the legs are to be weighed."""
+        from fathom.agents.complexity import ComplexityAnalyser
+
+        own = self.settings.hybrid
+        levels = {"simple": own.simple, "moderate": own.moderate, "complex": own.complex}
+        return ComplexityAnalyser(weights=levels)
+
+    @cached_property
+    def keyword_filter(self) -> "KeywordFilter":
+        """Drops hits that share too few words with a question."""
+        from fathom.agents.keyword_filter import KeywordFilter
+
+        own = self.settings.hybrid
+        return KeywordFilter(
+            counts=Analyzer().query_terms,
+            domain=self.domain,
+            floor=own.tfidf_floor,
+            domain_weight=own.domain_weight,
+        )
+
+    @cached_property
+    def semantic_filter(self) -> "SemanticFilter":
+        """Drops hits that are too unlike a question."""
+        from fathom.agents.semantic_filter import SemanticFilter
+
+        own = self.settings.hybrid
+        return SemanticFilter(terms=self.terms, cosine=own.cosine_floor, density=own.density_floor)
+
+    @cached_property
+    def reorderer(self) -> "Reorderer":
+        """Puts hits in the order of what they say to a question."""
+        from fathom.agents.reorderer import LanguageReorderer
+
+        model, own = self.models.of("reorderer"), self.settings.hybrid
+        if model is None:
+            return self.reranker
+        return LanguageReorderer(
+            model=model,
+            local=self.reranker,
+            top=own.reorder_top,
+            window=own.window,
+            step=own.step,
+        )
+
+    @cached_property
+    def rewriter(self) -> "Rewriter":
+        """Rewrites questions for a search."""
+        from fathom.agents.rewriter import LanguageRewriter, PlainRewriter
+
+        model = self.models.of("rewriter")
+        return LanguageRewriter(model=model) if model else PlainRewriter()
+
+    @cached_property
+    def local_decomposer(self) -> "ClauseDecomposer":
+        """The local implementation of the decomposer."""
+        from fathom.agents.decomposer import ClauseDecomposer
+
+        return ClauseDecomposer(most=self.settings.mao.questions)
+
+    @cached_property
+    def decomposer(self) -> "Decomposer":
+        """Splits questions."""
+        from fathom.agents.decomposer import LanguageDecomposer
+
+        model, local = self.models.of("decomposer"), self.local_decomposer
+        return LanguageDecomposer(model=model, local=local) if model else local
+
+    @cached_property
+    def selector(self) -> "Selector":
+        """Selects the hits that are worth reading."""
+        from fathom.agents.selector import LanguageSelector, RelevanceSelector
+
+        model = self.models.of("reorderer")
+        local = RelevanceSelector(reranker=self.reranker, keep=self.settings.mao.keep)
+        return LanguageSelector(model=model, local=local) if model else local
+
+    @cached_property
+    def summarizer(self) -> "Summarizer":
+        """Composes the answers to sub-questions."""
+        from fathom.agents.summarizer import LanguageSummarizer, RuleSummarizer
+
+        model = self.models.of("summarizer")
+        if model is None:
+            return RuleSummarizer()
+        return LanguageSummarizer(
+            model=model,
+            local=RuleSummarizer(),
+            judge=self.judge,
+            min_support=self.settings.ask.min_support,
+        )
+
+    @cached_property
+    def observer(self) -> "Observer":
+        """Tells a planner in numbers what a turn is like."""
+        from fathom.agents.situation import Observer
+
+        return Observer(terms=self.terms, decomposer=self.local_decomposer)
+
+    @cached_property
+    def planner(self) -> "Planner":
+        """Chooses the workflow of a turn."""
+        from fathom.agents.planner import LanguagePlanner, PolicyPlanner, policy_named
+
+        own, model = self.settings.mao, self.models.of("planner")
+        policy = policy_named(own.policy, clear=own.clear)
+        return LanguagePlanner(model=model, local=policy) if model else PolicyPlanner(policy=policy)
+
+
+RETRIEVERS: Mapping[str, Callable[[Assembly, Index], Retriever]] = {
+    "vector": lambda parts, index: VectorRetriever(index, parts.embedder),
+    "keyword": lambda _, index: KeywordRetriever(index),
+    "hybrid": Assembly.hybrid,
+    "lead": lambda parts, index: LeadRetriever(index, parts.embedder),
+    "sentence": lambda parts, index: SentenceRetriever(
+        first=VectorRetriever(index, parts.embedder), embedder=parts.remembering
+    ),
+    "vector_feedback": lambda parts, index: VectorFeedback(index=index, embedder=parts.embedder),
+    "keyword_feedback": lambda parts, index: KeywordFeedback(
+        index=index, feedback=Feedback(words=parts.terms.words, hits=5, count=5)
+    ),
+}
+"""All retrievers by the name that settings and flags know."""

@@ -1,0 +1,326 @@
+"""The library: the documents of one index directory; what goes in, is there, and is taken out."""
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Self
+
+from fathom.assembly import Assembly
+from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
+from fathom.errors import FathomError, IndexMissing, RunError, UsageError
+from fathom.index.base import Reader, Source, Status, Summary, Writer
+from fathom.index.embedded import open_reader, open_writer, stamp_of, verify, writer_at
+from fathom.index.places import (
+    display,
+    is_below,
+    outermost,
+    outside,
+    places_named,
+    roots_of,
+)
+from fathom.index.rebuild import rebuilding
+from fathom.index.traces import FILE as TRACES
+from fathom.index.traces import TraceStore, open_traces
+from fathom.index.writer import EmbeddedWriter
+from fathom.models.base import Embedder
+from fathom.settings import Settings
+from fathom.types import Document
+
+if TYPE_CHECKING:  # who asks reads no files
+    from fathom.index.ingest import Progress, Report
+    from fathom.index.outdated import Outdated
+
+Paths = Sequence[str | Path] | str | Path
+
+
+class Library:
+    """Opens the index when it is first needed; see `Engine`."""
+
+    def __init__(self, settings: Settings, assembly: Assembly) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            settings: Where the index lies, and how files go in.
+            assembly: Gives the parts that documents are read and embedded with.
+        """
+        self.settings = settings
+        self.assembly = assembly
+        self._lock = RLock()
+        self._opened: Reader | None = None
+        self._checked = False
+        self._stamp: tuple[int, int] | None = None
+        self._retired: list[Reader] = []
+        self._traces: TraceStore | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the index; may be used again."""
+        with self._lock:
+            for opened in (self._traces, self._opened, *self._retired):
+                if opened is not None:
+                    opened.close()
+            self._traces = self._opened = None
+            self._retired.clear()
+
+    @property
+    def directory(self) -> Path:
+        """Where the index lies."""
+        return self.settings.index.directory
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return self.assembly.embedder
+
+    def ingest(
+        self,
+        paths: Paths = (),
+        *,
+        prune: bool = False,
+        rebuild: bool = False,
+        lose: bool = False,
+        on_progress: "Progress" = lambda _report, _files: None,
+    ) -> "Report":
+        """Bring the index in line with files and folders.
+
+        Args:
+            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
+            prune: Also remove documents whose file below `paths` is gone.
+            rebuild: Make the index anew, also where the old one had another identity; that one
+                stays until the new one takes its place in one step.
+            lose: With `rebuild`, also where documents lie outside of `paths`.
+            on_progress: Told the counts so far, whenever they change.
+
+        Raises:
+            UsageError: If a path is missing or there is no file below the paths, or if documents
+                would be lost.
+            IndexMismatch: If the index was made with other settings, unless `rebuild`.
+            IndexLocked: If another process is writing.
+        """
+        wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        given = _paths(paths)
+        roots = [absolute(path) for path in given] or self.roots()
+        check_paths(given or roots, wanted, self._is_known)
+        if rebuild and not lose:
+            self._check_none_lost(roots)
+        from fathom.documents.guard import Cage
+        from fathom.index.batch import Batch
+        from fathom.index.ingest import Ingester
+
+        with (
+            self._writing(roots, anew=rebuild) as (writer, before),
+            Cage(self.assembly.parse_limits) as cage,
+        ):
+            batch = Batch(
+                writer=writer,
+                embedder=self.assembly.embedder,
+                chunker=self.assembly.chunker,
+                most_documents=self.settings.ingest.batch_documents,
+            )
+            ingester = Ingester(batch, cage, before=before, on_progress=on_progress)
+            report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
+        self._sweep_traces()
+        return report
+
+    @contextmanager
+    def _writing(
+        self, roots: Sequence[Path], *, anew: bool
+    ) -> Iterator[tuple[Writer, Reader | None]]:
+        """A writer, and the index that it is to replace."""
+        index, identity = self.settings.index, self.assembly.identity
+        named = [str(root) for root in roots]
+
+        def open_at(directory: Path) -> EmbeddedWriter:
+            return open_writer(
+                directory,
+                identity,
+                durability=index.durability,
+                ann_from_chunks=index.ann_from_chunks,
+            )
+
+        if anew:
+            with rebuilding(self.directory, outermost(named), open_at) as made:
+                yield made.writer, made.before
+        else:
+            with open_at(self.directory) as writer:
+                writer.set_roots(outermost([*writer.roots(), *named]))
+                yield writer, None
+
+    def roots(self) -> list[Path]:
+        """The files and folders that the index was asked to hold.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        return roots_of(self.reader(checked=False))
+
+    def _check_none_lost(self, roots: Sequence[Path]) -> None:
+        """Accept to rebuild the index of these alone.
+
+        Raises:
+            UsageError: If it holds documents of other folders, naming these.
+        """
+        try:
+            index = self.reader(checked=False)
+        except FathomError:
+            return  # there is none, or it is damaged: nobody knows what it held
+        lost = outside(index, roots)
+        if lost:
+            known = [display(root) for root in roots_of(index)]
+            places = [root for root in known if any(is_below(place, root) for place in lost)]
+            named = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if places[5:] else "")
+            raise UsageError(
+                f"--rebuild would lose {len(lost)} documents of {named}; name these too, name "
+                "nothing to rebuild all, or add --yes"
+            )
+
+    def _is_known(self, path: Path) -> bool:
+        try:
+            index = self.reader(checked=False)
+        except FathomError:
+            return False  # there is none, or a damaged one
+        return any(True for _ in index.sources(display(absolute(path))))
+
+    def documents(self) -> Iterator[Summary]:
+        """All documents, ordered by path."""
+        return self.reader(checked=False).documents()
+
+    def document(self, name: str) -> Document:
+        """The document with this id or path.
+
+        Raises:
+            UsageError: If there is none.
+        """
+        index = self.reader(checked=False)
+        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
+        source = index.source(name) or index.source(str(absolute(name)))
+        found = index.document(source.document_id if source and source.document_id else name)
+        if found is None:
+            raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
+        return found
+
+    def remove(self, names: Sequence[str] | str) -> int:
+        """Remove documents, and the traces that hold their text; returns how many went.
+
+        Args:
+            names: Of each an id, or where documents were read: a path, a folder, or a pattern of
+                the shell. What was read elsewhere too stays there, unless its id is given.
+
+        Raises:
+            UsageError: If one of them is not there; then none is removed.
+        """
+        names = [names] if isinstance(names, str) else names
+        index = self.reader(checked=False)
+        places = {place for name in names for place in places_named(index, name)}
+        folders = [str(absolute(name)) for name in names]
+        roots = [one for one in index.roots() if not any(is_below(one, each) for each in folders)]
+        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+            removed = writer.forget(sorted(places))
+            writer.set_roots(roots)
+        self._sweep_traces()
+        return removed
+
+    def _sweep_traces(self) -> None:
+        """Let go of traces whose texts are gone; by then the index is as it was asked to be."""
+        if not (self.directory / TRACES).exists():
+            return
+        try:
+            self.traces.sweep(self.reader(checked=False))
+        except RunError as error:
+            log = logging.getLogger("fathom")
+            log.warning("%s; it may hold texts that are no longer in the index", error)
+
+    @property
+    def traces(self) -> TraceStore:
+        """The records of what was asked.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        with self._lock:
+            if self._traces is None:
+                index = self.reader(checked=False)
+                max_bytes = self.settings.trace.max_mb << 20
+                self._traces = open_traces(self.directory, index, max_bytes=max_bytes)
+            return self._traces
+
+    def writer(self) -> str:
+        """Who is writing to the index now, in words; `""` for nobody."""
+        return writer_at(self.directory)
+
+    def _filled(self, *, checked: bool = True) -> Reader:
+        """The open index, which must hold documents; see `reader`."""
+        index = self.reader(checked=checked)
+        if not index.is_empty():
+            return index
+        writer = self.writer()
+        todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
+        raise IndexMissing(f"the index at {self.directory} holds no documents yet: {todo}")
+
+    def status(self) -> Status:
+        """Counts, sizes and identity of the index."""
+        return self.reader(checked=False).status()
+
+    def stale(self) -> list[Source]:
+        """Places whose document is kept although it cannot be read there any more, by path."""
+        sources = self.reader(checked=False).sources()
+        return [one for one in sources if one.outcome == "stale" and one.document_id is not None]
+
+    def outdated(self) -> "list[Outdated]":
+        """The files that are no longer what was read of them; reads them all again for it."""
+        from fathom.index.outdated import outdated
+
+        index = self.reader(checked=False)
+        return list(outdated(index, index.sources()))
+
+    def snapshot(self, paths: Paths = ()) -> Mapping[str, object]:
+        """What tells that something has changed at `paths`, by default at all that is known."""
+        wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
+        return snapshot(_paths(paths) or self.roots(), wanted)
+
+    def verify(self, *, fix: bool = False) -> list[str]:
+        """What is wrong with the index, in words; empty when it is sound."""
+        return verify(self.directory, fix=fix)
+
+    def reader(self, *, checked: bool = True) -> Reader:
+        """The open index.
+
+        Args:
+            checked: Whether it must have been made with the embedder and the analyzer that the
+                settings name; looking at documents does not need that, and spares loading the
+                model.
+
+        Raises:
+            IndexMissing: If there is none.
+            IndexMismatch: If it was made with other settings.
+        """
+        with self._lock:
+            stamp = stamp_of(self.directory)
+            if self._opened is None or stamp != self._stamp:
+                opened = open_reader(self.directory, self._wanted(checked))
+                if self._opened is not None:  # rebuilt since; questions may still read the old one
+                    self._retired.append(self._opened)
+                    self._replaced()
+                self._opened, self._stamp, self._checked = opened, stamp, checked
+            elif checked and not self._checked:
+                open_reader(self.directory, self._wanted(checked)).close()
+                self._checked = True
+            return self._opened
+
+    def _replaced(self) -> None:
+        """Another index has taken the place of the one that was open."""
+
+    def _wanted(self, checked: bool) -> Mapping[str, str] | None:
+        return self.assembly.query_identity if checked else None
+
+
+def _paths(given: Paths) -> list[Path]:
+    return [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]

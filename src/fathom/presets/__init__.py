@@ -1,1 +1,0 @@
-"""The constants of the papers, one file of named settings per strategy."""
