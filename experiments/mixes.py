@@ -22,4 +22,4 @@ def sections(mix: str, base_url: str) -> dict[str, Any]:
         return {}
     model = {"model": "openai:scripted", "base_url": base_url, "key_env": _KEY, "tries": 1}
     minds = {role: "llm" if role in MIXES[mix] else "local" for role in ROLES}
-    return {"llm": {**model, "certain": 2}, "roles": minds}
+    return {"llm": {**model, "skip_above_confidence": 2}, "roles": minds}

@@ -231,7 +231,7 @@ def _engine(folder: Path, base_url: str) -> Engine:
     tree = {
         "index": {"directory": folder / "index"},
         "llm": {
-            "model": "openai:m", "base_url": base_url, "certain": 2, "tries": 3,
+            "model": "openai:m", "base_url": base_url, "skip_above_confidence": 2, "tries": 3,
             "max_tokens": 300, "prices": folder / "prices.toml",
         },
         "roles": dict.fromkeys(ROLES, "llm"),

@@ -51,7 +51,13 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_model(folder: Path, url: str, **llm: Any) -> Engine:
-    model = {"model": "openai:m", "base_url": url, "key_env": "CANARY", "tries": 1, "certain": 2}
+    model = {
+        "model": "openai:m",
+        "base_url": url,
+        "key_env": "CANARY",
+        "tries": 1,
+        "skip_above_confidence": 2,
+    }
     return engine_at(folder, llm={**model, **llm})
 
 
@@ -185,7 +191,9 @@ def test_another_setting_on_the_recorded_events(fees: Path) -> None:
         asked = str(engine.ask(QUESTION).trace_id)
         strict = engine.replay(asked, assignments=["ask.min_confidence=1.0"])
         wider = engine.replay(asked, assignments=["ask.chunks=20"])
-        model = engine.replay(asked, assignments=["llm.model=openai:m", "llm.certain=2"])
+        model = engine.replay(
+            asked, assignments=["llm.model=openai:m", "llm.skip_above_confidence=2"]
+        )
     assert strict.answer is not None
     assert (strict.same, strict.answer.stop_reason) == (False, "low_confidence")
     assert "answered" in str(strict.difference)
@@ -267,7 +275,7 @@ def byte_equal(folder: Path, other: Path, certain: float | None, questions: list
     with served(Extractive(extractive)) as server:
         made = engine_at(folder)
         if certain is not None:
-            made = with_model(folder, server.base_url, certain=certain)
+            made = with_model(folder, server.base_url, skip_above_confidence=certain)
         with made as engine:
             answers = [engine.ask(question) for question in questions]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]

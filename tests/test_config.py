@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fathom.config import Layers
+from fathom.config import RENAMED, Layers, Settings, settings_of
 from fathom.errors import SettingsError
 
 
@@ -74,11 +74,33 @@ def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both()
     present = Layers()
     present.assign(["retrieval.k=3", "ask.chunks=4"])
     layers = Layers.over(present.settings(), {"ask": {"chunks": 5}, "llm": {"model": ""}})
-    layers.assign(["llm.certain=2"])
+    layers.assign(["llm.skip_above_confidence=2"])
     settings = layers.settings()
-    assert (settings.retrieval.k, settings.ask.chunks, settings.llm.certain) == (3, 5, 2.0)
+    assert (settings.retrieval.k, settings.ask.chunks, settings.llm.skip_above_confidence) == (
+        3,
+        5,
+        2.0,
+    )
     with pytest.raises(SettingsError, match=r"unknown setting 'ask.gone' in trace"):
         Layers.over(present.settings(), {"ask": {"gone": 1}})
+
+
+def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces() -> None:
+    known = {value.key for value in Layers().values()}
+    for old, new in RENAMED.items():
+        assert old not in known
+        assert new in known
+        with pytest.raises(SettingsError, match=rf"{old}' in --set; it is called '{new}' now"):
+            Layers().assign([f"{old}=1"])
+    then = Layers.over(Settings(), {"anchor": {"look": 7}, "llm": {"certain": 0.5}}).settings()
+    assert (then.anchor.first_k, then.llm.skip_above_confidence) == (7, 0.5)
+
+
+def test_settings_may_be_given_as_tables_or_by_dotted_names() -> None:
+    tables = {"retrieval": {"k": 3}, "anchor": {"fine": 4}}
+    assert settings_of(tables) == settings_of({"retrieval.k": 3, "anchor.fine": 4})
+    with pytest.raises(SettingsError, match=r"did you mean 'retrieval.k'"):
+        settings_of({"retrieval.kk": 3})
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:

@@ -96,7 +96,9 @@ def test_nothing_enters_the_index_that_a_broken_embedder_made(tmp_path: Path, fa
 
 def with_model(folder: Path, url: str) -> Engine:
     pytest.importorskip("langchain_openai")
-    return engine_at(folder, llm={"model": "openai:m", "base_url": url, "tries": 1, "certain": 2})
+    return engine_at(
+        folder, llm={"model": "openai:m", "base_url": url, "tries": 1, "skip_above_confidence": 2}
+    )
 
 
 def reason_of(engine: Engine, answer: Any) -> str:

@@ -1,6 +1,6 @@
 """The stand-in for a language model, named in an arm's settings like any other model.
 
-    settings = { "llm.model" = "standin:extractive", "llm.certain" = 2 }
+    settings = { "llm.model" = "standin:extractive", "llm.skip_above_confidence" = 2 }
 
 It shows what calls and tokens a system needs; how well a real model answers it does not show.
 """

@@ -1,3 +1,131 @@
-"""Fathom answers questions from your own documents: cited, bounded, honest."""
+"""Fathom answers questions from your own documents: cited, bounded, honest.
+
+    from fathom import Engine
+
+    with Engine.open("my-index") as engine:
+        engine.ingest("reports")
+        answer = engine.ask("When does the harbour office open?")
+
+See docs/python.md. Names are imported when they are first used: `import fathom` loads nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fathom.concurrency import FinalEvent, StepEvent, StreamEvent, TextEvent
+    from fathom.config import load_settings
+    from fathom.context import Listener
+    from fathom.engine import Engine
+    from fathom.errors import (
+        FathomError,
+        IndexCorrupt,
+        IndexLocked,
+        IndexMismatch,
+        IndexMissing,
+        Interrupted,
+        MalformedReply,
+        ModelError,
+        ModelRefused,
+        ModelUnavailable,
+        RunError,
+        SettingsError,
+        UsageError,
+    )
+    from fathom.settings import Settings
+    from fathom.tracing.trace import Step, Trace
+    from fathom.types import Answer, Chunk, Citation, Conflict, Document, Filter, Hit, Place
+    from fathom.usage import Budget, Usage
 
 __version__ = "0.1.0"
+__all__ = [
+    "Answer",
+    "Budget",
+    "Chunk",
+    "Citation",
+    "Conflict",
+    "Document",
+    "Engine",
+    "FathomError",
+    "Filter",
+    "FinalEvent",
+    "Hit",
+    "IndexCorrupt",
+    "IndexLocked",
+    "IndexMismatch",
+    "IndexMissing",
+    "Interrupted",
+    "Listener",
+    "MalformedReply",
+    "ModelError",
+    "ModelRefused",
+    "ModelUnavailable",
+    "Place",
+    "RunError",
+    "Settings",
+    "SettingsError",
+    "Step",
+    "StepEvent",
+    "StreamEvent",
+    "TextEvent",
+    "Trace",
+    "Usage",
+    "UsageError",
+    "load_settings",
+]
+_HOMES = {
+    "concurrency": (
+        "FinalEvent",
+        "StepEvent",
+        "StreamEvent",
+        "TextEvent",
+    ),
+    "config": ("load_settings",),
+    "context": ("Listener",),
+    "engine": ("Engine",),
+    "errors": (
+        "FathomError",
+        "IndexCorrupt",
+        "IndexLocked",
+        "IndexMismatch",
+        "IndexMissing",
+        "Interrupted",
+        "MalformedReply",
+        "ModelError",
+        "ModelRefused",
+        "ModelUnavailable",
+        "RunError",
+        "SettingsError",
+        "UsageError",
+    ),
+    "settings": ("Settings",),
+    "tracing.trace": (
+        "Step",
+        "Trace",
+    ),
+    "types": (
+        "Answer",
+        "Chunk",
+        "Citation",
+        "Conflict",
+        "Document",
+        "Filter",
+        "Hit",
+        "Place",
+    ),
+    "usage": (
+        "Budget",
+        "Usage",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"fathom.{home}"), name)
+    raise AttributeError(f"module 'fathom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -360,7 +360,7 @@ class Assembly:
             model=model,
             local=self.local_reader,
             judge=self.judge,
-            certain=self.settings.llm.certain,
+            skip_above_confidence=self.settings.llm.skip_above_confidence,
             min_support=self.settings.ask.min_support,
             fallback=self.settings.llm.fallback,
         )
@@ -386,8 +386,8 @@ class Assembly:
         from fathom.agents.debater import LocalDebater
         from fathom.agents.debater_llm import LanguageDebater
 
-        model, own = self.models.of("debater"), self.settings.maf
-        local = LocalDebater(pairs=self.cross_reader, heed=own.heed, floor=own.floor, near=own.near)
+        model = self.models.of("debater")
+        local = LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
         return LanguageDebater(model=model, local=local) if model else local
 
     @cached_property
@@ -397,7 +397,7 @@ class Assembly:
         from fathom.agents.aggregator_llm import LanguageAggregator
 
         model = self.models.of("aggregator")
-        local = LocalAggregator(share=self.settings.maf.share)
+        local = LocalAggregator(min_share=self.settings.maf.min_share)
         return LanguageAggregator(model=model, local=local) if model else local
 
     @cached_property
@@ -535,7 +535,7 @@ class Assembly:
         from fathom.agents.planner import LanguagePlanner, PolicyPlanner, policy_named
 
         own, model = self.settings.mao, self.models.of("planner")
-        policy = policy_named(own.policy, clear=own.clear)
+        policy = policy_named(own.policy, score_gap=own.score_gap)
         return LanguagePlanner(model=model, local=policy) if model else PolicyPlanner(policy=policy)
 
 

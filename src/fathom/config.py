@@ -22,6 +22,21 @@ from fathom.settings.section import first_fault
 __all__ = ["IndexSettings", "Layers", "Settings", "Value", "load_settings", "settings_of"]
 
 PREFIX = "FATHOM_"
+RENAMED: Mapping[str, str] = {
+    "anchor.look": "anchor.first_k",
+    "anchor.each": "anchor.hop_k",
+    "anchor.further": "anchor.second_hop_bridges",
+    "anchor.fading": "anchor.hop_decay",
+    "anchor.untitled": "anchor.title_mismatch_weight",
+    "llm.certain": "llm.skip_above_confidence",
+    "maf.heed": "maf.peer_weight",
+    "maf.floor": "maf.min_score",
+    "maf.near": "maf.ngram_overlap",
+    "maf.share": "maf.min_share",
+    "mao.clear": "mao.score_gap",
+    "mao.covered": "mao.coverage_threshold",
+}
+"""Settings by the names that they had once."""
 
 
 class Value(NamedTuple):
@@ -80,7 +95,8 @@ class Layers:
         """
         layers = cls()
         layers.add(_flatten(settings.model_dump(mode="json")), origin="settings")
-        layers.add(_flatten(recorded), origin="trace")
+        known_now = ((RENAMED.get(key, key), value) for key, value in _flatten(recorded))
+        layers.add(known_now, origin="trace")
         return layers
 
     def assign(self, assignments: Sequence[str]) -> None:
@@ -103,9 +119,7 @@ class Layers:
         """
         for key, value in values:
             if key not in self._known:
-                near = difflib.get_close_matches(key, self._known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else "; see `fathom config show`"
-                raise SettingsError(f"unknown setting {key!r} in {origin}{hint}")
+                raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")
             if "\0" in str(value):
                 raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
             if key.endswith("base_url") and "@" in str(value):
@@ -114,6 +128,12 @@ class Layers:
                     "holds the key in llm.key_env"
                 )
             self._given[key] = Value(key, value, origin)
+
+    def _hint(self, key: str) -> str:
+        if key in RENAMED:
+            return f"it is called {RENAMED[key]!r} now"
+        near = difflib.get_close_matches(key, self._known, n=1)
+        return f"did you mean {near[0]!r}?" if near else "see `fathom config show`"
 
     def settings(self) -> Settings:
         """The validated tree.

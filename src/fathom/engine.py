@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from fathom.assembly import Assembly
 from fathom.concurrency import StreamEvent, in_loop, stream, stream_in_loop
 from fathom.config import Layers, settings_of
 from fathom.context import Listener
@@ -16,19 +15,17 @@ from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
 from fathom.index.outdated import Digests, warnings_of
 from fathom.library import Library
-from fathom.llm.role_models import Connect
-from fathom.models.base import Embedder
-from fathom.models.reading import CrossReader
-from fathom.retrieval.base import Retriever
-from fathom.retrieval.query import check_question, parse_filters
-from fathom.retrieval.search import texts_of
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
 from fathom.tracing.trace import Origin, Step, Trace
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 from fathom.usage import Budget
 
-if TYPE_CHECKING:  # LangGraph takes a second to import
+if TYPE_CHECKING:  # what a question needs is imported when one is asked
+    from fathom.llm.role_models import Connect
+    from fathom.models.base import Embedder
+    from fathom.models.reading import CrossReader
+    from fathom.retrieval.base import Retriever
     from fathom.strategies.base import Graph, Strategy
     from fathom.strategies.run import Outcome, Replay
 
@@ -44,9 +41,9 @@ class Engine(Library):
         self,
         settings: Settings | None = None,
         *,
-        embedder: Embedder | None = None,
-        cross_reader: CrossReader | None = None,
-        connect: Connect | None = None,
+        embedder: "Embedder | None" = None,
+        cross_reader: "CrossReader | None" = None,
+        connect: "Connect | None" = None,
     ) -> None:
         """Nothing is loaded or opened before it is needed.
 
@@ -56,16 +53,9 @@ class Engine(Library):
             cross_reader: Likewise.
             connect: Gives language models instead of those that the settings name.
         """
-        settings = settings or Settings()
-        self._embedder, self._cross_reader = embedder, cross_reader
-        assembly = Assembly(
-            settings,
-            index=self._filled,
-            embedder=embedder,
-            cross_reader=cross_reader,
-            connect=connect,
+        super().__init__(
+            settings or Settings(), embedder=embedder, cross_reader=cross_reader, connect=connect
         )
-        super().__init__(settings, assembly)
         self._executor: ThreadPoolExecutor | None = None
         self._strategies: dict[str, tuple[Strategy, Graph]] = {}
         self._digests = Digests()
@@ -127,6 +117,8 @@ class Engine(Library):
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
+        from fathom.retrieval.query import check_question, parse_filters
+
         check_question(text)
         chosen = self.settings.retrieval.k if k is None else k
         if not 1 <= chosen <= MOST_HITS:
@@ -229,6 +221,8 @@ class Engine(Library):
         listener: Listener | None = None,
     ) -> "Outcome":
         """See `ask`; with the trace, also where it is not kept."""
+        from fathom.retrieval.query import check_question, parse_filters
+
         check_question(question)
         query = Query(text=question, filters=parse_filters(filters))
         # What is wrong with a model or the domain is known before anything is opened.
@@ -286,6 +280,8 @@ class Engine(Library):
         """The trace is stored; the answer gets the id under which it can be found."""
         if not self.settings.trace.enabled:
             return outcome
+        from fathom.retrieval.search import texts_of
+
         try:
             self.traces.put(outcome.trace, held=texts_of(outcome.trace))
         except RunError as error:
@@ -340,17 +336,11 @@ class Engine(Library):
         layers.assign([*assignments, "offline=true"])
         settings = layers.settings()
         check_strategy(trace.origin.strategy)
-        parts = Assembly(
-            settings,
-            index=_nobody,
-            embedder=self._embedder,
-            cross_reader=self._cross_reader,
-            connect=Absent,
-        )
+        parts = self.assembled(settings, index=_nobody, connect=Absent)
         strategy = STRATEGIES[trace.origin.strategy](parts)
         return in_loop(replay(trace, strategy, settings.recorded(), self.executor))
 
-    def retriever(self, name: str | None = None) -> Retriever:
+    def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.
 
         Raises:

@@ -2,13 +2,12 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
 
-from fathom.assembly import Assembly
 from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import Reader, Source, Status, Summary, Writer
@@ -25,13 +24,16 @@ from fathom.index.rebuild import rebuilding
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
 from fathom.index.writer import EmbeddedWriter
-from fathom.models.base import Embedder
 from fathom.settings import Settings
 from fathom.types import Document
 
 if TYPE_CHECKING:  # who asks reads no files
+    from fathom.assembly import Assembly
     from fathom.index.ingest import Progress, Report
     from fathom.index.outdated import Outdated
+    from fathom.llm.role_models import Connect
+    from fathom.models.base import Embedder
+    from fathom.models.reading import CrossReader
 
 Paths = Sequence[str | Path] | str | Path
 
@@ -39,21 +41,50 @@ Paths = Sequence[str | Path] | str | Path
 class Library:
     """Opens the index when it is first needed; see `Engine`."""
 
-    def __init__(self, settings: Settings, assembly: Assembly) -> None:
-        """Nothing is opened yet.
-
-        Args:
-            settings: Where the index lies, and how files go in.
-            assembly: Gives the parts that documents are read and embedded with.
-        """
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: "Embedder | None" = None,
+        cross_reader: "CrossReader | None" = None,
+        connect: "Connect | None" = None,
+    ) -> None:
+        """Nothing is loaded or opened before it is needed; see `Engine`."""
         self.settings = settings
-        self.assembly = assembly
+        self._embedder, self._cross_reader, self._connect = embedder, cross_reader, connect
         self._lock = RLock()
         self._opened: Reader | None = None
         self._checked = False
         self._stamp: tuple[int, int] | None = None
         self._retired: list[Reader] = []
         self._traces: TraceStore | None = None
+        self._parts: Assembly | None = None
+
+    @property
+    def assembly(self) -> "Assembly":
+        """Gives the parts that the settings name."""
+        with self._lock:
+            if self._parts is None:
+                self._parts = self.assembled(self.settings, index=self._filled)
+            return self._parts
+
+    def assembled(
+        self,
+        settings: Settings,
+        *,
+        index: Callable[[], Reader],
+        connect: "Connect | None" = None,
+    ) -> "Assembly":
+        """The parts that these settings name, over an index; see `Assembly`."""
+        from fathom.assembly import Assembly  # models and retrievers take a while to import
+
+        return Assembly(
+            settings,
+            index=index,
+            embedder=self._embedder,
+            cross_reader=self._cross_reader,
+            connect=connect or self._connect,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +107,7 @@ class Library:
         return self.settings.index.directory
 
     @property
-    def embedder(self) -> Embedder:
+    def embedder(self) -> "Embedder":
         """What turns texts into vectors."""
         return self.assembly.embedder
 

@@ -25,7 +25,7 @@ def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Positio
 
 def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
     with context_of() as context:
-        return asyncio.run(LocalAggregator(share=share).aggregate(question, positions, context))
+        return asyncio.run(LocalAggregator(min_share=share).aggregate(question, positions, context))
 
 
 def test_every_reading_is_given_with_who_says_it() -> None:

@@ -1,11 +1,13 @@
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 from tests.making import context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LocalDebater, Position
 from fathom.models.reading import Reading, ReadSpan
+from fathom.settings.maf import MafSettings
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Evidence, Hit, Span
 
@@ -26,8 +28,8 @@ def script(_: str, chunk: Chunk) -> Reading:
     return replace(reading(chunk, names[0]), spans=tuple(spans))
 
 
-def agent(**options: float) -> LocalDebater:
-    return LocalDebater(pairs=ScriptedPairs(script), **options)
+def agent(**options: Any) -> LocalDebater:
+    return LocalDebater(pairs=ScriptedPairs(script), settings=MafSettings(**options))
 
 
 def peer(answer: str, text: str, score: float = 0.9) -> Position:
@@ -49,7 +51,7 @@ def test_in_the_first_round_it_says_what_its_chunk_says() -> None:
 def test_what_it_does_not_know_it_does_not_say() -> None:
     position = said(hit_of("Nothing about it."))
     assert (position.answer, position.evidence, position.score) == ("", None, 0.0)
-    assert agent(floor=0.7).said(WHO, OWN, None, []).answer == ""
+    assert agent(min_score=0.7).said(WHO, OWN, None, []).answer == ""
 
 
 def test_it_keeps_what_nobody_speaks_against() -> None:

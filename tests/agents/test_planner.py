@@ -38,7 +38,7 @@ NESTED = "Who founded the company that distributed the film Harbour Lights?"
 )
 def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) -> None:
     seen = OBSERVER(question, [hit_of()], first=True)
-    chosen = RulePolicy(clear=0.0).choose(seen, FIRST_TURN).workflow
+    chosen = RulePolicy(score_gap=0.0).choose(seen, FIRST_TURN).workflow
     assert chosen == workflow
     assert is_legal(chosen, first=True)
     sub = RulePolicy().choose(replace(seen, first=0.0), SUB_TURN).workflow
@@ -47,17 +47,17 @@ def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) 
 
 def test_documents_are_selected_where_the_look_is_unclear() -> None:
     seen = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
-    assert RulePolicy(clear=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
-    assert RulePolicy(clear=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
+    assert RulePolicy(score_gap=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
+    assert RulePolicy(score_gap=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
 
 
 def test_a_workflow_in_the_settings_is_always_chosen() -> None:
-    policy = policy_named("QR,R,AG", clear=0.3)
+    policy = policy_named("QR,R,AG", score_gap=0.3)
     seen = OBSERVER(NESTED, (), first=True)
     assert policy.choose(seen, FIRST_TURN).workflow == ("QR", "R", "AG")
     assert policy.choose(replace(seen, first=0.0), SUB_TURN).workflow == ("R", "AG")
     assert policy.name == "QR,R,AG"
-    assert policy_named("rules", clear=0.3).name == "rules"
+    assert policy_named("rules", score_gap=0.3).name == "rules"
 
 
 def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LanguageR
         model=RoleModel(chat=Scripted(*outcomes)),
         local=LOCAL,
         judge=LocalJudge(pairs=OVERLAP),
-        certain=certain,
+        skip_above_confidence=certain,
         min_support=0.4,
         fallback="abstain",
     )

@@ -10,7 +10,7 @@ from tests.experiments.toy import TOML, experiment
 from fathom.errors import UsageError
 
 ARMS = 'name = "{strategy}, sure"\nstrategies = ["naive", "maf"]\nuse = ["sure"]'
-SETTINGS = '[settings.sure]\n"llm.certain" = 2\n"ask.min_confidence" = 0.9\n'
+SETTINGS = '[settings.sure]\n"llm.skip_above_confidence" = 2\n"ask.min_confidence" = 0.9\n'
 
 
 def test_a_file_becomes_an_experiment(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_an_arm_for_each_strategy_with_shared_settings(tmp_path: Path) -> None:
         ("naive, sure", "naive"),
         ("maf, sure", "maf"),
     ]
-    assert arms[1].assignments == {"ask.min_confidence": "0.0", "llm.certain": "2"}
+    assert arms[1].assignments == {"ask.min_confidence": "0.0", "llm.skip_above_confidence": "2"}
 
 
 def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:

@@ -34,9 +34,8 @@ def test_it_replies_by_the_schema_and_counts_its_tokens() -> None:
 
 
 def test_an_arm_asks_it_by_its_name(tmp_path: Path) -> None:
-    named = (
-        f'settings = {{ "llm.model" = "{NAME}", "llm.certain" = 2, "ask.min_confidence" = 0.0 }}'
-    )
+    values = f'"llm.model" = "{NAME}", "llm.skip_above_confidence" = 2, "ask.min_confidence" = 0.0'
+    named = f"settings = {{ {values} }}"
     toml = TOML.replace('settings = { "ask.min_confidence" = 0.0 }', named, 1)
     seen = bench(tmp_path).see(experiment(tmp_path, toml))
     asked, local, _ = (cell.records for cell in seen.cells)

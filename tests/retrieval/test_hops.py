@@ -112,7 +112,7 @@ def test_bridges_of_bridges_are_followed_once_more() -> None:
     pirates = hit("pirates", "Pirates", "A club.", 0.8)
     of = Index(known={"Which": [ANNA], "Kris Benson": [KRIS], "Pirates": [pirates]})
     assert "pirates" in found(of)
-    assert "pirates" not in found(of, further=0)
+    assert "pirates" not in found(of, second_hop_bridges=0)
 
 
 def test_the_order_does_not_depend_on_who_was_first() -> None:

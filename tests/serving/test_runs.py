@@ -114,7 +114,7 @@ def test_a_language_model_answers_and_its_key_is_shown_nowhere(
     monkeypatch.setenv("CANARY", CANARY)
     with served(says(reply("Mooring permits cost 40 crowns.", COSTS))) as server:
         model = ("-m", "openai:m", "--set", f"llm.base_url={server.base_url}")
-        flags = (*model, "--set", "llm.key_env=CANARY", "--set", "llm.certain=2")
+        flags = (*model, "--set", "llm.key_env=CANARY", "--set", "llm.skip_above_confidence=2")
         ran = run("ask", QUESTION, *flags, "--json")
         shown = run("config", "show", "--json", *flags[2:])
     assert ran.json["answer"] == "Mooring permits cost 40 crowns. [1]"

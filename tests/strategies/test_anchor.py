@@ -261,7 +261,7 @@ def test_a_question_takes_at_most_a_fifth_more_tokens_than_naive(
         (tmp_path / "corpus" / f"{place}.txt").write_text(text + "It is old. " * 20)
     tree = {
         "index": {"directory": tmp_path / "index"},
-        "llm": {"model": "openai:m", "certain": 2},
+        "llm": {"model": "openai:m", "skip_above_confidence": 2},
         "roles": {"judge": "local"},
         "anchor": {"config": config},
     }

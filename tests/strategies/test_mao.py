@@ -103,7 +103,7 @@ def mao(**other: Any) -> Mao:
         finalizer=finalizer("mao"),
         hits=5,
         turns=5,
-        covered=0.8,
+        coverage_threshold=0.8,
     )
     return replace(made, **other)
 
@@ -171,7 +171,7 @@ def test_bridges_are_followed_where_the_look_does_not_cover_the_question(
     covered: float, followed: list[str]
 ) -> None:
     search, following = Looks(), Looks()
-    ran(mao(search=search, following=following, covered=covered))
+    ran(mao(search=search, following=following, coverage_threshold=covered))
     assert (search.asked, following.asked) == ([QUESTION], followed)
 
 

@@ -71,10 +71,10 @@ class LocalAggregator:
     the one with the higher scores. Deterministic.
 
     Attributes:
-        share: Readings with less than this share of the leading one's scores are dropped, [0, 1].
+        min_share: Readings with less than this share of the leading one's scores are dropped.
     """
 
-    share: float = 0.0
+    min_share: float = 0.0
 
     async def aggregate(
         self, question: str, positions: Sequence[Position], context: RunContext
@@ -98,7 +98,9 @@ class LocalAggregator:
         fallen: list[Reading] = []
         for each in found:
             refuted = any(_disagree(question, each, other, positions) for other in held)
-            weak = bool(held) and _score(each, positions) < self.share * _score(held[0], positions)
+            weak = bool(held) and _score(each, positions) < self.min_share * _score(
+                held[0], positions
+            )
             if refuted:
                 fallen.append(_refuted(each))
             elif not weak:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, Protocol
 
@@ -12,6 +12,7 @@ from fathom.agents.quotable import around
 from fathom.context import RunContext
 from fathom.documents.language import stop_words
 from fathom.models.reading import CrossReader
+from fathom.settings.maf import MafSettings
 from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
@@ -89,16 +90,12 @@ class LocalDebater:
     behind the peer's.
 
     Attributes:
-        heed: What the score of a peer counts, beside that of the own chunk; at least 0.
-        floor: An option with a lower score is no answer, in [0, 1].
-        near: From this share on of equal runs of words, and of equal names and numbers, two texts
-            speak of the same, in [0, 1].
+        settings: What a peer counts, which options are no answers, when two texts speak of the
+            same.
     """
 
     pairs: CrossReader
-    heed: float = 2.0
-    floor: float = 0.0
-    near: float = 0.75
+    settings: MafSettings = field(default_factory=MafSettings)
 
     async def speak(
         self,
@@ -120,7 +117,9 @@ class LocalDebater:
     ) -> Position:
         """What `speak` gives, at once."""
         session = self.pairs.session(question, spans=_SPANS)
-        options = [o for o in options_of(question, hit.chunk, session) if o.score > self.floor]
+        options = [
+            o for o in options_of(question, hit.chunk, session) if o.score > self.settings.min_score
+        ]
         others = [each for each in heard if each.answer]
         best = max(options, key=lambda option: self._weight(question, option, others), default=None)
         answer = best.text if best else ""
@@ -147,7 +146,7 @@ class LocalDebater:
 
     def _weight(self, question: str, option: Option, others: Sequence[Position]) -> float:
         backing = sum(e.score for e in others if alike(question, option.text, e.answer))
-        return option.score + self.heed * backing
+        return option.score + self.settings.peer_weight * backing
 
     def _contradicts(self, question: str, hit: Hit, answer: str, peer: Position) -> bool:
         """Whether the peer's quote stands in the own chunk, but for the answer.
@@ -163,7 +162,9 @@ class LocalDebater:
             return False
         own, words = set(_runs(hit.chunk.text)), set(_WORD.findall(hit.chunk.text.casefold()))
         told = len(telling & words) / len(telling)
-        return told >= self.near and sum(run in own for run in runs) >= self.near * len(runs)
+        return told >= self.settings.ngram_overlap and sum(
+            run in own for run in runs
+        ) >= self.settings.ngram_overlap * len(runs)
 
 
 def outline(said: Position) -> dict[str, object]:

@@ -87,10 +87,10 @@ class RulePolicy:
     """Splits what the clause rules can split, and selects documents where the look is unclear.
 
     Attributes:
-        clear: From this gap between the two best hits on, what was found is read as it is.
+        score_gap: From this gap between the two best hits on, what was found is read as it is.
     """
 
-    clear: float = 0.3
+    score_gap: float = 0.3
     name: str = "rules"
 
     def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:
@@ -101,7 +101,7 @@ class RulePolicy:
             return Plan(workflow=("QDS",), reason=f"{situation.serial:.0f} questions in a row")
         if ("QR", "R", "DS", "AG") in legal and situation.filler > 0:
             return Plan(workflow=("QR", "R", "DS", "AG"), reason="there is filler to drop")
-        if situation.gap >= self.clear:
+        if situation.gap >= self.score_gap:
             return Plan(workflow=("R", "AG"), reason=f"the best hit leads by {situation.gap:.2f}")
         return Plan(workflow=("R", "DS", "AG"), reason=f"it leads by {situation.gap:.2f} only")
 
@@ -128,15 +128,15 @@ class FixedPolicy:
         return Plan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
-def policy_named(name: str, *, clear: float) -> Policy:
+def policy_named(name: str, *, score_gap: float) -> Policy:
     """The policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
 
     Args:
         name: See `MaoSettings.policy`.
-        clear: See `RulePolicy`.
+        score_gap: See `RulePolicy`.
     """
     if name == "rules":
-        return RulePolicy(clear=clear)
+        return RulePolicy(score_gap=score_gap)
     return FixedPolicy(first=tuple(name.split(",")))
 
 

@@ -55,8 +55,8 @@ class LanguageReader:
 
     Attributes:
         local: Reads first.
-        certain: From this confidence of the local mind on, the model is not asked; above 1 it
-            always is.
+        skip_above_confidence: From this confidence of the local reader on the model is not
+            asked; above 1 it always is.
         min_support: Sentences with less support are dropped.
         fallback: What happens when the model gives nothing that can be verified: the local
             draft counts, or there is no answer.
@@ -65,7 +65,7 @@ class LanguageReader:
     model: RoleModel
     local: Reader
     judge: Judge
-    certain: float
+    skip_above_confidence: float
     min_support: float
     fallback: Literal["local", "abstain"]
 
@@ -79,7 +79,7 @@ class LanguageReader:
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with context.step("read", agent="reader", inputs=inputs) as here:
             first = await self.local.read(question, hits, here)
-            if first.confidence >= self.certain or not hits:
+            if first.confidence >= self.skip_above_confidence or not hits:
                 here.done(outputs=outline(first), verdict="local", reason="the local mind is sure")
                 return first
             draft, verdict, reason = await self._or_local(first, question, hits, here)

@@ -27,8 +27,9 @@ class Hops:
     The first part is the score of the hit for the whole question. The second adds, for every
     anchor that finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it
     best, `bridge_weight` * score * the bridge's strength relative to the strongest. A chunk of a
-    document that is not called like the anchor or bridge counts `untitled` as much there.
-    What is found over the bridges is searched for `further` ones, with `fading` times the weight.
+    document that is not called like the anchor or bridge counts `title_mismatch_weight` as much
+    there. What is found over the bridges is searched for `second_hop_bridges` more, with
+    `hop_decay` times the weight.
 
     Attributes:
         search: Finds hits with scores of about [0, 1].
@@ -59,9 +60,11 @@ class Hops:
             for name, anchor in named.items():
                 ranking.add_anchor(anchor, found.get(name, ()))
             leads = await self._followed(query, ranking, own.bridges, own.bridge_weight, here)
-            if leads and own.further:
-                weight = own.fading * own.bridge_weight
-                leads += await self._followed(query, ranking, own.further, weight, here, leads)
+            if leads and own.second_hop_bridges:
+                weight = own.hop_decay * own.bridge_weight
+                leads += await self._followed(
+                    query, ranking, own.second_hop_bridges, weight, here, leads
+                )
             hits = ranking.hits(k)
             here.done(
                 outputs={
@@ -105,7 +108,7 @@ class Hops:
             return lambda here: self.search(replace(query, text=text), k=k, context=here)
 
         jobs = {
-            name: job(text, self.settings.look if name == _WHOLE else self.settings.each)
+            name: job(text, self.settings.first_k if name == _WHOLE else self.settings.hop_k)
             for name, text in texts.items()
         }
         return await context.branches(jobs, agent="retriever")
@@ -152,7 +155,7 @@ class _Ranking:
         for hit in hits:
             self._chunks[hit.chunk.id] = hit.chunk
             apart = len(called) == 1 and hit.chunk.document_id in called
-            yield hit, hit.score * (1.0 if apart else self._hops.settings.untitled)
+            yield hit, hit.score * (1.0 if apart else self._hops.settings.title_mismatch_weight)
 
     def hits(self, k: int) -> tuple[Hit, ...]:
         """The best so far; ties by chunk id."""

@@ -26,9 +26,9 @@ class AnchorSettings(Section):
     """The rough ranking."""
     fine: int = Field(default=8, ge=1)
     """What is read of it, at most."""
-    look: int = Field(default=50, ge=1)
+    first_k: int = Field(default=50, ge=1)
     """Hits of the search for the whole question. Ours."""
-    each: int = Field(default=10, ge=1)
+    hop_k: int = Field(default=10, ge=1)
     """Hits of every anchor and bridge."""
     anchor_weight: float = Field(default=0.5, ge=0)
     """Of a hit's score in an anchor's search, beside 1 for the whole question. Ours."""
@@ -36,13 +36,13 @@ class AnchorSettings(Section):
     """So many names of the first hits are followed; 0 is the study's single hop. Ours."""
     bridge_hits: int = Field(default=5, ge=1)
     """So many of the first hits are searched for bridges. Ours."""
-    further: int = Field(default=4, ge=0)
+    second_hop_bridges: int = Field(default=4, ge=0)
     """So many more are followed from what those led to. Ours."""
     bridge_weight: float = Field(default=1.5, ge=0)
     """Of a hit's score in the search of the strongest bridge. Ours."""
-    fading: float = Field(default=0.7, ge=0, le=1)
+    hop_decay: float = Field(default=0.7, ge=0, le=1)
     """What the further bridges count of it. Ours."""
-    untitled: float = Field(default=0.2, ge=0, le=1)
+    title_mismatch_weight: float = Field(default=0.2, ge=0, le=1)
     """What is not called like its anchor or bridge counts so much. Ours."""
     title_bonus: float = Field(default=0.07, ge=0)
     title_overlap: float = Field(default=0.3, ge=0, le=1)

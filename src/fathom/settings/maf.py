@@ -45,14 +45,14 @@ class MafSettings(Section):
     debate_threshold: Share = 0.65
     web_threshold: Share = 0.55
     """Whatever the web gives is accepted; below this it is marked as uncertain."""
-    heed: float = Field(default=2.0, ge=0)
+    peer_weight: float = Field(default=2.0, ge=0)
     """Local debate: what a peer's score counts for an answer, beside that of the own chunk."""
-    floor: Share = 0.0
+    min_score: Share = 0.0
     """Local debate: an agent with less probability for its answer says "unknown"."""
-    near: Share = 0.75
+    ngram_overlap: Share = 0.75
     """Local debate: from this share of equal runs of three words on, two texts speak of the same,
     and different answers contradict each other."""
-    share: Share = 0.0
+    min_share: Share = 0.0
     """Local debate: readings with less than this share of the leading one's scores are dropped."""
 
     @model_validator(mode="after")

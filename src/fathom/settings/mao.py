@@ -16,11 +16,11 @@ class MaoSettings(Section):
     """At most so many turns, the first included; sub-questions beyond it are not asked."""
     keep: float = Field(default=0.3, ge=0, le=1)
     """DS keeps a hit whose score is at least this share of the best one's; ours."""
-    clear: float = Field(default=0.3, ge=0, le=1)
+    score_gap: float = Field(default=0.3, ge=0, le=1)
     """The rule planner leaves DS out from this gap between the two best hits on; ours."""
     retriever: str = Field(default="hybrid", pattern="^(vector|keyword|hybrid)$")
     """What R asks; the paper has one dense retriever (E5)."""
-    covered: float = Field(default=0.8, ge=0, le=1)
+    coverage_threshold: float = Field(default=0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of
     its terms; 0 is never, as in the paper."""
     policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")

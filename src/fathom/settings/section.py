@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 class Section(BaseModel):
     """A frozen table of settings that refuses unknown keys, and numbers that are not finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Validators are built when a table is first made: an import needs none.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     _RECORDED: ClassVar[frozenset[str] | None] = None
     """The keys that can change an answer, which traces keep; `None` for all."""

@@ -143,7 +143,7 @@ class LlmSettings(Section):
     """The language model, and how it is used."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset(
-        {"model", "base_url", "max_tokens", "certain", "fallback"}
+        {"model", "base_url", "max_tokens", "skip_above_confidence", "fallback"}
     )
 
     model: str = ""
@@ -156,7 +156,7 @@ class LlmSettings(Section):
     """At most so many tokens a reply, reasoning included."""
     tries: int = Field(default=4, ge=1)
     """At most so many calls for one reply, while time and budget allow."""
-    certain: float = Field(default=0.95, ge=0)
+    skip_above_confidence: float = Field(default=0.95, ge=0)
     """From this confidence of the local mind on the model is not asked; above 1 it always is."""
     fallback: Literal["local", "abstain"] = "local"
     """What counts when the model gives nothing that can be verified."""
@@ -209,24 +209,24 @@ class TraceSettings(Section):
 class Settings(Section):
     """All settings of Fathom."""
 
-    index: IndexSettings = IndexSettings()
-    ingest: IngestSettings = IngestSettings()
-    chunking: ChunkingSettings = ChunkingSettings()
-    models: ModelSettings = ModelSettings()
-    limits: LimitSettings = LimitSettings()
-    retrieval: RetrievalSettings = RetrievalSettings()
-    ask: AskSettings = AskSettings()
-    roles: RoleSettings = RoleSettings()
-    domain: DomainSettings = DomainSettings()
-    llm: LlmSettings = LlmSettings()
-    web: WebSettings = WebSettings()
-    budget: BudgetSettings = BudgetSettings()
-    trace: TraceSettings = TraceSettings()
-    maf: MafSettings = MafSettings()
-    rrf: RrfSettings = RrfSettings()
-    anchor: AnchorSettings = AnchorSettings()
-    mao: MaoSettings = MaoSettings()
-    hybrid: HybridSettings = HybridSettings()
+    index: IndexSettings = Field(default_factory=IndexSettings)
+    ingest: IngestSettings = Field(default_factory=IngestSettings)
+    chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
+    models: ModelSettings = Field(default_factory=ModelSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
+    ask: AskSettings = Field(default_factory=AskSettings)
+    roles: RoleSettings = Field(default_factory=RoleSettings)
+    domain: DomainSettings = Field(default_factory=DomainSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    trace: TraceSettings = Field(default_factory=TraceSettings)
+    maf: MafSettings = Field(default_factory=MafSettings)
+    rrf: RrfSettings = Field(default_factory=RrfSettings)
+    anchor: AnchorSettings = Field(default_factory=AnchorSettings)
+    mao: MaoSettings = Field(default_factory=MaoSettings)
+    hybrid: HybridSettings = Field(default_factory=HybridSettings)
     offline: bool = False
     """Open no socket, whatever else is asked."""
 

@@ -70,7 +70,7 @@ class Mao:
 
     Attributes:
         following: R for the question itself, where the look does not cover it; `None` never.
-        covered: From this share of its terms in the best hit on a question is covered.
+        coverage_threshold: From this share of its terms in the best hit on a question is covered.
         hits: So many R gives.
         turns: At most so many, the first included.
     """
@@ -87,7 +87,7 @@ class Mao:
     finalizer: Finalizer
     hits: int
     turns: int
-    covered: float
+    coverage_threshold: float
     name: ClassVar[str] = "mao"
 
     @classmethod
@@ -97,7 +97,7 @@ class Mao:
         search = parts.search(own.retriever)
         return cls(
             search=search,
-            following=Following.of(parts, search) if own.covered else None,
+            following=Following.of(parts, search) if own.coverage_threshold else None,
             observer=parts.observer,
             planner=parts.planner,
             rewriter=parts.rewriter,
@@ -108,7 +108,7 @@ class Mao:
             finalizer=parts.finalizer(cls.name),
             hits=own.retrieve,
             turns=own.turns,
-            covered=own.covered,
+            coverage_threshold=own.coverage_threshold,
         )
 
     def start(self, query: Query) -> State:
@@ -182,7 +182,7 @@ class Mao:
 
     async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
         async def retrieve(turn: Turn, context: RunContext) -> Turn:
-            if self.following and turn.number == 0 and turn.coverage < self.covered:
+            if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
                 query = replace(state.query, text=turn.question)
                 return replace(turn, hits=await self.following(query, k=self.hits, context=context))
             if turn.look is not None and turn.looked_for == turn.question:

@@ -1,0 +1,31 @@
+"""Which settings a trace keeps: all that can change an answer, a new one too."""
+
+from fathom.settings import Settings
+from fathom.settings.section import Section
+
+UNRECORDED = {"index", "ingest", "chunking", "limits", "budget", "trace"}
+"""What made the index is known by its revision; the budget is kept beside the settings."""
+SOME = {
+    "models": {"embedder", "cross_reader", "runtime"},
+    "llm": {"model", "base_url", "max_tokens", "skip_above_confidence", "fallback"},
+    "web": {"provider", "base_url", "results"},
+}
+
+
+def test_every_section_is_kept_whole_but_for_what_cannot_change_an_answer() -> None:
+    every = {name: getattr(Settings(), name) for name in Settings.model_fields}
+    sections = {name: value for name, value in every.items() if isinstance(value, Section)}
+    kept = Settings().recorded()
+    assert kept.keys() == sections.keys() - UNRECORDED
+    for name, values in kept.items():
+        assert values.keys() == SOME.get(name, set(type(sections[name]).model_fields)), name
+
+
+def test_a_section_that_says_nothing_of_it_is_kept() -> None:
+    class New(Section):
+        weight: float = 0.5
+
+    class Grown(Settings):
+        new: New = New()
+
+    assert Grown().recorded()["new"] == {"weight": 0.5}
