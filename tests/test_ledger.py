@@ -67,13 +67,10 @@ def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, l
     ledger = Ledger(budget, clock=Hands())
     before = ledger.balance()
 
-    foretold = ledger.would_fit(step)
     with pytest.raises(BudgetRefused) as caught:
         ledger.reserve(step)
 
     assert caught.value.limit == limit
-    assert foretold is not None
-    assert str(foretold) == str(caught.value)
     assert "raise" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 4
@@ -93,7 +90,6 @@ def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, l
 def test_what_fits_exactly_fits(budget: Budget, step: CostBound) -> None:
     ledger = Ledger(budget, clock=Hands())
 
-    assert ledger.would_fit(step) is None
     with ledger.reserve(step):
         pass
 
@@ -303,15 +299,11 @@ class Books(RuleBasedStateMachine):
 
     @rule(step=WORSTS)
     def reserve(self, step: CostBound) -> None:
-        foretold = self.ledger.would_fit(step)
         before = self.ledger.balance()
-        if foretold is None:
+        try:
             self.open.append(self.ledger.reserve(step))
-            return
-        with pytest.raises(BudgetRefused) as caught:
-            self.ledger.reserve(step)
-        assert str(caught.value) == str(foretold)
-        assert self.ledger.balance() == before
+        except BudgetRefused:
+            assert self.ledger.balance() == before
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), share=st.floats(0, 1.5), reported=REPORTS)

@@ -125,15 +125,6 @@ class Ledger:
             self._held_seconds += seconds
             return reservation
 
-    def would_fit(self, bound: CostBound) -> BudgetRefused | None:
-        """Why `bound` would be refused at this instant, or `None`; reserves nothing."""
-        with self._lock:
-            try:
-                self._admit(bound, charge(bound))
-            except BudgetRefused as refused:
-                return refused
-            return None
-
     def remaining(self) -> Budget:
         """What may still be reserved, in every dimension; `None` is without limit."""
         with self._lock:

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.language import detect
+from fathom.documents.language import detect, question_language
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,20 @@ from fathom.documents.language import detect
 )
 def test_tells_english_from_indonesian(text: str, expected: str) -> None:
     assert detect(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("How long is a permit valid?", "en"),
+        ("permit fee", "en"),
+        ("", "en"),
+        ("Kapan Su Dingfang lahir?", "id"),
+        ("Siapakah presiden pertama?", "id"),
+        ("Di mana Orléans?", "id"),
+        ("Berapa lama izin berlaku?", "id"),
+        ("When did Apa die?", "en"),
+    ],
+)
+def test_the_language_of_a_question_is_told_by_few_words(question: str, language: str) -> None:
+    assert question_language(question) == language

@@ -1,15 +1,19 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.scripted_pairs import ScriptedPairs
 
 from fathom.documents.language import question_language
 from fathom.errors import ModelError
 from fathom.models.cross_reader import OnnxCrossReader, Shape
+from fathom.models.reading import NOTHING, CrossReader
 from fathom.models.shipped import (
     ENGLISH,
     MULTILINGUAL,
     SHIPPED,
+    ReaderByLanguage,
     card_of,
     load_readers,
     load_shipped_reader,
@@ -157,3 +161,20 @@ def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
     write_card(tmp_path)
     with pytest.raises(ModelError, match=r"cross-reader\.onnx.*reinstall"):
         load_shipped_reader(str(tmp_path))
+
+
+def test_each_language_has_its_reader_loaded_once_when_it_is_needed() -> None:
+    loaded: list[str] = []
+
+    def load(language: str) -> CrossReader:
+        loaded.append(language)
+        value = {"en": 0.25, "id": 0.75}[language]
+        return ScriptedPairs(lambda _question, _chunk: replace(NOTHING, relevance=value))
+
+    reader = ReaderByLanguage(load, question_language)
+
+    assert loaded == []
+    assert reader.session("Who is it?").read([chunk("x")])[0].relevance == 0.25
+    assert reader.session("Siapa dia?").read([chunk("x")])[0].relevance == 0.75
+    assert reader.session("Kapan?").read([chunk("x")])[0].relevance == 0.75
+    assert loaded == ["en", "id"]

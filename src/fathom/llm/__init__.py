@@ -5,7 +5,8 @@ Each wrapper is a `ChatModel` itself. From the inside out:
     LangChainChat   one request to one provider, cut at its limits        chat.py, providers/
     Metered         reserves the worst case before, books what was spent  metered.py
     Retrying        tries again while the deadline allows                 retry.py
-    Recorded        keeps what came back as an event, or replays it       recorded.py
+    RecordedModel   keeps what came back as an event, or replays it       recorded.py
 
-and `structured.ask_for` turns a reply into a pydantic model, with at most one repair.
+`structured.ask_for` turns a reply into a pydantic model, with at most one repair, and a role asks
+by `call.ask_model`, which is all of this in one.
 """

@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from fathom.errors import ModelError
-from fathom.models.by_language import ReaderByLanguage
 from fathom.models.cross_reader import OnnxCrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration, CrossReader
+from fathom.models.reading import Calibration, CrossReader, ReadingSession
 from fathom.models.runtime import sha256_of
 
 SHIPPED = "shipped"
@@ -19,6 +19,35 @@ ENGLISH, MULTILINGUAL = "english", "multilingual"
 _OWN = {ENGLISH: "", MULTILINGUAL: "multilingual"}  # folders below the package's own
 _NAME = "cross-reader"
 _CARD = f"{_NAME}.json"
+
+
+class ReaderByLanguage:
+    """Puts a question to the reader of its language; a reader is loaded when it is first needed.
+
+    The language of a claim or a question decides, not that of the chunk. May be used from several
+    threads.
+    """
+
+    def __init__(self, load: Callable[[str], CrossReader], language: Callable[[str], str]) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            load: Gives the reader of a language.
+            language: Tells the language of a question.
+        """
+        self._load = load
+        self._language = language
+        self._readers: dict[str, CrossReader] = {}
+        self._lock = Lock()
+
+    def session(self, question: str, *, spans: int = 5) -> ReadingSession:
+        """See `CrossReader.session`."""
+        language = self._language(question)
+        with self._lock:
+            if language not in self._readers:
+                self._readers[language] = self._load(language)
+            reader = self._readers[language]
+        return reader.session(question, spans=spans)
 
 
 def load_readers(
