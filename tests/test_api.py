@@ -1,0 +1,165 @@
+"""What `import fathom` promises: its names, plain arguments, threads, tasks and streams."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import FEES, QUESTION, engine_at, ingested
+
+import fathom
+from fathom.engine import Engine
+from fathom.errors import IndexMismatch, SettingsError, UsageError
+from fathom.models.hashing import HashingEmbedder
+from fathom.types import Answer, Filter
+
+NAMES = [
+    "Answer", "Budget", "Chunk", "Citation", "Conflict", "Document", "Engine", "FathomError",
+    "Filter", "FinalEvent", "Hit", "IndexCorrupt", "IndexLocked", "IndexMismatch", "IndexMissing",
+    "Interrupted", "Listener", "MalformedReply", "ModelError", "ModelRefused", "ModelUnavailable",
+    "Place", "RunError", "Settings", "SettingsError", "Step", "StepEvent", "StreamEvent",
+    "TextEvent", "Trace", "Usage", "UsageError", "load_settings",
+]  # fmt: skip
+TOPICS = ("mooring permit", "harbour ferry", "library card", "fishing licence")
+QUESTIONS = [f"How much does a {topic} cost?" for topic in TOPICS]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with engine_at(ingested(tmp_path)) as made:
+        yield made
+
+
+def test_the_public_names_are_these() -> None:
+    assert fathom.__all__ == NAMES
+    assert [name for name in NAMES if getattr(fathom, name) is None] == []
+    assert set(NAMES) <= set(dir(fathom))
+    with pytest.raises(AttributeError, match=r"fathom.*'Nothing'"):
+        _ = fathom.Nothing
+
+
+@pytest.mark.parametrize(
+    ("statement", "unneeded"),
+    [
+        ("import fathom", ["numpy", "pydantic", "asyncio"]),
+        ("from fathom import Engine", ["onnxruntime", "langgraph", "fathom.agents"]),
+    ],
+)
+def test_an_import_loads_only_what_it_needs(statement: str, unneeded: list[str]) -> None:
+    code = f"import sys; {statement}; print([m for m in {unneeded} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["ask", "aask", "ask_stream", "aask_stream", "search", "ingest"])
+def test_every_option_has_a_name(name: str, engine: Engine) -> None:
+    kinds = {each.kind for each in inspect.signature(getattr(engine, name)).parameters.values()}
+    assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+
+
+def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:
+    (tmp_path / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
+    settings = {"retrieval": {"k": 3}}
+    with Engine.open(str(tmp_path / "index"), settings) as engine:
+        engine._embedder = HashingEmbedder(64)
+        assert engine.settings.retrieval.k == 3
+        assert engine.ingest(str(tmp_path / "fees.md")).documents == 1
+        assert engine.search("permit", retriever="keyword", filters=["file=fees.md"])
+        assert (
+            engine.search("permit", retriever="keyword", filters=[Filter("file", "=", "x")]) == []
+        )
+        with pytest.raises(UsageError, match="key=value"):
+            engine.search("permit", filters=["file"])
+        assert engine.remove(str(tmp_path / "fees.md")) == 1
+    with pytest.raises(SettingsError, match=r"did you mean 'retrieval.k'"):
+        Engine.open(tmp_path, {"retrieval.kk": 3})
+
+
+def test_the_settings_of_the_command_line_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fathom.toml").write_text("[retrieval]\nk = 7\n")
+    monkeypatch.setenv("FATHOM_ASK__CHUNKS", "3")
+    settings = fathom.load_settings(tmp_path)
+    assert (settings.retrieval.k, settings.ask.chunks) == (7, 3)
+    assert Engine.open(tmp_path / "here", settings).directory == tmp_path / "here"
+
+
+def test_a_question_can_be_asked_inside_a_running_loop(engine: Engine) -> None:
+    async def cell() -> Answer:
+        return engine.ask(QUESTION)
+
+    assert asyncio.run(cell()).answer == engine.ask(QUESTION).answer
+
+
+def test_a_stream_ends_with_the_answer(engine: Engine) -> None:
+    *steps, final = engine.ask_stream(QUESTION)
+    assert isinstance(final, fathom.FinalEvent)
+    assert _shown(final.answer) == _shown(engine.ask(QUESTION))
+    names = [event.name for event in steps if isinstance(event, fathom.StepEvent)]
+    assert {"retrieve", "read", "finalize"} & set(names)
+    assert engine.trace(str(final.answer.trace_id)).origin.question == QUESTION
+
+
+def test_an_index_opened_unchecked_is_checked_before_it_is_asked(tmp_path: Path) -> None:
+    folder = ingested(tmp_path)
+    other = Engine(engine_at(folder).settings, embedder=HashingEmbedder(32))
+    with other:
+        assert len(list(other.documents())) == 1
+        assert other.search("permit", retriever="keyword")
+        for _ in range(2):
+            with pytest.raises(IndexMismatch, match="dimension"):
+                other.ask(QUESTION)
+        assert len(list(other.documents())) == 1
+
+
+def test_an_index_that_was_made_anew_is_opened_anew(tmp_path: Path) -> None:
+    folder = ingested(tmp_path)
+    with engine_at(folder) as reader, engine_at(folder) as writer:
+        before = reader.ask(QUESTION)
+        (folder / "corpus" / "fees.md").write_text("# Fees\n\nA mooring permit costs 55 crowns.\n")
+        writer.ingest([folder / "corpus"], rebuild=True)
+        after = reader.ask(QUESTION)
+    assert "40 crowns" in before.citations[0].quote
+    assert "55 crowns" in after.citations[0].quote
+    assert after.warnings == ()
+
+
+def test_many_questions_at_once_have_the_answers_of_one_after_another(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number, topic in enumerate(TOPICS, start=3):
+        (corpus / f"{number}.md").write_text(
+            f"# Fees\n\nA {topic} costs {number}0 crowns a year.\n"
+        )
+    with engine_at(tmp_path) as engine:
+        engine.ingest(corpus)
+        alone = [_shown(engine.ask(question)) for question in QUESTIONS]
+        with ThreadPoolExecutor(8) as threads, engine_at(tmp_path) as writer:
+            writing = threads.submit(_write, writer, corpus)
+            threaded = list(threads.map(engine.ask, QUESTIONS * 16))
+            together = asyncio.run(_all(engine, QUESTIONS * 16))
+            writing.result()
+        assert len(list(engine.documents())) == len(TOPICS) + 5
+    assert [_shown(each) for each in threaded] == alone * 16
+    assert [_shown(each) for each in together] == alone * 16
+
+
+async def _all(engine: Engine, questions: list[str]) -> list[Answer]:
+    return await asyncio.gather(*map(engine.aask, questions))
+
+
+def _write(writer: Engine, corpus: Path) -> None:
+    for number in range(5):
+        (corpus / f"note-{number}.txt").write_text(f"Storm number {number} broke a window.\n")
+        writer.ingest(corpus)
+
+
+def _shown(answer: Answer) -> tuple[Any, ...]:
+    quotes = [(Path(each.path).name, each.quote) for each in answer.citations]
+    return answer.status, answer.answer, quotes
