@@ -191,7 +191,7 @@ class RunContext:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever an agent raises
                 late = str(here.refused(DeadlineOver())) if cut.expired() else ""
-                why = late or told(name, error)
+                why = late or log_failure(name, error)
             return {"why": why, "refusals": here.refusals}
 
         with self.step(name, agent=agent) as step:
@@ -270,7 +270,7 @@ class RunContext:
         return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
 
 
-def told(who: str, error: Exception) -> str:
+def log_failure(who: str, error: Exception) -> str:
     """What broke, in one line; its traceback goes to the log."""
     LOG.error("%s: %s", who, culprit(error), exc_info=error)
     return culprit(error)

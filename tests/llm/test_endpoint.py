@@ -55,8 +55,8 @@ def test_a_key_goes_only_where_it_was_made_for() -> None:
     elsewhere = endpoint_of("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
     home = endpoint_of("openai:m", environment=KEYS)
 
-    assert elsewhere.culprit.key is None
-    assert home.culprit.key is not None
+    assert elsewhere.key is None
+    assert home.key is not None
     assert CANARY not in repr(home) + repr(LangChainChat(home))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fathom.llm.base import Call, Completion, Message, OnText, Schema
 from fathom.llm.endpoint import Endpoint
-from fathom.llm.faults import ModelDeclined, ModelFault, blotted, told
+from fathom.llm.faults import ModelDeclined, ModelFault, failure_of, redacted
 from fathom.llm.providers.capabilities import Capabilities, Request, without_refused
 from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
 from fathom.llm.reply import Reply
@@ -58,7 +58,7 @@ class LangChainChat:
     @property
     def name(self) -> str:
         """`provider:model`."""
-        return self.endpoint.culprit.name
+        return self.endpoint.name
 
     def prepare(self) -> None:
         """Import the provider and build a model once, which takes 1 to 4 seconds.
@@ -126,7 +126,7 @@ class LangChainChat:
             self._capabilities = capabilities
             reason = f"{self.name} does not know an option of the request; it is left out now"
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
-        return told(error, self.endpoint.culprit, usage)
+        return failure_of(error, self.endpoint, usage)
 
     def _completion(self, reply: Reply, usage: Usage) -> Completion:
         if reply.declined:
@@ -134,7 +134,7 @@ class LangChainChat:
         if not reply.whole:
             raise ModelFault(f"{self.name}: the reply ended before it was whole", usage)
         return Completion(
-            text=blotted(reply.answer, self.endpoint.culprit.key),
+            text=redacted(reply.answer, self.endpoint.key),
             model=self.name,
             finish="length" if reply.cut else "stop",
             usage=usage,
@@ -152,7 +152,7 @@ class LangChainChat:
         limits = self._limits
         return Request(
             model=self.endpoint.model,
-            key=self.endpoint.culprit.key,
+            key=self.endpoint.key,
             base_url=self.endpoint.base_url,
             max_tokens=max_tokens,
             schema=schema,

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from fathom.errors import UsageError
-from fathom.llm.faults import Culprit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +19,19 @@ class Endpoint:
     """Where a model is and how it is reached.
 
     Attributes:
+        name: `provider:model`.
+        model: Its name at the provider.
         adapter: Module with `opened(request)`, imported when first needed.
-        model: Its name there.
+        key: Must be quoted nowhere.
+        key_env: The variable the key came from, for the next step.
     """
 
-    adapter: str
+    name: str
     model: str
+    adapter: str
     base_url: str
-    culprit: Culprit
+    key: SecretStr | None
+    key_env: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +113,14 @@ def endpoint_of(
         check_url(base_url)
     variable = key_env or ("" if base_url else provider.key_env)
     key = key_in(variable, name, environment) if variable else None
-    culprit = Culprit(name=name, key=key, key_env=variable)
-    url = base_url or provider.base_url
-    return Endpoint(adapter=provider.adapter, model=model, base_url=url, culprit=culprit)
+    return Endpoint(
+        name=name,
+        model=model,
+        adapter=provider.adapter,
+        base_url=base_url or provider.base_url,
+        key=key,
+        key_env=variable,
+    )
 
 
 def key_in(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:

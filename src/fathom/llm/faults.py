@@ -6,13 +6,13 @@ says is quoted in one short line, with the key blotted out.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
 from pydantic import SecretStr
 
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable, RunError
+from fathom.llm.endpoint import Endpoint
 from fathom.usage import Usage
 
 _RETRIABLE = {408, 409, 425, 429}
@@ -65,35 +65,20 @@ class ModelFault(CallFailed, ModelUnavailable):
         self.at_once = at_once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Culprit:
-    """Whose call it was.
-
-    Attributes:
-        name: `provider:model`.
-        key: What must not be quoted.
-        key_env: The variable the key came from, for the next step.
-    """
-
-    name: str
-    key: SecretStr | None
-    key_env: str
-
-
-def told(error: Exception, culprit: Culprit, received: Usage) -> CallFailed:
+def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFailed:
     """The typed error for what an SDK raised.
 
     Args:
         error: Anything but a cancellation.
-        culprit: Whom to name.
+        endpoint: Whom to name.
         received: What was sent and received by our own count. A request that was declined or
             never sent generated nothing and costs one call.
     """
     unbilled = Usage(llm_calls=received.llm_calls)
-    name = culprit.name
-    status = status_of(error)
+    name = endpoint.name
+    status = http_status(error)
     if status is not None:
-        return _declined(error, status, culprit, unbilled)
+        return _declined(error, status, endpoint, unbilled)
     kinds = {base.__name__ for cause in _causes(error) for base in type(cause).__mro__}
     if kinds & _NOT_SENT:
         return ModelFault(
@@ -107,13 +92,13 @@ def told(error: Exception, culprit: Culprit, received: Usage) -> CallFailed:
     return ReplyGarbled(reason, received)
 
 
-def status_of(error: BaseException) -> int | None:
+def http_status(error: BaseException) -> int | None:
     """The HTTP status of a declined request."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) and status >= 300 else None
 
 
-def said(error: BaseException) -> str:
+def server_message(error: BaseException) -> str:
     """The server's own message; empty where it has none."""
     body = getattr(error, "body", None)
     if isinstance(body, dict):
@@ -123,26 +108,26 @@ def said(error: BaseException) -> str:
     return body if isinstance(body, str) else ""
 
 
-def blotted(text: str, key: SecretStr | None) -> str:
+def redacted(text: str, key: SecretStr | None) -> str:
     """`text` without the key."""
     secret = key.get_secret_value() if key else ""
     return text.replace(secret, "***") if secret else text
 
 
-def _declined(error: Exception, status: int, culprit: Culprit, usage: Usage) -> CallFailed:
-    reason = " ".join(blotted(said(error), culprit.key).split())[:_LONGEST_QUOTE]
+def _declined(error: Exception, status: int, endpoint: Endpoint, usage: Usage) -> CallFailed:
+    reason = " ".join(redacted(server_message(error), endpoint.key).split())[:_LONGEST_QUOTE]
     reason = reason or "no reason given"
     if status in _RETRIABLE or status >= 500:
         return ModelFault(
-            f"{culprit.name} answered {status}: {reason}", usage, retry_after_s=_retry_after(error)
+            f"{endpoint.name} answered {status}: {reason}", usage, retry_after_s=_retry_after(error)
         )
     steps = {
-        401: f"; check the key in {culprit.key_env or 'key_env'}",
-        403: f"; check what the key in {culprit.key_env or 'key_env'} may do",
+        401: f"; check the key in {endpoint.key_env or 'key_env'}",
+        403: f"; check what the key in {endpoint.key_env or 'key_env'} may do",
         404: "; check the model's name and the base_url",
     }
     step = steps.get(status, "")
-    return ModelDeclined(f"{culprit.name} declined with {status}: {reason}{step}", usage)
+    return ModelDeclined(f"{endpoint.name} declined with {status}: {reason}{step}", usage)
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -100,16 +100,16 @@ class Reply:
             self.full = True
             answer = cut(answer, self._max_tokens - self.tokens)
         self.tokens = min(total, self._max_tokens)
-        return sound(self._text.add(answer))
+        return encodable(self._text.add(answer))
 
     def end(self) -> str:
         """The part of the answer that was held back; to be called once, last."""
-        return sound(self._text.end())
+        return encodable(self._text.end())
 
     @property
     def answer(self) -> str:
         """The answer without its reasoning."""
-        return sound(self._text.answer)
+        return encodable(self._text.answer)
 
     @property
     def reasoning_tokens(self) -> int:
@@ -152,7 +152,7 @@ class Reply:
                 self._reported[name] = max(usage[name], self._reported.get(name, usage[name]))
 
 
-def sound(text: str) -> str:
+def encodable(text: str) -> str:
     """`text` with halves of surrogate pairs joined or replaced, so that it can be encoded."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -82,6 +82,6 @@ class RoleModels:
         )
         chat = LangChainChat(endpoint)
         chat.prepare()
-        key = endpoint.culprit.key
+        key = endpoint.key
         self._keys += [key.get_secret_value()] if key else []
         return chat

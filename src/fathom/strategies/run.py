@@ -12,7 +12,7 @@ from typing import Any
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
-from fathom.context import DeadlineOver, Listener, RunContext, told
+from fathom.context import DeadlineOver, Listener, RunContext, log_failure
 from fathom.errors import FathomError
 from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
@@ -211,7 +211,7 @@ async def _finished(strategy: Strategy, state: Any, context: RunContext) -> Answ
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
-        return _failed(strategy, state.query, told(strategy.name, error))
+        return _failed(strategy, state.query, log_failure(strategy.name, error))
     return done
 
 
@@ -277,7 +277,7 @@ def _told(strategy: Strategy, error: Exception) -> str:
     """What broke, in one line; the rest goes to the log."""
     if isinstance(error, GraphRecursionError):
         return f"{strategy.name} came to no end in {MOST_STEPS} steps"
-    return told(strategy.name, error)
+    return log_failure(strategy.name, error)
 
 
 def _patience(context: RunContext) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from fathom.llm.faults import said, status_of
+from fathom.llm.faults import http_status, server_message
 from fathom.llm.providers.http_limits import Hooks
 
 SEED = 0
@@ -33,9 +33,9 @@ class Capabilities:
 
 def without_refused(capabilities: Capabilities, error: Exception) -> Capabilities:
     """Those without the option that a server's 400 or 422 complains of; else as they were."""
-    if status_of(error) not in {400, 422}:
+    if http_status(error) not in {400, 422}:
         return capabilities
-    words = said(error).lower()
+    words = server_message(error).lower()
     if any(word in words for word in ("response_format", "json_schema", "json_object")):
         return replace(capabilities, schema=_WORSE.get(capabilities.schema, "prompt"))
     if "stream_options" in words or "include_usage" in words:
