@@ -42,8 +42,8 @@ class Looks:
         self._own = settings.anchor
         self._parts = engine.assembly
         self._search = engine.assembly.search("hybrid")
-        self._hops = self._parts.hops(self._search)
-        self._narrow = self._parts.narrow
+        self._hops = self._parts.multihop(self._search)
+        self._narrow = self._parts.context_selector
         self._reranker = self._parts.reranker if reranked else None
 
     async def __call__(self, question: str, context: RunContext) -> dict[str, Sequence[Hit]]:

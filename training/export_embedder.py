@@ -91,7 +91,7 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
         return output
 
-    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def fuse_hits(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
         """A fused operator of ONNX Runtime."""
         return self.add(op, inputs, output, domain="com.microsoft", **attributes)
 

@@ -14,7 +14,7 @@ from experiments.lab.corpora import derived
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies, prints_of
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.standin import NAME, StandIn
 from training.manifest import Manifest
 
@@ -51,7 +51,7 @@ class Bench:
     indexes: Path | None = None
     manifests: Sequence[Manifest] = ()
 
-    def see(self, experiment: Experiment) -> Seen:
+    def see(self, experiment: Experiment) -> RoundEvidence:
         """All records of an experiment.
 
         Raises:
@@ -75,7 +75,7 @@ class Bench:
             for arm in experiment.arms
             if (data.set, arm.corpus, arm.name) in cells
         ]
-        return Seen(experiment=experiment, cells=tuple(ordered))
+        return RoundEvidence(experiment=experiment, cells=tuple(ordered))
 
     def check(self, experiment: Experiment) -> None:
         """See to it that the data sets are there.

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation.records import Record
 
 NAME = "all"
 
 
-def pooled(seen: Seen) -> Seen:
+def pooled(seen: RoundEvidence) -> RoundEvidence:
     """The same records as of one data set, `all`.
 
     Each question keeps its weight, so a set with more questions counts more. An arm that was not
@@ -20,7 +20,7 @@ def pooled(seen: Seen) -> Seen:
     for cell in seen.cells:
         arms.setdefault((cell.arm.name, cell.arm.corpus), []).append(cell)
     cells = (_one(own) for own in arms.values() if {cell.set for cell in own} == {*seen.sets})
-    return Seen(experiment=seen.experiment, cells=tuple(cells))
+    return RoundEvidence(experiment=seen.experiment, cells=tuple(cells))
 
 
 def _one(cells: Sequence[Cell]) -> Cell:

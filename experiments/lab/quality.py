@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
@@ -21,7 +21,7 @@ Qualities = Mapping[str, float]
 """Question -> value; questions that cannot have one are absent."""
 
 
-def quality(seen: Seen, cell: Cell, of: str, against: str = "") -> Qualities:
+def quality(seen: RoundEvidence, cell: Cell, of: str, against: str = "") -> Qualities:
     """The value of every question.
 
     Args:
@@ -54,7 +54,7 @@ def _cites(record: Record) -> float:
     return float(record.answered and found)
 
 
-def _alone(seen: Seen, cell: Cell, against: str) -> Mapping[str, Record]:
+def _alone(seen: RoundEvidence, cell: Cell, against: str) -> Mapping[str, Record]:
     """What the arm that retrieves alone found in the corpus of this cell."""
     for each in seen.named([against]).on(cell.set):
         if each.arm.corpus == cell.arm.corpus:

@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RoundEvidence:
     """All of an experiment."""
 
     experiment: Experiment
@@ -57,7 +57,7 @@ class Seen:
         """All cells, one data set after the other."""
         return [cell for name in self.sets for cell in self.on(name)]
 
-    def named(self, names: Sequence[str]) -> "Seen":
+    def named(self, names: Sequence[str]) -> "RoundEvidence":
         """Only the arms of these names, in this order; all where none is named.
 
         Raises:
@@ -69,7 +69,7 @@ class Seen:
             if not any(cell.arm.name == name for cell in self.cells):
                 raise UsageError(f"{self.experiment.id}: no arm is called {name!r}")
         kept = [cell for name in names for cell in self.cells if cell.arm.name == name]
-        return Seen(experiment=self.experiment, cells=tuple(kept))
+        return RoundEvidence(experiment=self.experiment, cells=tuple(kept))
 
     def pairs(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
         """Two arms side by side, on each data set that both were asked on."""

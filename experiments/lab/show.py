@@ -5,7 +5,7 @@ from inspect import signature
 
 from experiments.lab.blocks import Block
 from experiments.lab.pooled import pooled
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.acceptance import accepted
 from experiments.lab.shows.alike import alike
 from experiments.lab.shows.broken import broken
@@ -60,7 +60,7 @@ SHOWS: Mapping[str, Show] = {
 }
 
 
-def shown(seen: Seen) -> list[Block]:
+def shown(seen: RoundEvidence) -> list[Block]:
     """All blocks of an experiment, in the order of its file, and at last what broke.
 
     Raises:

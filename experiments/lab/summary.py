@@ -9,7 +9,7 @@ from typing import Any, Self
 from experiments.lab.blocks import Block, Figure, Sentences, Table
 from experiments.lab.plan import Experiment
 from experiments.lab.provenance import Provenance
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.show import shown
 
 from fathom.jsonable import Json
@@ -38,7 +38,7 @@ class Summary:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, seen: Seen, provenance: Provenance) -> Self:
+    def of(cls, seen: RoundEvidence, provenance: Provenance) -> Self:
         """That of records."""
         spent = sum(record.seconds for cell in seen.cells for record in cell.records)
         return cls(

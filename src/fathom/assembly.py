@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from fathom.agents.situation import Observer
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web import WebEngine, WebSearch
-    from fathom.retrieval.hops import Hops
-    from fathom.retrieval.narrow import Narrow
+    from fathom.retrieval.context_selection import ContextSelector
+    from fathom.retrieval.multihop import MultiHop
     from fathom.retrieval.rerank import Reranker
 
 WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
@@ -285,20 +285,19 @@ class Assembly:
             identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
         )
 
-    def hops(self, search: Search) -> "Hops":
+    def multihop(self, search: Search) -> "MultiHop":
         """Follows anchors and bridges."""
-        from fathom.retrieval.hops import Hops
+        from fathom.retrieval.multihop import MultiHop
 
-        return Hops(search=search, terms=self.terms, settings=self.settings.anchor)
+        return MultiHop(search=search, terms=self.terms, settings=self.settings.anchor)
 
     @cached_property
-    def narrow(self) -> "Narrow":
+    def context_selector(self) -> "ContextSelector":
         """Selects from a pool what is read."""
-        from fathom.retrieval.narrow import Narrow
-        from fathom.retrieval.select import Selection
+        from fathom.retrieval.context_selection import ContextSelector, Selection
 
         selection = Selection(terms=self.terms, settings=self.settings.anchor)
-        return Narrow(selection=selection, count=self.embedder.count)
+        return ContextSelector(selection=selection, count=self.embedder.count)
 
     @cached_property
     def reranker(self) -> "Reranker":

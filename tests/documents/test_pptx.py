@@ -139,11 +139,11 @@ def test_charts_and_diagrams_give_their_words() -> None:
 def test_notes_follow_the_slide() -> None:
     notes = shape(line("Say this"), role="body") + shape(line("1"), role="sldNum")
     data = packed(
-        [shape(line("Seen"))],
+        [shape(line("RoundEvidence"))],
         parts={"ppt/notes.xml": f"<p:notes {SPACES}>{notes}</p:notes>"},
         links={"n": ("notesSlide", "../notes.xml")},
     )
-    assert parse(data).text == "Seen\n\nSay this"
+    assert parse(data).text == "RoundEvidence\n\nSay this"
 
 
 def test_pictures_without_text_need_ocr() -> None:

@@ -48,7 +48,7 @@ def whole() -> str:
     return page(FINDINGS)
 
 
-class Seen(HTMLParser):
+class RoundEvidence(HTMLParser):
     """What a browser would find."""
 
     VOID = ("meta", "br")
@@ -80,7 +80,7 @@ class Seen(HTMLParser):
 
 
 def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
-    seen = Seen(whole)
+    seen = RoundEvidence(whole)
     assert seen.open == []
     assert not {"script", "link", "img", "iframe", "image"} & {tag for tag, _ in seen.tags}
     refused = "default-src 'none'; style-src 'unsafe-inline'"
@@ -94,7 +94,7 @@ def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
 
 
 def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
-    seen = Seen(whole)
+    seen = RoundEvidence(whole)
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = {link["href"] for link in seen.all("a")} | {
@@ -105,7 +105,7 @@ def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
 
 
 def test_headings_are_in_order_and_stand_over_something(whole: str) -> None:
-    assert Seen(whole).headings == [
+    assert RoundEvidence(whole).headings == [
         "h1 Evaluation",
         "h2 Gate",
         "h2 In plain words",
@@ -129,7 +129,7 @@ def test_what_others_wrote_is_text(whole: str) -> None:
 
 
 def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
-    seen = Seen(whole)
+    seen = RoundEvidence(whole)
     pictures = seen.all("svg")
     assert all(each["role"] == "img" and each["aria-label"] for each in pictures)
     assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
@@ -198,4 +198,4 @@ def test_the_same_records_give_the_same_page(whole: str) -> None:
 
 
 def test_of_nothing_there_is_a_page_too() -> None:
-    assert Seen(page(Findings())).headings == ["h1 Evaluation"]
+    assert RoundEvidence(page(Findings())).headings == ["h1 Evaluation"]

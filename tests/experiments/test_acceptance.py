@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.shows.acceptance import accepted
 from tests.evaluation.making import abstained, cited, record
 from tests.experiments.toy import experiment
@@ -22,7 +22,7 @@ def told(folder: Path, base: Sequence[Record], arm: Sequence[Record]) -> dict[st
         Cell(set="toy", arm=Arm(name=name, strategy="naive"), records=tuple(records))
         for name, records in (("naive", base), ("A", arm))
     )
-    seen = Seen(experiment=experiment(folder), cells=cells)
+    seen = RoundEvidence(experiment=experiment(folder), cells=cells)
     (table,) = accepted(seen, baseline="naive", arms=["A"])
     assert isinstance(table, Table)
     assert all(row[:2] == ("toy", "A") for row in table.rows)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.lab.blocks import Sentences, Table
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.alike import alike
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
 
-def twice(whole: Seen, name: str, twin: str, **fields: Any) -> Seen:
+def twice(whole: RoundEvidence, name: str, twin: str, **fields: Any) -> RoundEvidence:
     """The same with a twin of an arm, whose records differ by some fields."""
     twins = [
         replace(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.shows.causes import CAUSES, caused
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import experiment
@@ -24,7 +24,7 @@ def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
         record("q8", relevant={}, short_answer="5"),  # nobody knows what is to be found
     )
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=records)
-    seen = Seen(experiment=experiment(tmp_path), cells=(cell,))
+    seen = RoundEvidence(experiment=experiment(tmp_path), cells=(cell,))
     (table,) = caused(seen)
     assert isinstance(table, Table)
     (row,) = table.rows

@@ -2,13 +2,13 @@ from pathlib import Path
 
 from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.shows.judged import judged
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 
 
-def seen(folder: Path) -> Seen:
+def seen(folder: Path) -> RoundEvidence:
     cells = (
         Cell(
             set="toy",
@@ -21,7 +21,7 @@ def seen(folder: Path) -> Seen:
             records=(record("q1", strategy="half"), abstained("q2", strategy="half")),
         ),
     )
-    return Seen(experiment=experiment(folder), cells=cells)
+    return RoundEvidence(experiment=experiment(folder), cells=cells)
 
 
 def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.lab.pooled import pooled
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.show import shown
 from tests.evaluation.making import ranked
 from tests.experiments.climbs import rows_of, saw_arms
@@ -12,7 +12,7 @@ from tests.experiments.toy import TOML, experiment
 QUESTIONS = ("q1", "q2")
 
 
-def two_sets(folder: Path) -> Seen:
+def two_sets(folder: Path) -> RoundEvidence:
     """Arms `both` and `one`, which was asked on the data set `toy` only; ids come twice."""
     seen = saw_arms(
         folder,
@@ -21,7 +21,7 @@ def two_sets(folder: Path) -> Seen:
     first, second = seen.cells
     worse = tuple(ranked(q, dataset="other", evidence=("d7",)) for q in QUESTIONS)
     other = Cell(set="other", arm=first.arm, records=worse, commits=("abc",))
-    return Seen(experiment=seen.experiment, cells=(first, second, other))
+    return RoundEvidence(experiment=seen.experiment, cells=(first, second, other))
 
 
 def test_records_stand_together_and_questions_apart(tmp_path: Path) -> None:
@@ -36,5 +36,5 @@ def test_any_kind_of_showing_may_take_all_sets_as_one(tmp_path: Path) -> None:
     head, _, _ = TOML.partition("[[show]]")
     wanted = '[[show]]\nkind = "table"\npooled = true\nmeasures = ["Hit@10"]\nintervals = 0\n'
     made = experiment(tmp_path, head + wanted)
-    (table,) = shown(Seen(experiment=made, cells=two_sets(tmp_path).cells))
+    (table,) = shown(RoundEvidence(experiment=made, cells=two_sets(tmp_path).cells))
     assert rows_of(table) == {"naive": ("4", "0.500")}

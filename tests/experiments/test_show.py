@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.blocks import Figure, Sentences, Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.show import shown
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import TOML, experiment
@@ -15,7 +15,7 @@ from fathom.errors import UsageError
 ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
 
 
-def seen(folder: Path, shows: str, count: int = 8) -> Seen:
+def seen(folder: Path, shows: str, count: int = 8) -> RoundEvidence:
     head, _, rest = TOML.partition("[[show]]")
     made = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
     questions = [f"q{n}" for n in range(count)]
@@ -26,7 +26,7 @@ def seen(folder: Path, shows: str, count: int = 8) -> Seen:
         Cell(set="toy", arm=ARMS["good"], records=tuple(good)),
         Cell(set="toy", arm=ARMS["bad"], records=tuple(bad)),
     )
-    return Seen(experiment=made, cells=cells)
+    return RoundEvidence(experiment=made, cells=cells)
 
 
 def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.blocks import Figure, Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.sizes import sized
 from tests.evaluation.making import ranked
 from tests.experiments.climbs import saw_arms
@@ -29,7 +29,7 @@ def at(documents: int, hits: Sequence[bool], seconds: float) -> list[Record]:
     ]
 
 
-def seen(folder: Path) -> Seen:
+def seen(folder: Path) -> RoundEvidence:
     """Two arms at two sizes; at one of them one more question was asked."""
     keyword, vector = (
         [Arm(name=name, retriever=name, corpus=f"cut-{n}") for n in (10, 100)]

@@ -180,7 +180,7 @@ def killed_after(steps: int, patch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RoundEvidence:
     """What an ingestion left, as the one sees it who ran it.
 
     Attributes:
@@ -199,7 +199,7 @@ class Seen:
         return {id_ for place, id_ in self.documents.items() if self.outcomes[place] in outcomes}
 
 
-def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> Seen:
+def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEvidence:
     index = engine.reader()
     sources = list(index.sources())
     documents = {one.path: one.document_id for one in sources if one.document_id}
@@ -208,7 +208,7 @@ def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> Seen:
     for document, path in paths.items():
         assert documents.get(path) == document, "a document's path is none of its places"
     places = {*documents, *files, *before}
-    return Seen(
+    return RoundEvidence(
         outcomes={one.path: one.outcome for one in sources},
         documents=documents,
         gone=sorted(filter(is_gone, places)),
@@ -225,7 +225,7 @@ def id_at(path: Path) -> str:
     return ""
 
 
-Ingest = Callable[..., Seen | None]
+Ingest = Callable[..., RoundEvidence | None]
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
         kill_after: int = 0,
         before: Sequence[str] = (),
         **options: Any,
-    ) -> Seen | None:
+    ) -> RoundEvidence | None:
         (tmp_path / into).mkdir(exist_ok=True)
         files = [str(path) for path in tree.files()]
 
@@ -269,7 +269,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
                     return asdict(seen(engine, files, before))
 
         found = forked(job)
-        return Seen(**found) if found else None
+        return RoundEvidence(**found) if found else None
 
     return run
 
@@ -278,7 +278,7 @@ def test_500_changes(tmp_path: Path, ingest: Ingest) -> None:
     chance = random.Random(int(os.environ.get("SEED", "20261122")))
     tree = Tree(tmp_path / "corpus", chance)
     tree.add()
-    known = Seen({}, {}, [], {})
+    known = RoundEvidence({}, {}, [], {})
     counts = Counter[str]()
     while len(tree.done) < CHANGES:
         for _ in range(chance.randint(1, 12)):
@@ -301,7 +301,7 @@ def test_500_changes(tmp_path: Path, ingest: Ingest) -> None:
     assert known.held("ok") == fresh.held("ok") == set(fresh.documents.values())
 
 
-def check_kept(before: Seen, found: Seen, *, let_go: bool) -> None:
+def check_kept(before: RoundEvidence, found: RoundEvidence, *, let_go: bool) -> None:
     """What can be read is as it is; what cannot be read stays, marked; what is gone may go."""
     assert found.held("ok") == set(found.readable.values())
     for place, outcome in found.outcomes.items():

@@ -28,7 +28,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 @dataclass
-class Seen:
+class RoundEvidence:
     outcome: object
     server: ScriptedServer
     seconds: float
@@ -58,15 +58,17 @@ async def asked_at(
     return outcome, time.monotonic() - begun
 
 
-def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int) -> Seen:
-    async def go() -> Seen:
+def call(
+    run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int
+) -> RoundEvidence:
+    async def go() -> RoundEvidence:
         async with ScriptedServer(act) as server:
             root = server.base_url.removesuffix("/v1")
             outcome, took = await asked_at(dialect, root, within_s, **more)  # type: ignore[arg-type]
             await asyncio.wait_for(server.idle(), 5)  # the server sees every connection closed
-            return Seen(outcome, server, took)
+            return RoundEvidence(outcome, server, took)
 
-    seen: Seen = run(go())
+    seen: RoundEvidence = run(go())
     return seen
 
 

@@ -3,9 +3,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.making import hit_of
 
 from fathom.index.base import Match
-from fathom.retrieval.fusion import NORMALISERS, ReciprocalRank, WeightedSum, min_max, z_score
+from fathom.retrieval.fusion import (
+    NORMALISERS,
+    ReciprocalRank,
+    WeightedSum,
+    fuse_hits,
+    min_max,
+    z_score,
+)
 
 
 def ranking(*ids: str) -> list[Match]:
@@ -61,3 +69,18 @@ def test_the_order_of_the_rankings_does_not_matter(rankings, random) -> None:  #
 def test_one_weight_each() -> None:
     with pytest.raises(ValueError, match="zip"):
         ReciprocalRank()([ranking("a")], [])
+
+
+A, B, C = (hit_of(document=name, rank=n) for n, name in enumerate("abc", start=1))
+
+
+def test_hits_keep_their_chunks_and_get_new_ranks() -> None:
+    hits = fuse_hits([[A, B], [B, C]], [1.0, 1.0], ReciprocalRank(60), "sum")
+    assert [hit.chunk for hit in hits] == [B.chunk, A.chunk, C.chunk]
+    assert [(hit.rank, hit.retriever) for hit in hits] == [(1, "sum"), (2, "sum"), (3, "sum")]
+    assert hits[0].score == 1 / 61 + 1 / 62
+
+
+def test_nothing_fused_is_nothing() -> None:
+    assert fuse_hits([], [], ReciprocalRank(60), "sum") == ()
+    assert fuse_hits([[]], [1.0], ReciprocalRank(60), "sum") == ()

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
-from fathom.models.hashing import HashingEmbedder
-from fathom.retrieval.mmr import by_cosine, by_terms, mmr
+from fathom.retrieval.mmr import by_terms, mmr
 from fathom.types import Hit
 
 ONE = hit("a", document="one", score=0.9, rank=1)
@@ -63,11 +62,3 @@ def test_shared_words() -> None:
     assert likeness(one, other) == likeness(other, one) == 0.5
     assert likeness(one, one) == likeness(blank, blank) == 1.0
     assert likeness(one, blank) == 0.0
-
-
-def test_cosines() -> None:
-    same = [hit("a mooring permit", document=name) for name in "xy"]
-    other = hit("sugar and flour", document="z")
-    likeness = by_cosine([*same, other], HashingEmbedder(64))
-    assert likeness(same[0], same[1]) == pytest.approx(1.0, abs=1e-6)
-    assert likeness(same[0], other) < 0.9

@@ -15,15 +15,14 @@ from fathom.control.gate import Thresholds
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
 from fathom.models.hashing import HashingEmbedder
+from fathom.retrieval.context_selection import ContextSelector, Selection
 from fathom.retrieval.expansion import Feedback
-from fathom.retrieval.hops import Hops
-from fathom.retrieval.narrow import Narrow
+from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
-from fathom.retrieval.select import Selection
 from fathom.settings import Settings
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.anchor import AnchorGate
-from fathom.strategies.signals import Purse
+from fathom.strategies.signals import TokenAllowance
 from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage
 
@@ -88,15 +87,15 @@ def strategy(
     found = search or (retriever or Finds([FEE])).search()
     terms = ContentTerms()
     return AnchorGate(
-        hops=Hops(search=found, terms=terms, settings=AnchorSettings(bridges=0)),
+        multihop=MultiHop(search=found, terms=terms, settings=AnchorSettings(bridges=0)),
         search=found,
         reranker=None,
-        narrow=Narrow(selection=Selection(terms=terms, settings=own), count=len),
+        context_selector=ContextSelector(selection=Selection(terms=terms, settings=own), count=len),
         reader=reader,
         hypothesis=FeedbackHypothesis(feedback=Feedback(words=terms.words)),
         judge=judge or Judges(),
         finalizer=finalizer("anchor"),
-        purse=Purse(metered=metered, count=len, chunks=8, overhead=0, ceiling=1.2),
+        allowance=TokenAllowance(metered=metered, count=len, chunks=8, overhead=0, ceiling=1.2),
         thresholds=Thresholds.of(own),
         settings=own,
     )

@@ -10,7 +10,7 @@ from tests.making import context_of, hit_of
 from fathom.agents.anchors import anchors
 from fathom.context import RunContext
 from fathom.control.gate import Progress
-from fathom.strategies.signals import Purse, Seen, judged, signals_of
+from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 HIT = hit_of("In 2019 a mooring permit in Oslo cost 40 crowns.")
@@ -18,9 +18,9 @@ EVIDENCE = Evidence(hit=HIT, span=Span(0, 10), support=0.8)
 DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
 
 
-def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> Seen:
+def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvidence:
     own = {"anchors": anchors(question), "required": 0.6, "known": frozenset(), "before": None}
-    return Seen(hits=hits, progress=Progress(), **{**own, **values})
+    return RoundEvidence(hits=hits, progress=Progress(), **{**own, **values})
 
 
 def signals(question: str, draft: Draft = DRAFT, **values: Any) -> Any:
@@ -85,13 +85,13 @@ def test_the_judge_hears_sentences_only() -> None:
         assert asyncio.run(judged(DRAFT, Judge(), context)) is None
 
 
-def purse(*, metered: bool) -> Purse:
-    return Purse(metered=metered, count=len, chunks=1, overhead=100, ceiling=1.2)
+def allowance(*, metered: bool) -> TokenAllowance:
+    return TokenAllowance(metered=metered, count=len, chunks=1, overhead=100, ceiling=1.2)
 
 
 def test_without_a_language_model_everything_is_affordable() -> None:
     with context_of() as context:
-        free = purse(metered=False)
+        free = allowance(metered=False)
         assert (free.baseline([HIT]), free.spent(context), free.left(0, 0)) == (0, 0, inf)
     found = signals("How much?")
     assert (found.reserved, found.baseline, found.left) == (0, 0, inf)
@@ -100,7 +100,7 @@ def test_without_a_language_model_everything_is_affordable() -> None:
 def test_with_one_the_baseline_bounds_what_is_left() -> None:
     size = len(HIT.chunk.context)
     with context_of() as context:
-        paid = purse(metered=True)
+        paid = allowance(metered=True)
         assert paid.baseline([HIT, HIT]) == 100 + size
         assert paid.spent(context) == 0
         assert paid.left(200, 40) == 100

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.records import Record
@@ -58,7 +58,7 @@ class Promise:
 
 
 def accepted(
-    seen: Seen, *, baseline: str, arms: Sequence[str] = (), title: str = ""
+    seen: RoundEvidence, *, baseline: str, arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """A line for each data set, arm and promise that can be measured.
 

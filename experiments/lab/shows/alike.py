@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Sentences, Table
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.table import value
 
 
 def alike(
-    seen: Seen, *, measures: Sequence[str], arms: Sequence[str] = (), title: str = ""
+    seen: RoundEvidence, *, measures: Sequence[str], arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """One line for all arms whose answers and searches were the same on every data set.
 
@@ -35,7 +35,7 @@ def alike(
     )
 
 
-def _groups(seen: Seen) -> list[list[str]]:
+def _groups(seen: RoundEvidence) -> list[list[str]]:
     """The names of those that are alike, in the order of the first of each."""
     answers: dict[str, list[object]] = {}
     for cell in seen.cells:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from experiments.lab.blocks import Block, Sentences
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 
-def broken(seen: Seen) -> Iterator[Block]:
+def broken(seen: RoundEvidence) -> Iterator[Block]:
     """A line for each arm and data set where a run failed; nothing where none did.
 
     Args:

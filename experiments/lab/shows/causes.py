@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
@@ -19,7 +19,7 @@ CAUSES = (
 """Found: all relevant documents are among the first ten of the evidence."""
 
 
-def caused(seen: Seen, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
+def caused(seen: RoundEvidence, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
     """Counts of the questions whose answer shares no word with a gold one, for each arm.
 
     Only questions with gold answers and relevant documents count.

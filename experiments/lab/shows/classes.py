@@ -5,7 +5,7 @@ from statistics import fmean
 
 from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import load_domain
@@ -18,7 +18,7 @@ Grouped = Mapping[str, Sequence[float]]
 
 
 def by_class(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     of: str,
     caption: str,
@@ -54,7 +54,7 @@ def by_class(
 
 
 def failures(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     of: str,
     against: str = "",
@@ -92,7 +92,7 @@ def _failed(grouped: Grouped) -> Iterator[tuple[str, ...]]:
         yield name, str(count), part, f"{count / asked:.1%} ({count}/{asked})"
 
 
-def _grouped(seen: Seen, cell: Cell, of: str, against: str, domain: str) -> Grouped:
+def _grouped(seen: RoundEvidence, cell: Cell, of: str, against: str, domain: str) -> Grouped:
     classifier = Classifier(domain=load_domain(domain))
     values = quality(seen, cell, of, against)
     told = {

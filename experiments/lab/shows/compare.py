@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Sentences
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.contrasts import contrasts, table_of
 
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison
@@ -13,7 +13,7 @@ FEW = 6
 
 
 def compared(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],

@@ -5,7 +5,7 @@ from math import inf, sqrt
 
 from experiments.lab.blocks import Block, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation.comparison import Comparison, contrast, corrected
 
@@ -16,7 +16,7 @@ HEAD = (
 
 
 def contrasted(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],
@@ -36,7 +36,7 @@ def contrasted(
 
 
 def contrasts(
-    seen: Seen, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
+    seen: RoundEvidence, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
 ) -> list[Comparison]:
     """The tests themselves; the arguments are those of `contrasted`."""
     made = [
@@ -54,7 +54,9 @@ def table_of(made: Sequence[Comparison], title: str) -> Table:
     return Table(title=title, head=HEAD, rows=tuple(map(_row, made)))
 
 
-def _both(seen: Seen, cells: tuple[Cell, Cell], of: str, against: str) -> list[tuple[float, float]]:
+def _both(
+    seen: RoundEvidence, cells: tuple[Cell, Cell], of: str, against: str
+) -> list[tuple[float, float]]:
     ours, theirs = (quality(seen, cell, of, against) for cell in cells)
     return [(value, theirs[question]) for question, value in ours.items() if question in theirs]
 

@@ -17,7 +17,7 @@ from experiments.lab.choosing import (
     measure_named,
     open_questions,
 )
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Heat
@@ -29,7 +29,11 @@ CONSTANT = (FIXED, ROUTER)
 
 
 def varied(
-    seen: Seen, *, planners: Sequence[str], by: str = "F1", title: str = "Entropy of the choices"
+    seen: RoundEvidence,
+    *,
+    planners: Sequence[str],
+    by: str = "F1",
+    title: str = "Entropy of the choices",
 ) -> Iterator[Block]:
     """The entropy of what was chosen in the first turn, for each planner and for the oracle.
 
@@ -101,7 +105,7 @@ def _apart(shown: Mapping[str, Sequence[Choice]]) -> Iterator[str]:
         yield from (_told(total, same) for total, *same in zip(whole, *parts, strict=True))
 
 
-def _open(seen: Seen, planners: Sequence[str], by: str) -> Iterator[str]:
+def _open(seen: RoundEvidence, planners: Sequence[str], by: str) -> Iterator[str]:
     for name, known in fixed_workflows(seen, planners).items():
         if known:
             count, asked = open_questions(known, measure_named(by)), len(next(iter(known.values())))

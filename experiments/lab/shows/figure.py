@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from experiments.lab.blocks import Block, Figure
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Group, front, kinds, phases, recall_lines, risk_lines, seconds
@@ -13,7 +13,7 @@ Drawn = Callable[[Sequence[Group]], str]
 
 
 def drawn(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     of: str,
     caption: str,

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.table import value
 
 from fathom.evaluation.report import rows_by
 
 
 def by_group(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     field: Literal["phase", "kind"],
     measures: Sequence[str],

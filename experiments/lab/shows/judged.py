@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block
 from experiments.lab.local_grades import graded
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.table import tabulated
 
 
 def judged(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     measures: Sequence[str],
     arms: Sequence[str] = (),

@@ -5,7 +5,7 @@ from itertools import chain
 
 from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import Qualities, accepted, quality
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.shows.successes import COUNTED, counted
 
 from fathom.evaluation import plots
@@ -19,7 +19,7 @@ ENDS = ("vor", "evr", "debate", "web", NOTHING, "failed")
 
 
 def utilised(
-    seen: Seen, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
+    seen: RoundEvidence, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
 ) -> Iterator[Block]:
     """The share of questions that ended in each phase (its Table VII).
 
@@ -43,7 +43,7 @@ def utilised(
 
 
 def by_end(
-    seen: Seen, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
+    seen: RoundEvidence, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """One line for each phase in which questions of an arm ended (its Table VIII).
 

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from experiments.lab.blocks import Block, Table
 from experiments.lab.choosing import FIXED, ORACLE, ROUTER, Choice, choices, measure_named
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.compare import told
 from experiments.lab.shows.table import value
 
@@ -18,7 +18,7 @@ SHOWN = 3
 
 
 def chosen(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     planners: Sequence[str],
     measures: Sequence[str],

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.blocks import Block, Figure
 from experiments.lab.quality import quality
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation.canvas import colour, drawing, mark
 from fathom.evaluation.svg import standalone
@@ -14,7 +14,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def scattered(
-    seen: Seen, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
+    seen: RoundEvidence, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """A plot for each data set that can have the measure (MAF-RAG, its Figure 13).
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from experiments.lab.blocks import Block, Figure, Table
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 from experiments.lab.shows.table import TIMES
 
 from fathom.evaluation import plots
@@ -22,7 +22,7 @@ Place = tuple[float, tuple[float, float] | None]
 
 
 def sized(
-    seen: Seen, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
+    seen: RoundEvidence, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """A table and a plot for each measure, one line an arm (agentic hybrid, Figures 5 and 6).
 

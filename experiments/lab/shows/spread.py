@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from experiments.lab.blocks import Block, Figure
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Heat
@@ -13,7 +13,7 @@ from fathom.evaluation.svg import standalone
 
 
 def spread(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     of: str,
     caption: str,

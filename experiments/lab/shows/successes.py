@@ -5,7 +5,7 @@ from statistics import fmean
 
 from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Heat
@@ -16,7 +16,7 @@ COUNTED = ("= 1.0", "success (> 0)", "failed (= 0)")
 
 
 def successes(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     of: str,
     against: str = "",
@@ -46,7 +46,7 @@ def successes(
 
 
 def success_bars(
-    seen: Seen, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
+    seen: RoundEvidence, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """Bars of success and failure for each data set (its Figures 4, 6 and 7).
 
@@ -83,7 +83,7 @@ def counted(values: Sequence[float]) -> tuple[str, ...]:
 
 
 def _scored(
-    seen: Seen, of: str, against: str, arms: Sequence[str]
+    seen: RoundEvidence, of: str, against: str, arms: Sequence[str]
 ) -> Iterator[tuple[Cell, list[float]]]:
     """The cells that can have the measure, with the value of each question."""
     for cell in seen.named(arms).by_set:

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from experiments.lab.blocks import Block, Figure
 from experiments.lab.local_grades import graded
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Line
 from fathom.evaluation.svg import standalone
 
 
-def swept(seen: Seen, *, key: str, measures: Sequence[str], caption: str) -> Iterator[Block]:
+def swept(
+    seen: RoundEvidence, *, key: str, measures: Sequence[str], caption: str
+) -> Iterator[Block]:
     """A plot for each data set, with a line for each measure (RRF paper, Figure 4).
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation.report import Row
 
@@ -11,7 +11,7 @@ TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
 
 
 def measured(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     measures: Sequence[str],
     arms: Sequence[str] = (),
@@ -31,7 +31,7 @@ def measured(
 
 
 def tabulated(
-    seen: Seen,
+    seen: RoundEvidence,
     row_of: Callable[[Cell], Row],
     measures: Sequence[str],
     intervals: int,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from experiments.lab.blocks import Block, Sentences, Table
-from experiments.lab.seen import Cell, Seen
+from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
@@ -52,7 +52,9 @@ class Change:
         return record.answered and not others[record.question].answered
 
 
-def transformed(seen: Seen, *, pairs: Sequence[Sequence[str]], title: str = "") -> Iterator[Block]:
+def transformed(
+    seen: RoundEvidence, *, pairs: Sequence[Sequence[str]], title: str = ""
+) -> Iterator[Block]:
     """One line for each pair and data set, and the questions that are answered rightly now.
 
     An answer to a question that has none is wrong. A failed run is no answer.

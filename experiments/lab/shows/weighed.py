@@ -7,7 +7,7 @@ from statistics import fmean
 from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.choosing import ORACLE, ROUTER, Choice, Value, choices, measure_named
 from experiments.lab.reward import cost, reward
-from experiments.lab.seen import Seen
+from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.oracle import frequent
 
 from fathom.evaluation import plots
@@ -19,7 +19,7 @@ F1 = measure_named("F1")
 
 
 def weighed(
-    seen: Seen,
+    seen: RoundEvidence,
     *,
     planner: str,
     alphas: Sequence[float],
@@ -83,7 +83,7 @@ def _curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Line:
     return Line(name=who, points=tuple(points))
 
 
-def _front(seen: Seen, arms: Sequence[str]) -> Front:
+def _front(seen: RoundEvidence, arms: Sequence[str]) -> Front:
     """All questions of an arm together, whatever their data set."""
     points = []
     for arm in arms:

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.context import RunContext
-from fathom.retrieval.fused import fused
-from fathom.retrieval.fusion import WeightedSum
-from fathom.retrieval.hybrid import Fusion
+from fathom.retrieval.fusion import Fusion, WeightedSum, fuse_hits
 from fathom.types import Hit
 
 NAME = "comparison"
@@ -36,7 +34,7 @@ class Comparer:
         shares = [weights.get(name, 1.0) for name in names]
         inputs = {name: [hit.chunk.id for hit in lists[name]] for name in names}
         with context.step("compare", agent="comparer", inputs=inputs) as here:
-            hits = fused([lists[name] for name in names], shares, self.fusion, NAME)
+            hits = fuse_hits([lists[name] for name in names], shares, self.fusion, NAME)
             scores = [[hit.chunk.id, round(hit.score, 6)] for hit in hits]
             both = sum(map(len, lists.values())) - len(hits)
             here.done(outputs={"scores": scores}, reason=f"{len(hits)} hits, {both} found twice")

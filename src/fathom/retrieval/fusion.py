@@ -3,12 +3,21 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from fathom.index.base import Match
+from fathom.types import Hit
 
 Ranking = Sequence[Match]
 Normaliser = Literal["min_max", "max", "z_score", "none"]
+
+
+class Fusion(Protocol):
+    """Makes one ranking of several; deterministic, ties by best rank, then chunk id."""
+
+    def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
+        """Fuse rankings, each best first, with one weight each."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,21 @@ def _sorted(gains: Mapping[str, list[float]], rankings: Sequence[Ranking]) -> li
             best[match.chunk_id] = min(rank, best.get(match.chunk_id, rank))
     order = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], best[chunk_id], chunk_id))
     return [Match(chunk_id, scores[chunk_id]) for chunk_id in order]
+
+
+def fuse_hits(
+    rankings: Sequence[Sequence[Hit]], weights: Sequence[float], fusion: Fusion, name: str
+) -> tuple[Hit, ...]:
+    """One ranking of several, each best first, with one weight each.
+
+    Scores are those of the fusion; `name` is who ranked.
+    """
+    matches = [[Match(hit.chunk.id, hit.score) for hit in ranking] for ranking in rankings]
+    chunks = {hit.chunk.id: hit.chunk for ranking in rankings for hit in ranking}
+    return tuple(
+        Hit(chunk=chunks[match.chunk_id], score=match.score, rank=rank, retriever=name)
+        for rank, match in enumerate(fusion(matches, weights), start=1)
+    )
 
 
 def min_max(scores: Sequence[float]) -> list[float]:

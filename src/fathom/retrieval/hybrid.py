@@ -1,22 +1,13 @@
 """Vector and keyword search fused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from fathom.index.base import Match, Reader
+from fathom.index.base import Reader
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
-from fathom.retrieval.fusion import Ranking
+from fathom.retrieval.fusion import Fusion
 from fathom.types import Hit, Query
-
-
-class Fusion(Protocol):
-    """Makes one ranking of several; deterministic, ties by best rank, then chunk id."""
-
-    def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
-        """Fuse rankings, each best first, with one weight each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

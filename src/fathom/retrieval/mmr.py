@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fathom.models.base import Embedder
 from fathom.types import Hit
 
 Similarity = Callable[[Hit, Hit], float]
@@ -44,18 +43,6 @@ def mmr(
         for hit in left:
             likeness[hit.chunk.id] = max(likeness[hit.chunk.id], similarity(hit, best))
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, start=1))
-
-
-def by_cosine(hits: Sequence[Hit], embedder: Embedder) -> Similarity:
-    """Cosine of the embeddings of the chunks, which are embedded at once."""
-    places = {hit.chunk.id: place for place, hit in enumerate(hits)}
-    vectors = embedder.embed([hit.chunk.context for hit in hits])
-    cosines = vectors @ vectors.T
-
-    def similarity(one: Hit, other: Hit) -> float:
-        return float(cosines[places[one.chunk.id], places[other.chunk.id]])
-
-    return similarity
 
 
 def by_terms(hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]) -> Similarity:

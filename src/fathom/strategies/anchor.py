@@ -17,14 +17,13 @@ from fathom.agents.short_answer import shortened
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.gate import Progress, Signals, Thresholds, Verdict, decide, wants_judge
-from fathom.retrieval.fused import fused
-from fathom.retrieval.fusion import WeightedSum
-from fathom.retrieval.hops import Hops
-from fathom.retrieval.narrow import Narrow
+from fathom.retrieval.context_selection import ContextSelector
+from fathom.retrieval.fusion import WeightedSum, fuse_hits
+from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
-from fathom.strategies.signals import Purse, Seen, judged, signals_of
+from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -70,15 +69,15 @@ class AnchorGate:
         hypothesis: What config B searches for in its second round.
     """
 
-    hops: Hops
+    multihop: MultiHop
     search: Search
     reranker: Reranker | None
-    narrow: Narrow
+    context_selector: ContextSelector
     reader: Reader
     hypothesis: Hypothesis
     judge: Judge
     finalizer: Finalizer
-    purse: Purse
+    allowance: TokenAllowance
     thresholds: Thresholds
     settings: AnchorSettings
     name: ClassVar[str] = "anchor"
@@ -88,7 +87,7 @@ class AnchorGate:
         """Made of these parts."""
         own = parts.settings.anchor
         ask, search = parts.settings.ask, parts.search("hybrid")
-        purse = Purse(
+        allowance = TokenAllowance(
             metered=parts.models.of("reader") is not None,
             count=parts.embedder.count,
             chunks=ask.chunks,
@@ -96,16 +95,16 @@ class AnchorGate:
             ceiling=own.ceiling,
         )
         return cls(
-            hops=parts.hops(search),
+            multihop=parts.multihop(search),
             search=search,
             reranker=parts.reranker if own.config == "C" else None,
-            narrow=parts.narrow,
+            context_selector=parts.context_selector,
             reader=parts.reader,
             hypothesis=parts.hypothesis,
             judge=parts.judge,
             finalizer=parts.finalizer(cls.name),
-            purse=purse,
-            thresholds=Thresholds.of(own, None if purse.metered else ask.min_confidence),
+            allowance=allowance,
+            thresholds=Thresholds.of(own, None if allowance.metered else ask.min_confidence),
             settings=own,
         )
 
@@ -151,7 +150,7 @@ class AnchorGate:
     async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
         own = self.settings
         strong = [each.text for each in state.anchors if each.score >= own.min_score]
-        pool = await self.hops(
+        pool = await self.multihop(
             state.query, strong[: own.workers], k=own.pool, context=runtime.context
         )
         return replace(state, pool=pool)
@@ -167,7 +166,7 @@ class AnchorGate:
         left = self._left(state, runtime.context) if state.again else self.settings.context
         tokens = int(min(self.settings.context, left))
         form = form_of(state.query.text)
-        hits = await self.narrow(
+        hits = await self.context_selector(
             state.query.text,
             state.pool,
             listing=form == "several",
@@ -179,7 +178,7 @@ class AnchorGate:
 
     async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
-        new = within(new, self.settings.answer_tokens, self.purse.count)
+        new = within(new, self.settings.answer_tokens, self.allowance.count)
         better = new.confidence >= state.draft.confidence
         return replace(state, draft=new if better else state.draft)
 
@@ -210,7 +209,7 @@ class AnchorGate:
     async def retrieve_more(self, state: State, runtime: Runtime[RunContext]) -> State:
         known = state.known | {hit.chunk.id for hit in state.hits}
         found = await self._more(state, runtime.context)
-        pool = fused((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
+        pool = fuse_hits((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], known=known)
 
     async def _more(self, state: State, context: RunContext) -> tuple[Hit, ...]:
@@ -246,11 +245,13 @@ class AnchorGate:
         )
 
     def _left(self, state: State, context: RunContext) -> float:
-        return self.purse.left(self.purse.baseline(state.pool), self.purse.spent(context))
+        return self.allowance.left(
+            self.allowance.baseline(state.pool), self.allowance.spent(context)
+        )
 
-    def _seen(self, state: State, context: RunContext) -> Seen:
-        baseline, spent = self.purse.baseline(state.pool), self.purse.spent(context)
-        return Seen(
+    def _seen(self, state: State, context: RunContext) -> RoundEvidence:
+        baseline, spent = self.allowance.baseline(state.pool), self.allowance.spent(context)
+        return RoundEvidence(
             anchors=state.anchors,
             required=self.settings.required_score,
             hits=state.hits,
@@ -259,9 +260,9 @@ class AnchorGate:
             progress=state.progress,
             baseline=baseline,
             spent=spent,
-            left=self.purse.left(baseline, spent),
+            left=self.allowance.left(baseline, spent),
             context=self.settings.context,
-            overhead=self.purse.overhead,
+            overhead=self.allowance.overhead,
         )
 
 

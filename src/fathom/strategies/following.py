@@ -6,14 +6,14 @@ from typing import Self
 from fathom.agents.anchors import anchors
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.retrieval.hops import Hops
+from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
 from fathom.types import Hit, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """Hops from the anchors that are strong enough; see `Hops`.
+    """MultiHop from the anchors that are strong enough; see `MultiHop`.
 
     Attributes:
         most: So many anchors are looked for.
@@ -21,7 +21,7 @@ class Following:
         min_score: Weaker ones are not.
     """
 
-    hops: Hops
+    multihop: MultiHop
     most: int
     workers: int
     min_score: float
@@ -31,14 +31,14 @@ class Following:
         """Made of the settings that `anchor` has too."""
         own = parts.settings.anchor
         return cls(
-            hops=parts.hops(search),
+            multihop=parts.multihop(search),
             most=own.anchors,
             workers=own.workers,
             min_score=own.min_score,
         )
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
-        """At most `k` hits, best first; see `Hops`."""
+        """At most `k` hits, best first; see `MultiHop`."""
         found = anchors(query.text, most=self.most)
         strong = [each.text for each in found if each.score >= self.min_score]
-        return await self.hops(query, strong[: self.workers], k=k, context=context)
+        return await self.multihop(query, strong[: self.workers], k=k, context=context)

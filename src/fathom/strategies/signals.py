@@ -16,7 +16,7 @@ _TIMES = frozenset({"date", "quarter", "year"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
+class TokenAllowance:
     """What rounds cost in tokens; all zero where no language model reads.
 
     Attributes:
@@ -53,7 +53,7 @@ class Purse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RoundEvidence:
     """What is known when a draft is weighed.
 
     Attributes:
@@ -82,7 +82,7 @@ class Seen:
     overhead: int = 0
 
 
-def signals_of(question: str, draft: Draft, seen: Seen, *, like_weight: float) -> Signals:
+def signals_of(question: str, draft: Draft, seen: RoundEvidence, *, like_weight: float) -> Signals:
     """The signals of a draft; the judge has not been asked yet.
 
     Support is that of a language model's sentences, those that were dropped counting 0. A draft
@@ -112,7 +112,7 @@ def signals_of(question: str, draft: Draft, seen: Seen, *, like_weight: float) -
     )
 
 
-def required(seen: Seen) -> list[Anchor]:
+def required(seen: RoundEvidence) -> list[Anchor]:
     """The anchors that the context must hold."""
     return [each for each in seen.anchors if each.score >= seen.required]
 
@@ -131,7 +131,7 @@ async def judged(draft: Draft, judge: Judge, context: RunContext) -> float | Non
     return round(sum(scores) / len(scores), 6)
 
 
-def _new(seen: Seen) -> float:
+def _new(seen: RoundEvidence) -> float:
     fresh = [hit for hit in seen.hits if hit.chunk.id not in seen.known]
     return len(fresh) / len(seen.hits) if seen.hits else 0.0
 

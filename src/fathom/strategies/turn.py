@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fathom.agents.decomposer import bridge
 from fathom.agents.workflow import Executor, Workflow
 from fathom.context import RunContext
-from fathom.retrieval.fused import fused
-from fathom.retrieval.fusion import ReciprocalRank
+from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.types import Draft, Hit
 
 _LATER = 0.01
@@ -70,7 +69,7 @@ def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
     first, for their questions are the plainer ones.
     """
     weights = [1 + _LATER * turn.number for turn in turns]
-    return fused([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
+    return fuse_hits([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
 Work = Callable[[Turn, RunContext], Awaitable[Turn]]

@@ -8,7 +8,7 @@ from tests.making import context_of, hit_of
 
 from fathom.agents.content import ContentTerms
 from fathom.errors import RunError
-from fathom.retrieval.hops import Hops
+from fathom.retrieval.multihop import MultiHop, bridges, plain, remaining, titled, without_aside
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
 from fathom.types import Hit, Query
@@ -53,7 +53,7 @@ def found(
     of: Index, *anchors: str, k: int = 24, budget: Budget | None = None, **settings: Any
 ) -> list[str]:
     search = Search(retriever=lambda: of, identity={})
-    hops = Hops(search=search, terms=ContentTerms(), settings=AnchorSettings(**settings))
+    hops = MultiHop(search=search, terms=ContentTerms(), settings=AnchorSettings(**settings))
     with context_of(budget) as context:
         hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, context=context))
     assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
@@ -71,7 +71,7 @@ def test_a_bridge_leads_to_a_document_that_shares_no_word_with_the_question() ->
 def test_the_score_is_the_sum_of_three_parts() -> None:
     of = index()
     search = Search(retriever=lambda: of, identity={})
-    hops = Hops(search=search, terms=ContentTerms())
+    hops = MultiHop(search=search, terms=ContentTerms())
     with context_of() as context:
         hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, context=context))
     scores = {each.chunk.document_id: each.score for each in hits}
@@ -89,7 +89,7 @@ def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     twins = [hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
-        hops = Hops(search=searching(of), terms=ContentTerms())
+        hops = MultiHop(search=searching(of), terms=ContentTerms())
         with context_of() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, context=context))
         scores = {each.chunk.document_id: each.score for each in hits}
@@ -101,7 +101,7 @@ def test_more_of_the_same_document_is_no_hop() -> None:
     for page, score in ((career, 0.1), (KRIS, 0.1 + 1.5 * 0.8)):
         low = replace(page, score=0.1)
         of = Index(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
-        hops = Hops(search=searching(of), terms=ContentTerms())
+        hops = MultiHop(search=searching(of), terms=ContentTerms())
         with context_of() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, context=context))
         scores = {each.chunk.id: each.score for each in hits}
@@ -132,3 +132,53 @@ def test_the_budget_holds(retrievals: int, documents: int) -> None:
     of = index()
     assert len(found(of, budget=Budget(retrievals=retrievals))) == documents
     assert len(of.asked) <= retrievals
+
+
+TERMS = ContentTerms()
+WIFE = hit_of("Anna Benson is a model. Her husband is Kris Benson. She met Bo Diddley.")
+OTHER = hit_of("Rain fell in Cairo.", document="d2", rank=2)
+
+
+def told(question: str, *hits: Hit) -> list[str]:
+    return [each.name for each in bridges(question, hits, TERMS)]
+
+
+def test_names_near_the_words_of_the_question_come_first() -> None:
+    # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
+    assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
+    known = bridges(QUESTION, [WIFE], TERMS)[:1]
+    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, known=known)] == ["Kris Benson"]
+
+
+def test_strength_is_share_of_score_times_share_of_words() -> None:
+    (title, kris) = bridges(QUESTION, [WIFE], TERMS)
+    # Of team, anna, benson, husband, play the chunk holds three, the sentence two.
+    assert (title.strength, kris.strength) == (0.6, 0.4)
+    assert kris.chunk == WIFE.chunk
+
+
+def test_nothing_leads_anywhere() -> None:
+    assert told(QUESTION) == []
+    assert told("Who is it?", WIFE) == []
+    assert told(QUESTION, OTHER) == []
+    assert told("Anna Benson, Kris Benson, Bo Diddley, Fees, model, husband?", WIFE) == []
+
+
+def test_what_a_chunk_does_not_hold_remains() -> None:
+    assert remaining(QUESTION, WIFE.chunk, TERMS) == "team play"
+    assert remaining(QUESTION, OTHER.chunk, TERMS) == "team Anna Benson husband play"
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "is_title"),
+    [("Kris Benson (pitcher)", "kris  benson", True), ("Kris", "Kris Benson", False)],
+)
+def test_titles(title: str, name: str, *, is_title: bool) -> None:
+    assert (plain(without_aside(title)) == plain(name)) is is_title
+
+
+def test_a_document_is_called_by_its_title() -> None:
+    oaks = replace(WIFE.chunk, title="Fair Oaks, California")
+    assert titled(oaks, "Fair Oaks")
+    assert titled(WIFE.chunk, "fees")
+    assert not titled(WIFE.chunk, "fee")

@@ -1,18 +1,114 @@
-"""Hops: a second look for questions whose evidence stands in several documents; no model.
+"""Multi-hop retrieval: for questions whose evidence stands in several documents; no model.
 
 One search for the whole question, one for each anchor, then one for each bridge that the best
-hits name, together with the words of the question that are still open.
+hits name, together with the words of the question that are still open. A bridge is a name that
+leads from what a question names to what it does not: it stands in a good first hit, near the words
+of the question, but not in the question itself (bridge entity, as in HotpotQA; Yang et al. 2018).
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fathom.context import RunContext
+from fathom.documents.sentences import split
 from fathom.errors import RunError
-from fathom.retrieval.bridges import Bridge, Terms, bridges, remaining, titled
+from fathom.retrieval.names import texts
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
 from fathom.types import Chunk, Hit, Query
+
+Terms = Callable[[str], frozenset[str]]
+"""The distinct content words of a text, stemmed."""
+
+_ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
+_PLACE = re.compile(r",\s.*$")
+_WORD = re.compile(r"\w[\w'\u2019-]*")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """A name that may lead on.
+
+    Attributes:
+        name: As it stands in the chunk.
+        chunk: The best hit that names it.
+        strength: The hit's share of the best score, times the share of the question's words that
+            stand around the name; in [0, 1].
+    """
+
+    name: str
+    chunk: Chunk
+    strength: float
+
+
+def bridges(
+    question: str, hits: Sequence[Hit], terms: Terms, *, known: Sequence[Bridge] = ()
+) -> tuple[Bridge, ...]:
+    """The bridges of the hits, the strongest first, ties by alphabet.
+
+    Args:
+        question: What is asked.
+        hits: First hits, in rank order; scores above 0.
+        terms: Content words of a text.
+        known: Bridges whose names do not count again.
+    """
+    asked, wanted = plain(question), terms(_bare(question))
+    old = {plain(each.name) for each in known}
+    found: dict[str, Bridge] = {}
+    top = max((hit.score for hit in hits), default=0.0)
+    for hit in hits if wanted and top > 0 else ():
+        for name, around in _names_of(hit.chunk):
+            key = plain(name)
+            if key in old or len(key) < _SHORTEST or key in asked or terms(_bare(name)) <= wanted:
+                continue
+            share = len(terms(_bare(around)) & wanted) / len(wanted)
+            strength = round(hit.score / top * share, 6)
+            if key not in found or strength > found[key].strength:
+                found[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
+    ordered = sorted(found.values(), key=lambda each: (-each.strength, each.name))
+    return tuple(each for each in ordered if each.strength > 0)
+
+
+def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
+    """Every name of a chunk, with the text that stands around it."""
+    if chunk.title:
+        yield without_aside(chunk.title), chunk.text
+    for span in split(chunk.text):
+        sentence = span.cut(chunk.text)
+        for name in texts(sentence):
+            yield name, f"{chunk.title} {sentence}"
+
+
+def remaining(question: str, chunk: Chunk, terms: Terms) -> str:
+    """The content words of the question that the chunk, its title included, does not hold."""
+    held = terms(_bare(chunk.context))
+    words = (match.group() for match in _WORD.finditer(_bare(question)))
+    return " ".join(word for word in words if terms(word) - held)
+
+
+def titled(chunk: Chunk, name: str) -> bool:
+    """Whether the document is called so, with or without what follows in brackets or a comma."""
+    title = plain(without_aside(chunk.title))
+    return plain(name) in {title, _PLACE.sub("", title)}
+
+
+def without_aside(title: str) -> str:
+    """A title without what stands in brackets at its end."""
+    return _ASIDE.sub("", title)
+
+
+def _bare(text: str) -> str:
+    """A text without possessive endings."""
+    return _POSSESSIVE.sub("", text)
+
+
+def plain(text: str) -> str:
+    """In small letters, white space made plain."""
+    return " ".join(text.casefold().split())
+
 
 Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
 
@@ -21,7 +117,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hops:
+class MultiHop:
     """Ranks chunks by the sum of three parts: for the question, its anchors, and its bridges.
 
     The first part is the score of the hit for the whole question. The second adds, for every
@@ -124,7 +220,7 @@ class Hops:
 class _Ranking:
     """What has been found so far; the order in which searches end does not matter."""
 
-    def __init__(self, hops: Hops, first: Sequence[Hit]) -> None:
+    def __init__(self, hops: MultiHop, first: Sequence[Hit]) -> None:
         self._hops = hops
         self._chunks: dict[str, Chunk] = {}
         self._whole: dict[str, float] = {}
