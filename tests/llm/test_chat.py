@@ -1,4 +1,4 @@
-"""The real client against a server that misbehaves in every way we know of."""
+"""The real client and its faults, against a server that misbehaves in every way we know of."""
 
 import asyncio
 import threading

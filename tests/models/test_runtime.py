@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.runtime import load_runtime, sha256_of
+from fathom.models.runtime import batches, load_runtime, sha256_of
 
 MODEL = Path(__file__).parents[2] / "src/fathom/models/resources/all-MiniLM-L6-v2.onnx"
 IDS = np.array([[101, 7592, 2088, 102], [101, 7953, 1037, 102]])
@@ -91,3 +91,10 @@ def test_sha256_of_a_file(tmp_path: Path) -> None:
 def test_sha256_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"gone\.onnx.*No such file"):
         sha256_of(tmp_path / "gone.onnx")
+
+
+def test_a_batch_has_rows_of_one_length_and_keeps_to_its_tokens() -> None:
+    lengths = [3, 5, 3, 3, 9, 5]
+    found = list(batches(lengths, 6))
+    assert found == [[0, 2], [3], [1], [5], [4]]
+    assert list(batches([], 6)) == []

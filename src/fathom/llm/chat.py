@@ -17,7 +17,7 @@ from fathom.llm.endpoint import Endpoint
 from fathom.llm.faults import ModelDeclined, ModelFault, failure_of, redacted
 from fathom.llm.providers.capabilities import Capabilities, Request, without_refused
 from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
-from fathom.llm.reply import Reply
+from fathom.llm.reply import StreamedReply
 from fathom.llm.tokens import prompt_tokens
 from fathom.usage import Usage
 
@@ -81,7 +81,7 @@ class LangChainChat:
         request = self._request(call.schema, call.max_tokens, call.deadline - time.monotonic())
         prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
-        reply = Reply(call.max_tokens)
+        reply = StreamedReply(call.max_tokens)
         total = asyncio.timeout_at(call.deadline)
         try:
             with _untraced():
@@ -94,7 +94,7 @@ class LangChainChat:
         _tell(call.on_text, reply.end())
         return self._completion(reply, _count(sent, reply))
 
-    async def _read(self, request: Request, call: Call, sent: Usage, reply: Reply) -> None:
+    async def _read(self, request: Request, call: Call, sent: Usage, reply: StreamedReply) -> None:
         clock = asyncio.get_running_loop().time
         async with asyncio.timeout(self._limits.first_s) as silence:
             async with aclosing(self._chunks(request, call.messages, sent, reply)) as chunks:
@@ -104,7 +104,7 @@ class LangChainChat:
                     silence.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
 
     async def _chunks(
-        self, request: Request, messages: Sequence[Message], sent: Usage, reply: Reply
+        self, request: Request, messages: Sequence[Message], sent: Usage, reply: StreamedReply
     ) -> AsyncGenerator[Any, None]:
         """The chunks of the reply; whatever an SDK raises becomes a typed error."""
         adapter, _ = self._loaded()
@@ -128,7 +128,7 @@ class LangChainChat:
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
         return failure_of(error, self.endpoint, usage)
 
-    def _completion(self, reply: Reply, usage: Usage) -> Completion:
+    def _completion(self, reply: StreamedReply, usage: Usage) -> Completion:
         if reply.declined:
             raise ModelDeclined(f"{self.name} declined to answer; ask in other words", usage)
         if not reply.whole:
@@ -187,5 +187,5 @@ def _tell(on_text: OnText | None, text: str) -> None:
         on_text(text)
 
 
-def _count(sent: Usage, reply: Reply) -> Usage:
+def _count(sent: Usage, reply: StreamedReply) -> Usage:
     return sent + Usage(completion_tokens=reply.tokens)

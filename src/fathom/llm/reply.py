@@ -70,7 +70,7 @@ class AnswerText:
             self._held = self._held[-_LONGEST:]
 
 
-class Reply:
+class StreamedReply:
     """What has come of a reply so far.
 
     Attributes:
