@@ -17,7 +17,7 @@ from experiments.lab.degrade import LEGACY, Neglect, degraded
 from experiments.lab.packed import pack
 from experiments.lab.texts import Text, texts_of
 
-from fathom.documents.identity import content_digest
+from fathom.documents.discover import content_digest
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.jsonable import Json, canonical, digest

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom.documents.base import Parsed, Refused
-from fathom.documents.discover import discover
-from fathom.documents.guard import Cage
-from fathom.documents.identity import content_digest, document_id
-from fathom.documents.parse import read
+from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.evaluation.rows import rows
 from fathom.jsonable import Json
 
@@ -33,9 +31,9 @@ def texts_of(corpus: Path) -> Iterator[Text]:
         yield from _records(corpus)
         return
     seen: set[str] = set()
-    with Cage() as cage:
+    with Sandbox() as sandbox:
         for file in discover([corpus]):
-            for text in _file(file, cage):
+            for text in _file(file, sandbox):
                 if text.id not in seen:
                     seen.add(text.id)
                     yield text
@@ -51,10 +49,10 @@ def _records(file: Path) -> Iterator[Text]:
         )
 
 
-def _file(file: Path, cage: Cage) -> Iterator[Text]:
+def _file(file: Path, sandbox: Sandbox) -> Iterator[Text]:
     own = document_id(content_digest(file))
     try:
-        for part in read(file, cage):
+        for part in read(file, sandbox):
             if isinstance(part, Parsed):
                 yield Text(
                     id=own if part.record is None else part.record,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from fathom.agents.content import ContentTerms
 from fathom.agents.finalizer import Finalizer
-from fathom.documents.chunk import Chunker, StructureChunker
-from fathom.documents.chunk_fixed import FixedCharacters, FixedTokens
+from fathom.documents.base import Limits
+from fathom.documents.chunking.base import Chunker
+from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
+from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.language import detect, question_language
-from fathom.documents.limits import Limits
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError

@@ -142,13 +142,13 @@ class Library:
         check_paths(given or roots, wanted, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
-        from fathom.documents.guard import Cage
+        from fathom.documents.sandbox.parent import Sandbox
         from fathom.index.batch import Batch
         from fathom.index.ingest import Ingester
 
         with (
             self._writing(roots, anew=rebuild) as (writer, before),
-            Cage(self.assembly.parse_limits) as cage,
+            Sandbox(self.assembly.parse_limits) as sandbox,
         ):
             batch = Batch(
                 writer=writer,
@@ -156,7 +156,7 @@ class Library:
                 chunker=self.assembly.chunker,
                 most_documents=self.settings.ingest.batch_documents,
             )
-            ingester = Ingester(batch, cage, before=before, on_progress=on_progress)
+            ingester = Ingester(batch, sandbox, before=before, on_progress=on_progress)
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
         self._sweep_traces()
         return report

@@ -1,9 +1,10 @@
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from fathom.documents.discover import Wanted, absolute, discover
+from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
 from fathom.errors import UsageError
 
 
@@ -102,3 +103,13 @@ def test_a_path_from_the_root_keeps_its_links(
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.chdir(tmp_path)
     assert absolute("real/../link/a.txt") == tmp_path / "link" / "a.txt"
+
+
+def test_equal_files_have_one_id_wherever_they_lie(tmp_path: Path) -> None:
+    one, twin, other = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"
+    one.write_bytes(b"same")
+    twin.write_bytes(b"same")
+    other.write_bytes(b"Same")
+    assert content_digest(one) == content_digest(twin) == sha256(b"same").hexdigest()
+    assert document_id(content_digest(one)) != document_id(content_digest(other))
+    assert len(document_id(content_digest(one))) == 16

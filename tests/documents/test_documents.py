@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import Outcome, Parsed, Refused
-from fathom.documents.guard import Cage
-from fathom.documents.parse import read
+from fathom.documents.sandbox.parent import Sandbox, read
 
 FOLDER = Path(os.environ.get("SHARED_DATA", "../shared/data")) / "documents"
 PARENT_GROWTH_MB = 50
@@ -60,15 +59,15 @@ def expectations() -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def cage() -> Iterator[Cage]:
-    with Cage() as opened:
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as opened:
         yield opened
 
 
-def outcome(name: str, cage: Cage) -> tuple[Outcome, str]:
+def outcome(name: str, sandbox: Sandbox) -> tuple[Outcome, str]:
     """The outcome and the text or the reason."""
     try:
-        (parsed,) = read(FOLDER / name, cage)
+        (parsed,) = read(FOLDER / name, sandbox)
     except Refused as refusal:
         return refusal.outcome, refusal.reason
     assert isinstance(parsed, Parsed)
@@ -78,8 +77,10 @@ def outcome(name: str, cage: Cage) -> tuple[Outcome, str]:
 
 @pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
 @pytest.mark.parametrize(("name", "expected"), expectations())
-def test_file_gets_the_outcome_its_index_expects(name: str, expected: str, cage: Cage) -> None:
-    found, words = outcome(name, cage)
+def test_file_gets_the_outcome_its_index_expects(
+    name: str, expected: str, sandbox: Sandbox
+) -> None:
+    found, words = outcome(name, sandbox)
     assert "\n" not in words or found == "ok"
     assert words.strip()
     assert "\x00" not in words
@@ -94,15 +95,15 @@ def test_file_gets_the_outcome_its_index_expects(name: str, expected: str, cage:
 
 
 @pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
-def test_hidden_text_is_not_read(cage: Cage) -> None:
-    _, text = outcome("gen-injection-hidden.html", cage)
+def test_hidden_text_is_not_read(sandbox: Sandbox) -> None:
+    _, text = outcome("gen-injection-hidden.html", sandbox)
     assert text == "Leave policy\n\nEmployees have 12 days of leave."
 
 
 @pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
-def test_parent_stays_small_while_all_files_are_read(cage: Cage) -> None:
+def test_parent_stays_small_while_all_files_are_read(sandbox: Sandbox) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for name, _ in expectations():
-        outcome(name, cage)
+        outcome(name, sandbox)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert grown < PARENT_GROWTH_MB

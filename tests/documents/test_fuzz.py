@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Parsed, Refused
-from fathom.documents.failure import Failure
-from fathom.documents.guard import Cage, Limits
-from fathom.documents.parse import read
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.sandbox.parent import Sandbox, read
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -34,19 +32,19 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def cage() -> Iterator[Cage]:
-    with Cage(Limits(wall_s=20)) as opened:
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(wall_s=20)) as opened:
         yield opened
 
 
-def check(name: str, data: bytes, folder: Path, cage: Cage) -> str:
+def check(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
     """Reads the file, checks what any reader relies on and returns the outcome."""
     path = folder / name
     path.write_bytes(data)
     refused: Refused | None = None
     values: list[Parsed | Failure] = []
     try:
-        values.extend(read(path, cage))
+        values.extend(read(path, sandbox))
     except Refused as refusal:
         refused = refusal
     for value in values:
@@ -65,26 +63,26 @@ def check(name: str, data: bytes, folder: Path, cage: Cage) -> str:
 
 
 @pytest.mark.parametrize("name", samples())
-def test_unharmed_sample_is_read(name: str, tmp_path: Path, cage: Cage) -> None:
-    assert check(name, samples()[name], tmp_path, cage) == "ok"
+def test_unharmed_sample_is_read(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    assert check(name, samples()[name], tmp_path, sandbox) == "ok"
 
 
 @pytest.mark.parametrize("name", samples())
-def test_mutations_get_an_outcome(name: str, tmp_path: Path, cage: Cage) -> None:
-    run(name, 40, tmp_path, cage)
+def test_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    run(name, 40, tmp_path, sandbox)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", samples())
-def test_many_mutations_get_an_outcome(name: str, tmp_path: Path, cage: Cage) -> None:
-    run(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, cage)
+def test_many_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    run(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, sandbox)
 
 
-def run(name: str, times: int, folder: Path, cage: Cage) -> None:
+def run(name: str, times: int, folder: Path, sandbox: Sandbox) -> None:
     chance = random.Random(name)
     for _ in range(times):
         data = samples()[name]
         for _ in range(chance.randrange(1, 4)):
             data = mutated(data, chance) or b"x"
-        check(name, data, folder, cage)
+        check(name, data, folder, sandbox)
     assert [path.name for path in folder.iterdir()] == [name]

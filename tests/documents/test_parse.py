@@ -4,11 +4,9 @@ from typing import get_args
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Parsed, Refused
-from fathom.documents.failure import Failure
-from fathom.documents.limits import Limits
-from fathom.documents.parse import PARSERS, checked, parse_bytes, parser
-from fathom.documents.sniff import Format
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.formats.sniff import PARSERS, Format, parser
+from fathom.documents.parse import checked, parse_bytes
 
 
 @pytest.mark.parametrize("kind", get_args(Format))
@@ -19,7 +17,7 @@ def test_every_format_has_a_parser(kind: Format) -> None:
 def test_parsers_are_no_more_than_the_formats() -> None:
     assert set(PARSERS) == set(get_args(Format))
     for module in PARSERS.values():
-        importlib.import_module(f"fathom.documents.{module}")
+        importlib.import_module(f"fathom.documents.formats.{module}")
 
 
 @pytest.mark.parametrize("name", samples())

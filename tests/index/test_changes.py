@@ -20,7 +20,7 @@ import pytest
 from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.documents.base import Refused
-from fathom.documents.identity import content_digest, document_id
+from fathom.documents.discover import content_digest, document_id
 from fathom.documents.language import detect
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
@@ -239,7 +239,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
     monkeypatch.setattr(
         "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
     )
-    monkeypatch.setattr("fathom.documents.guard.Cage", lambda _: nullcontext())
+    monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
 
     for name in NAMES:  # what is imported later may be out of nobody's reach
         list(parse_bytes(b"Some words.", name))

@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from fathom.documents.chunk import StructureChunker
-from fathom.documents.guard import Cage
+from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import parse_bytes
+from fathom.documents.sandbox.parent import Sandbox
 from fathom.index.batch import Batch
 from fathom.index.embedded import open_writer
 from fathom.index.ingest import Ingester
@@ -87,7 +87,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
                 clock=lambda: work.now,
             )
             try:
-                Ingester(batch, cast(Cage, None)).run([corpus])
+                Ingester(batch, cast(Sandbox, None)).run([corpus])
             except KeyboardInterrupt:
                 return until
         return work.now

@@ -56,8 +56,46 @@ class Parsed:
     lines: tuple[tuple[int, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why one line of a corpus gave no document.
+
+    Attributes:
+        line: Line number in the (unpacked) file, from 1.
+        outcome: Any but `ok`.
+        reason: One line that names what was found.
+        record: The line's `_id` where it could be read.
+    """
+
+    line: int
+    outcome: Outcome
+    reason: str
+    record: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Caps for one file; for a corpus, time and CPU hold for each batch of records.
+
+    Attributes:
+        memory_bytes: Address space of the reading process.
+        cpu_s: Seconds of processor time.
+        wall_s: Seconds by the clock.
+        file_bytes: Size of a file that is read as a whole.
+        text_chars: Characters of text one document may give.
+        corpus_bytes: Unpacked size of a corpus that is read record by record.
+    """
+
+    memory_bytes: int = 1 << 30
+    cpu_s: int = 20
+    wall_s: float = 30
+    file_bytes: int = 200_000_000
+    text_chars: int = 20_000_000
+    corpus_bytes: int = 20_000_000_000
+
+
 class Parser(Protocol):
-    """Turns the bytes of one format into text with structure; runs inside the cage only."""
+    """Turns the bytes of one format into text with structure; runs inside the sandbox only."""
 
     def __call__(self, data: bytes) -> Parsed:
         """Parse `data`.
@@ -232,3 +270,27 @@ def is_title(text: str) -> bool:
 def clean(text: str) -> str:
     """`text` with line feeds as line ends and no control characters, else unchanged."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
+
+
+def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
+    """Add all blocks of `inner`.
+
+    Args:
+        builder: Where to.
+        inner: What to add; its pages are dropped, they count in another document.
+        below: Level of the heading it stands under; 0 for none.
+    """
+    for block in inner.blocks:
+        text = block.span.cut(inner.text)
+        if block.kind == "heading":
+            builder.heading(text, below + max(1, len(block.headings)))
+        elif block.kind == "list_item":
+            builder.item(text)
+        elif block.kind in TABLE:
+            builder.row([text], head=block.kind == "table_head")
+        elif block.kind == "code":
+            builder.code(text)
+        elif block.kind == "footnote":
+            builder.footnote(text)
+        else:
+            builder.paragraph(text)

@@ -1,5 +1,6 @@
-"""Paths as users give them, and the files under them, in a stable order."""
+"""Paths as users give them, the files under them in a stable order, and what names a file."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -175,3 +176,18 @@ def _is_regular(path: Path) -> bool:
 
 def _inside(file: Path, root: Path) -> bool:
     return not file.is_symlink() or file.resolve().is_relative_to(root)
+
+
+def content_digest(file: Path) -> str:
+    """The sha256 of a file's bytes, as 64 hexadecimal digits.
+
+    Raises:
+        OSError: If it cannot be read.
+    """
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def document_id(digest: str) -> str:
+    """The id of the document that a file with this content gives; equal files give the same."""
+    return digest[:16]

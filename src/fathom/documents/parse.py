@@ -1,70 +1,24 @@
-"""From a file to its documents: the right parser in the child, the right questions before."""
+"""From a file to its documents, by the right parser; called in the sandbox only."""
 
-import importlib
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO
 
-from fathom.documents.base import Parsed, Parser, Refused
-from fathom.documents.failure import Failure
-from fathom.documents.limits import Limits
-from fathom.documents.sniff import Format, sniff
-
-if TYPE_CHECKING:
-    from fathom.documents.guard import Cage
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.formats.sniff import Format, parser, sniff
 
 VERSION = "2"
 """Raised when a parser gives other text or facts than before: old indexes are told apart by it."""
-
-# Imported when the first file of the format comes: most runs need two or three of them.
-PARSERS: dict[Format, str] = {
-    "csv": "tabular",
-    "docx": "docx",
-    "eml": "eml",
-    "epub": "epub",
-    "html": "html",
-    "json": "records",
-    "manual": "manual",
-    "markdown": "markdown",
-    "notebook": "notebook",
-    "odt": "odt",
-    "pdf": "pdf",
-    "pptx": "pptx",
-    "rst": "rst",
-    "rtf": "rtf",
-    "text": "text",
-    "xlsx": "xlsx",
-    "xml": "xml",
-}
 
 # Formats whose lines a reader of the file counts; JSON is read out of order.
 _TAGGED = frozenset({"html", "xml"})
 _LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 
-def read(path: Path, cage: "Cage") -> Iterator[Parsed | Failure]:
-    """What the file at `path` holds: one document, or one value per record of a corpus.
-
-    Raises:
-        Refused: With the typed outcome when the file gives no (more) text.
-    """
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise Refused("failed", f"cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused("no_document", "not a regular file")
-    if not found.st_size:
-        raise Refused("empty", "the file has no bytes")
-    yield from cage.parse(path)
-
-
 def parse_bytes(data: bytes, name: str, limits: Limits | None = None) -> Iterator[Parsed | Failure]:
-    """Parse a file's content; called in the cage only.
+    """Parse a file's content; called in the sandbox only.
 
     Args:
         data: The whole file.
@@ -83,7 +37,7 @@ def parse_stream(file: BinaryIO, name: str, limits: Limits) -> Iterator[Parsed |
     Raises:
         Refused: With the typed outcome.
     """
-    from fathom.documents import corpus
+    from fathom.documents.formats import corpus
 
     if corpus.recognise(file):
         yield from corpus.read(file, limits)
@@ -97,18 +51,12 @@ def parse_stream(file: BinaryIO, name: str, limits: Limits) -> Iterator[Parsed |
     yield _lined(checked(parser(kind)(data), limits), kind, data)
 
 
-def parser(kind: Format) -> Parser:
-    """The parser of a format, imported now."""
-    module = importlib.import_module(f"fathom.documents.{PARSERS[kind]}")
-    return cast("Parser", module.parse)
-
-
 def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
     if kind not in _LINED:
         return parsed
     from fathom.documents.decode import decode_markup
-    from fathom.documents.lines import lines_of, without_tags
-    from fathom.documents.manual import bare
+    from fathom.documents.formats.manual import bare
+    from fathom.documents.source_lines import lines_of, without_tags
 
     file = decode_markup(data)
     if kind in _TAGGED:

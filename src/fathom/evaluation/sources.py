@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from fathom.documents.corpus import recognise
-from fathom.documents.discover import discover
-from fathom.documents.identity import content_digest, document_id
+from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.formats.corpus import recognise
 from fathom.errors import UsageError
 from fathom.evaluation.rows import rows
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fathom.documents.chunk import Chunker
+from fathom.documents.chunking.base import Chunker
 from fathom.index.base import Entry, Source, Writer
 from fathom.index.patience import PatientEmbedder
 from fathom.index.places import Files

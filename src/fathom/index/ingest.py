@@ -1,4 +1,4 @@
-"""Files go into the index: read in the cage, cut, embedded, stored in batches.
+"""Files go into the index: read in the sandbox, cut, embedded, stored in batches.
 
 What is there stays: a place that cannot be read any more keeps the document that it gave and is
 marked stale; only what is proved gone is removed, and only where that was asked for.
@@ -11,13 +11,10 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from fathom.documents.base import Outcome, Parsed, Refused
-from fathom.documents.discover import Wanted, absolute, discover
-from fathom.documents.failure import Failure
-from fathom.documents.guard import Cage
-from fathom.documents.identity import content_digest, document_id
+from fathom.documents.base import Failure, Outcome, Parsed, Refused
+from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
 from fathom.documents.language import detect
-from fathom.documents.parse import read
+from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import Reader, Source
 from fathom.index.batch import Batch, Pending
 from fathom.index.course import Advance, Course
@@ -76,7 +73,7 @@ class Ingester:
     def __init__(
         self,
         batch: Batch,
-        cage: Cage,
+        sandbox: Sandbox,
         *,
         before: Reader | None = None,
         on_progress: Progress = lambda _report, _advance: None,
@@ -85,7 +82,7 @@ class Ingester:
 
         Args:
             batch: How documents go into the index.
-            cage: Where files are read.
+            sandbox: Where files are read.
             before: The index that this one is to replace; what cannot be read any more is taken
                 from there.
             on_progress: Told the counts so far and how far it all is.
@@ -94,7 +91,7 @@ class Ingester:
         self._writer = batch.writer
         self._files = batch.files
         self._clock = batch.clock
-        self._cage = cage
+        self._sandbox = sandbox
         self._before = before
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = Report()
@@ -225,7 +222,7 @@ class Ingester:
     def _read(self, file: Path, place: str, digest: str, known: Source | None) -> None:
         held: set[str] = set()
         try:
-            for part in read(file, self._cage):
+            for part in read(file, self._sandbox):
                 if isinstance(part, Parsed) and part.record is None:
                     self._whole(part, place, digest, known)
                     return
@@ -327,7 +324,7 @@ class Ingester:
         try:
             if content_digest(file) != source.digest:
                 return False  # its turn comes
-            for part in read(file, self._cage):
+            for part in read(file, self._sandbox):
                 if isinstance(part, Parsed) and part.record is None:
                     document = _document(part, str(source.document_id), source.path)
                     self._add(Pending(document, source, source, moves=True))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathom.documents.identity import content_digest
+from fathom.documents.discover import content_digest
 from fathom.index.base import Reader, Source
 from fathom.index.places import Files, path_at
 from fathom.types import Citation

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from fathom.documents.facts import typed
+from fathom.documents.scalars import typed
 from fathom.errors import UsageError
 from fathom.types import Filter
 

@@ -1,0 +1,47 @@
+"""What every chunker does."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from fathom.documents.blocks import within
+from fathom.types import Chunk, Document, Span
+
+
+class Chunker(Protocol):
+    """Cuts documents into chunks.
+
+    `document.text[chunk.span] == chunk.text`, chunks come in order with ids
+    `<document id>#<ordinal>`, and every character but white space is in at least one.
+    """
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What must agree between two runs for their chunks to be the same."""
+        ...
+
+    def split(self, document: Document) -> tuple[Chunk, ...]:
+        """The chunks of `document`; none if it holds only white space."""
+        ...
+
+
+def chunk_of(
+    document: Document,
+    span: Span,
+    ordinal: int,
+    *,
+    headings: tuple[str, ...] = (),
+    page: int | None = None,
+) -> Chunk:
+    """The chunk of `document` at `span`."""
+    return Chunk(
+        id=f"{document.id}#{ordinal}",
+        document_id=document.id,
+        text=span.cut(document.text),
+        span=span,
+        ordinal=ordinal,
+        title=document.title,
+        path=document.path,
+        headings=headings,
+        page=page,
+        blocks=within(document.blocks, span),
+    )

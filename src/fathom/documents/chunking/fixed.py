@@ -1,0 +1,118 @@
+"""Chunkers of a fixed size, for comparison with the literature."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from fathom.documents.chunking.base import chunk_of
+from fathom.documents.chunking.pieces import Count, Cutter, complete, trimmed
+from fathom.types import Block, Chunk, Document, Span
+
+_WORD = re.compile(r"\S+")
+
+
+class FixedCharacters:
+    """Windows of `size` characters, each starting `size - overlap` after the one before."""
+
+    def __init__(self, size: int = 1200, overlap: int = 200) -> None:
+        if not 0 <= overlap < size:
+            raise ValueError(f"overlap {overlap} must be in 0..size - 1 ({size - 1})")
+        self._size = size
+        self._overlap = overlap
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Name, version and sizes."""
+        return {"chunker": "characters/2", "size": f"{self._size}/{self._overlap}"}
+
+    def split(self, document: Document) -> tuple[Chunk, ...]:
+        """The windows that hold more than white space, which is trimmed at their ends."""
+        return _chunks(document, self._windows(document.text))
+
+    def _windows(self, text: str) -> Iterator[Span]:
+        start = 0
+        while start < len(text):
+            end = min(start + self._size, len(text))
+            yield Span(start, end)
+            if end == len(text):
+                return
+            start += self._size - self._overlap
+
+
+class FixedTokens:
+    """Runs of whole words of at most `size` tokens, the last `overlap` tokens repeated.
+
+    Args:
+        count: Counts the tokens of a text; words are counted one by one.
+        size: Most tokens of a chunk.
+        overlap: Tokens shared with the chunk before, rounded down to whole words.
+    """
+
+    def __init__(self, count: Count, size: int = 500, overlap: int = 0) -> None:
+        if not 0 <= overlap < size:
+            raise ValueError(f"overlap {overlap} must be in 0..size - 1 ({size - 1})")
+        self._cutter = Cutter(count, size)
+        self._size = size
+        self._overlap = overlap
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Name, version and sizes."""
+        return {"chunker": "tokens/2", "size": f"{self._size}/{self._overlap}"}
+
+    def split(self, document: Document) -> tuple[Chunk, ...]:
+        """The runs, in order."""
+        return _chunks(document, self._runs(document.text))
+
+    def _runs(self, text: str) -> Iterator[Span]:
+        run: list[tuple[Span, int]] = []
+        size = 0
+        for word, tokens in self._words(text):
+            if run and size + tokens > self._size:
+                yield Span(run[0][0].start, run[-1][0].end)
+                run = self._shared(run, tokens)
+                size = sum(count for _, count in run)
+            run.append((word, tokens))
+            size += tokens
+        if run:
+            yield Span(run[0][0].start, run[-1][0].end)
+
+    def _words(self, text: str) -> Iterator[tuple[Span, int]]:
+        known: dict[str, int] = {}
+        for found in _WORD.finditer(text):
+            word = found[0]
+            if word not in known:
+                known[word] = self._cutter.size(word) if len(word) < 50 else self._size + 1
+            span = Span(found.start(), found.end())
+            if known[word] <= self._size:
+                yield span, known[word]
+            else:
+                yield from self._cutter.cut(text, span, "paragraph", self._size)
+
+    def _shared(self, run: list[tuple[Span, int]], coming: int) -> list[tuple[Span, int]]:
+        """The words at the end of `run` that the next one repeats, leaving room for `coming`."""
+        room = min(self._overlap, self._size - coming)
+        at = len(run)
+        while at and run[at - 1][1] <= room:
+            at -= 1
+            room -= run[at][1]
+        return run[at:]
+
+
+def _chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...]:
+    blocks = list(complete(document))
+    chunks: list[Chunk] = []
+    at = 0
+    for span in spans:
+        inner = trimmed(document.text, span)
+        if inner.start == inner.end:
+            continue
+        while at + 1 < len(blocks) and blocks[at].span.end <= inner.start:
+            at += 1
+        chunks.append(_placed(document, inner, len(chunks), blocks[at] if blocks else None))
+    return tuple(chunks)
+
+
+def _placed(document: Document, span: Span, ordinal: int, block: Block | None) -> Chunk:
+    if block is None:
+        return chunk_of(document, span, ordinal)
+    return chunk_of(document, span, ordinal, headings=block.headings, page=block.page)

@@ -1,0 +1,124 @@
+"""The chunker that follows a document's structure."""
+
+from collections.abc import Mapping
+
+from fathom.documents.base import TABLE
+from fathom.documents.chunking.base import chunk_of
+from fathom.documents.chunking.pieces import Count, Cutter, Piece
+from fathom.types import Chunk, Document, Span
+
+_HEADER_CHARS = 300
+
+
+class StructureChunker:
+    """Chunks that follow blocks and sections.
+
+    A section that is long enough starts its own chunk; short neighbours share one. A heading
+    stays with what follows it, a list or table in one piece as far as it fits. What is longer
+    than a chunk is cut at sentence ends, then at white space, then anywhere.
+
+    Args:
+        count: Counts the tokens of a text.
+        max_tokens: Most tokens of a chunk.
+        min_tokens: A chunk of at least this size is closed by a heading of its own level or
+            above; below it, it goes on.
+    """
+
+    def __init__(self, count: Count, max_tokens: int = 200, min_tokens: int = 40) -> None:
+        if not 0 < min_tokens <= max_tokens:
+            raise ValueError(f"min_tokens {min_tokens} must be in 1..max_tokens ({max_tokens})")
+        self._cutter = Cutter(count, max_tokens)
+        self._max = max_tokens
+        self._min = min_tokens
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Name, version and sizes."""
+        return {"chunker": "structure/2", "size": f"{self._min}-{self._max}"}
+
+    def split(self, document: Document) -> tuple[Chunk, ...]:
+        """The chunks of `document`; none if it holds only white space."""
+        pieces = self._cutter.pieces(document)
+        headers = _header_rows(document.text, pieces)
+        return tuple(
+            chunk_of(
+                document,
+                Span(group[0].span.start, group[-1].span.end),
+                ordinal,
+                headings=group[0].headings + headers.get(group[0].span.start, ()),
+                page=group[0].page,
+            )
+            for ordinal, group in enumerate(self._groups(pieces))
+        )
+
+    def _groups(self, pieces: list[Piece]) -> list[list[Piece]]:
+        ahead = _run_sizes(pieces)
+        groups: list[list[Piece]] = []
+        group: list[Piece] = []
+        size = 0
+        for at, piece in enumerate(pieces):
+            if group and self._closes(group, size, piece, ahead[at]):
+                kept = _trailing_headings(group)
+                kept = kept if _fits(kept, piece, self._max) else []
+                group = group[: len(group) - len(kept)]
+                if group:
+                    groups.append(group)
+                group, size = kept, sum(p.tokens for p in kept)
+            group.append(piece)
+            size += piece.tokens
+        return [*groups, group] if group else groups
+
+    def _closes(self, group: list[Piece], size: int, piece: Piece, ahead: int) -> bool:
+        """Whether the chunk ends before `piece`."""
+        if size + piece.tokens > self._max:
+            return True
+        if group[-1].kind == "heading":
+            return False
+        if piece.level:
+            deeper = piece.level > len(group[0].headings)
+            return size >= (self._max // 2 if deeper else self._min)
+        # A list or table that fits into a chunk of its own is not torn for this one's sake.
+        return size + ahead > self._max >= ahead and size >= self._min
+
+
+def _run_sizes(pieces: list[Piece]) -> list[int]:
+    """For the first piece of a list or table the size of the whole, else the piece's own."""
+    sizes = [piece.tokens for piece in pieces]
+    totals: dict[int, int] = {}
+    for piece in pieces:
+        if piece.run is not None:
+            totals[piece.run] = totals.get(piece.run, 0) + piece.tokens
+    for at, piece in enumerate(pieces):
+        first = at == 0 or pieces[at - 1].run != piece.run
+        if piece.run is not None and first:
+            sizes[at] = totals[piece.run]
+    return sizes
+
+
+def _trailing_headings(group: list[Piece]) -> list[Piece]:
+    """The headings at the end: they belong to what follows."""
+    at = len(group)
+    while at and group[at - 1].kind == "heading":
+        at -= 1
+    return group[at:]
+
+
+def _fits(kept: list[Piece], piece: Piece, most: int) -> bool:
+    return sum(p.tokens for p in kept) + piece.tokens <= most
+
+
+def _header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
+    """By the start of each later row of a table: its first row, unless the row repeats it."""
+    headers: dict[int, tuple[str, ...]] = {}
+    first: Piece | None = None
+    for piece in pieces:
+        if piece.kind not in TABLE:
+            continue
+        if first is None or first.run != piece.run:
+            first = piece
+            continue
+        header = first.span.cut(text)
+        label = header.partition(" | ")[0]
+        if len(header) <= _HEADER_CHARS and not piece.span.cut(text).startswith(f"{label}:"):
+            headers[piece.span.start] = (header,)
+    return headers

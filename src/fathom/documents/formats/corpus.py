@@ -1,0 +1,123 @@
+"""A corpus file: one JSON record with `_id` and `text` a line, read without holding it all."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, BinaryIO, cast
+
+from fathom.documents.base import Failure, Limits, Parsed, Refused, clean
+from fathom.types import Block, Scalar, Span
+
+_GZIP = b"\x1f\x8b"
+_GAP = re.compile(r"\n[ \t]*\n\s*")
+_LOOKED_AT = 5
+_LOOK_BYTES = 1 << 20
+_LINE_BYTES = 80_000_000
+_BROKEN = (OSError, EOFError, zlib.error)
+
+
+def recognise(file: BinaryIO) -> bool:
+    """Whether one of the first lines of `file` (gzip or plain) is a record of a corpus."""
+    source = _opened(file)
+    try:
+        lines = list(islice(iter(lambda: source.readline(_LOOK_BYTES), b""), _LOOKED_AT))
+    except _BROKEN:
+        return False
+    finally:
+        file.seek(0)
+    return any(_is_record(line) for line in lines)
+
+
+def read(file: BinaryIO, limits: Limits) -> Iterator[Parsed | Failure]:
+    """One value per line, in file order; blank lines are skipped.
+
+    Raises:
+        Refused: `failed` when the file itself breaks off or unpacks to too much.
+    """
+    source = _opened(file)
+    number, read_bytes = 0, 0
+    try:
+        while line := source.readline(_LINE_BYTES):
+            number += 1
+            read_bytes += len(line)
+            if read_bytes > limits.corpus_bytes:
+                raise Refused("failed", f"unpacks to more than {limits.corpus_bytes} bytes")
+            if len(line) == _LINE_BYTES and not line.endswith(b"\n"):
+                raise Refused("failed", f"line {number} is longer than {_LINE_BYTES} bytes")
+            if line.strip():
+                yield _value(line, number, limits)
+    except _BROKEN as error:
+        raise Refused("failed", f"the packed file breaks off or is damaged: {error}") from error
+
+
+def _opened(file: BinaryIO) -> BinaryIO:
+    file.seek(0)
+    packed = file.read(2) == _GZIP
+    file.seek(0)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file
+
+
+def _is_record(line: bytes) -> bool:
+    if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        return False
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and "_id" in row and "text" in row
+
+
+def _value(line: bytes, number: int, limits: Limits) -> Parsed | Failure:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        return Failure(line=number, outcome="failed", reason=f"line {number} is no JSON: {reason}")
+    if not isinstance(row, dict) or not isinstance(row.get("_id"), str | int):
+        reason = f'line {number} is no record with an "_id"'
+        return Failure(line=number, outcome="failed", reason=reason)
+    return _record(row, str(row["_id"]), number, limits)
+
+
+def _record(row: dict[str, Any], name: str, number: int, limits: Limits) -> Parsed | Failure:
+    title = row["title"] if isinstance(row.get("title"), str) else ""
+    text = row.get("text")
+    if not isinstance(text, str):
+        reason = f'line {number} has no "text"'
+        return Failure(line=number, record=name, outcome="failed", reason=reason)
+    if len(text) > limits.text_chars:
+        reason = f"line {number} holds more than {limits.text_chars} characters"
+        return Failure(line=number, record=name, outcome="failed", reason=reason)
+    body = clean(text if text.strip() else title)
+    if not body.strip():
+        return Failure(
+            line=number, record=name, outcome="empty", reason=f"line {number} holds no text"
+        )
+    return Parsed(
+        text=body,
+        title=" ".join(clean(title).split()),
+        blocks=tuple(_paragraphs(body)),
+        metadata=_metadata(row.get("metadata")),
+        record=name,
+    )
+
+
+def _paragraphs(text: str) -> Iterator[Block]:
+    """The text stays as it is, so that offsets into it are offsets into the record."""
+    start = 0
+    for gap in _GAP.finditer(text):
+        if text[start : gap.start()].strip():
+            yield Block(kind="paragraph", span=Span(start, gap.start()))
+        start = gap.end()
+    if text[start:].strip():
+        yield Block(kind="paragraph", span=Span(start, len(text)))
+
+
+def _metadata(found: object) -> dict[str, Scalar]:
+    """Flat values only: nested ones cannot be filtered by."""
+    if not isinstance(found, dict):
+        return {}
+    return {str(k): v for k, v in found.items() if isinstance(v, str | int | float | bool)}

@@ -1,0 +1,132 @@
+"""Electronic mail: who wrote to whom when, the text, and readable attachments."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from email.utils import parsedate_to_datetime
+from typing import cast
+
+from fathom.documents.base import Builder, Parsed, Refused, add_parsed
+from fathom.types import Scalar
+
+_DEEPEST = 2
+_MOST_ATTACHMENTS = 100
+_SHOWN = ("From", "To", "Cc", "Date")
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+
+
+def parse(data: bytes) -> Parsed:
+    """Parse an EML file; attachments inside attached messages are read to depth 2.
+
+    Raises:
+        Refused: `empty`, or `failed` for more than 100 attachments.
+    """
+    message = message_from_bytes(data, policy=default)
+    builder = Builder()
+    _add_message(builder, message, 1)
+    metadata: dict[str, Scalar] = {}
+    for key, name in (("author", "From"), ("recipient", "To"), ("created", "Date")):
+        value = _header(message, name)
+        if value:
+            metadata[key] = value
+    return builder.build(_header(message, "Subject"), metadata)
+
+
+def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
+    """Add a message; `depth` is 1 for the file itself, 2 for a message attached to it."""
+    builder.heading(_header(message, "Subject"), depth)
+    shown = [(name, _header(message, name)) for name in _SHOWN]
+    builder.paragraph("\n".join(f"{name}: {value}" for name, value in shown if value))
+    body = message.get_body(("plain", "html"))
+    if body is None and message.get_content_maintype() == "text":
+        body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
+    if body is not None:
+        _add_body(builder, cast("EmailMessage", body), depth)
+    for count, part in enumerate(_attachments(message), start=1):
+        if count > _MOST_ATTACHMENTS:
+            raise Refused("failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone")
+        _add_attachment(builder, part, depth)
+
+
+def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
+    if body.get_content_subtype() == "html":
+        try:
+            _add_file(builder, _payload(body), "body.html", depth)
+        except Refused as refused:
+            if refused.outcome != "empty":  # a message may consist of attachments only
+                builder.paragraph(f"The message's text is not read: {refused}")
+        return
+    for paragraph in _PARAGRAPHS.split(_text(body)):
+        builder.paragraph(paragraph)
+
+
+def _attachments(message: EmailMessage) -> Iterator[EmailMessage]:
+    if message.is_multipart():
+        yield from message.iter_attachments()
+
+
+def _add_attachment(builder: Builder, part: EmailMessage, depth: int) -> None:
+    kind = part.get_content_type()
+    name = part.get_filename() or kind
+    builder.heading(f"Attachment: {name}", depth + 1)
+    inner = part.get_payload()
+    if kind == "message/rfc822" and isinstance(inner, list) and inner:
+        _add_inner(builder, cast("EmailMessage", inner[0]), depth)
+        return
+    try:
+        _add_file(builder, _payload(part), name, depth + 1)
+    except Refused as refused:
+        builder.paragraph(f"{name} ({kind}) is not read: {refused}")
+
+
+def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
+    """Add a file of any other format.
+
+    Raises:
+        Refused: When it gives no text.
+    """
+    from fathom.documents.formats.sniff import parser, sniff
+
+    kind = sniff(data, name)
+    if kind == "eml":
+        _add_inner(builder, message_from_bytes(data, policy=default), depth - 1)
+    else:
+        add_parsed(builder, parser(kind)(data), depth)
+
+
+def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
+    if depth < _DEEPEST:
+        _add_message(builder, message, depth + 1)
+    else:
+        subject = _header(message, "Subject")
+        builder.paragraph(f"Attached message, too deep to be read: {subject}")
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header in one line, dates as ISO 8601; empty when it is missing or beyond repair."""
+    # The standard library stumbles over some malformed headers only when they are asked for.
+    with suppress(ValueError, IndexError, AttributeError, TypeError, LookupError):
+        value = " ".join(str(message[name] or "").split())
+        return _iso(value) if name == "Date" else value
+    return ""
+
+
+def _iso(value: str) -> str:
+    with suppress(ValueError, TypeError):
+        return parsedate_to_datetime(value).isoformat()
+    return value
+
+
+def _payload(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(part: EmailMessage) -> str:
+    charset = part.get_content_charset() or "utf-8"
+    with suppress(LookupError, UnicodeDecodeError):
+        return _payload(part).decode(charset).replace("\r\n", "\n")
+    return _payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")

@@ -1,0 +1,262 @@
+"""HTML: what a reader sees, with headings, numbered lists and tables."""
+
+import re
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from lxml import html
+from lxml.etree import ParserError
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.decode import decode_markup
+from fathom.types import Scalar
+
+_UNSEEN = frozenset({
+    "script", "style", "template", "noscript", "head", "title", "svg", "math", "canvas",
+    "iframe", "object", "embed", "audio", "video", "nav", "select", "datalist", "button",
+    "textarea", "map", "area",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "center", "details", "dialog", "dd",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup",
+    "html", "hr", "legend", "li", "main", "menu", "ol", "p", "section", "summary", "ul",
+    "tbody", "thead", "tfoot", "caption",
+})  # fmt: skip
+_HIDING = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?:\.0+)?(?:[a-z%]|\s*(?:;|$|!))"
+    r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$|!)",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"[ \t\r\n\f\u200b]+")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(slots=True)
+class _List:
+    ordered: bool
+    style: str
+    numbers: "count[int]"
+
+
+@dataclass(slots=True)
+class Page:
+    """Walks an element tree without recursion, so that no depth can exhaust the stack."""
+
+    builder: Builder
+    _words: list[str] = field(default_factory=list)
+    _lists: list[_List] = field(default_factory=list)
+    _label: str | None = None
+    _terms: list[str] = field(default_factory=list)
+
+    def add(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
+        """Add everything visible under `root`."""
+        # Pairs of (element, entering?); text after an element comes when it is left.
+        todo = [(root, True)]
+        while todo:
+            element, entering = todo.pop()
+            if not entering:
+                self._leave(element)
+                self._words.append(element.tail or "")
+            elif not is_seen(element) or self._whole(element):
+                self._words.append(element.tail or "")
+            else:
+                self._enter(element)
+                self._words.append(element.text or "")
+                todo.append((element, False))
+                todo.extend((child, True) for child in reversed(element))
+        self._flush()
+
+    def _whole(self, element: Any) -> bool:  # noqa: ANN401
+        """Elements that are read in one go; whether this was one."""
+        tag = element.tag
+        if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
+            self._flush()
+            self.builder.heading(seen_text(element), int(tag[1]))
+        elif tag == "pre":
+            self._flush()
+            self.builder.code(seen_text(element, keep=True))
+        elif tag == "tr":
+            self._flush()
+            self._row(element)
+        else:
+            return False
+        return True
+
+    def _enter(self, element: Any) -> None:  # noqa: ANN401
+        tag = element.tag
+        if tag == "br":
+            self._words.append("\x0b")
+        elif tag in _BLOCKS:
+            self._flush()
+        if tag in {"ul", "ol", "menu"}:
+            start = element.get("start") or "1"
+            first = int(start) if re.fullmatch(r"-?\d{1,6}", start) else 1
+            self._lists.append(_List(tag == "ol", element.get("type") or "1", count(first)))
+        elif tag == "li":
+            self._label = self._next_label()
+
+    def _leave(self, element: Any) -> None:  # noqa: ANN401
+        if element.tag == "dt":
+            self._terms.append(_tidy("".join(self._words)))
+            self._words.clear()
+        if element.tag in _BLOCKS:
+            self._flush()
+        if element.tag == "dl":
+            self._explain("")
+        if element.tag in {"ul", "ol", "menu"} and self._lists:
+            self._lists.pop()
+        elif element.tag == "li":
+            self._label = None
+
+    def _next_label(self) -> str:
+        if not self._lists or not self._lists[-1].ordered:
+            return "-"
+        number = next(self._lists[-1].numbers)
+        style = self._lists[-1].style
+        if style in {"a", "A"} and 1 <= number <= len(_LETTERS):
+            letter = _LETTERS[number - 1]
+            return f"{letter.upper() if style == 'A' else letter}."
+        return f"{number}."
+
+    def _row(self, element: Any) -> None:  # noqa: ANN401
+        cells = [cell for cell in element if cell.tag in {"td", "th"}]
+        # A table inside a cell is layout: what it holds is read as blocks of its own.
+        if any(next(cell.iter("table"), None) is not None for cell in cells):
+            for cell in cells:
+                Page(self.builder).add(cell)
+        else:
+            head = all(cell.tag == "th" for cell in cells)
+            self.builder.row([seen_text(cell) for cell in cells if is_seen(cell)], head=head)
+
+    def _flush(self) -> None:
+        text = _tidy("".join(self._words))
+        self._words.clear()
+        if not text:
+            return
+        if self._terms:
+            self._explain(text)
+        elif self._label is not None:
+            self.builder.item(text, self._label)
+            self._label = None
+        elif self._lists:
+            self.builder.item(text)
+        else:
+            self.builder.paragraph(text)
+
+    def _explain(self, text: str) -> None:
+        """Add a text with the terms that it explains, as an item of a list."""
+        terms = ", ".join(filter(None, self._terms))
+        self._terms.clear()
+        self.builder.item(": ".join(filter(None, (terms, text))))
+
+
+def is_seen(element: Any) -> bool:  # noqa: ANN401
+    """Whether a reader of the page sees the element."""
+    tag = element.tag
+    if not isinstance(tag, str) or tag in _UNSEEN:  # comments have a function as their tag
+        return False
+    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return False
+    return not _HIDING.search(element.get("style") or "")
+
+
+def seen_text(root: Any, *, keep: bool = False) -> str:  # noqa: ANN401
+    """The visible text under one element.
+
+    Args:
+        root: The element.
+        keep: Keep white space as it is, for preformatted text.
+    """
+    words: list[str] = []
+    todo: list[Any] = [root]
+    while todo:
+        element = todo.pop()
+        if isinstance(element, str):
+            words.append(element)
+            continue
+        if element is not root:
+            todo.append(element.tail or "")
+        if element is root or is_seen(element):
+            words.append(_before(element.tag, keep=keep))
+            todo.extend(reversed(element))
+            todo.append(element.text or "")
+    text = "".join(words)
+    return text.replace("\x0b", "\n") if keep else _tidy(text)
+
+
+def _before(tag: object, *, keep: bool) -> str:
+    if tag == "br":
+        return "\n" if keep else "\x0b"
+    return " " if tag in _BLOCKS or tag in {"td", "th", "tr"} else ""
+
+
+def _tidy(text: str) -> str:
+    """White space as a browser shows it; a forced line break stays one."""
+    lines = (_SPACE.sub(" ", line).strip() for line in text.split("\x0b"))
+    return "\n".join(line for line in lines if line)
+
+
+_MOST_TAGS = 400_000
+_MOST_IN_TAG = 2_000
+_MOST_DEEP = 2_000
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_EMPTY_TAGS = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+    "source", "track", "wbr", "p", "li", "option", "td", "tr", "th", "dt", "dd", "thead",
+    "tbody", "tfoot",
+})  # fmt: skip
+_ENCODING = re.compile(r"^\s*<\?xml[^>]*\?>")
+_FACTS = {"author": "author", "description": "description", "keywords": "keywords", "date": "date"}
+
+
+def parse(data: bytes) -> Parsed:
+    """An HTML page or fragment in any encoding that can be told.
+
+    Raises:
+        Refused: `failed` for pages built to exhaust a parser, `empty` for those without text.
+    """
+    text = decode_markup(data)
+    builder = Builder()
+    title, facts = add_html(builder, text)
+    return builder.build(title, facts)
+
+
+def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
+    """Add the visible text of a page.
+
+    Returns:
+        The page's title and its author, date, description and key words.
+
+    Raises:
+        Refused: `failed` for pages built to exhaust a parser.
+    """
+    _check_size(text)
+    try:
+        root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
+    except (ParserError, ValueError) as error:
+        raise Refused("empty", f"holds no readable HTML: {error}") from error
+    Page(builder).add(root)
+    return " ".join((root.findtext(".//title") or "").split()), _facts(root)
+
+
+def _check_size(text: str) -> None:
+    depth = deepest = 0
+    for number, tag in enumerate(_TAG.finditer(text)):
+        if number > _MOST_TAGS:
+            raise Refused("failed", f"holds more than {_MOST_TAGS} tags")
+        if tag[2].lower() not in _EMPTY_TAGS:
+            depth = max(depth - 1, 0) if tag[1] else depth + 1
+            deepest = max(deepest, depth)
+    if deepest > _MOST_DEEP:
+        raise Refused("failed", f"nests tags more than {_MOST_DEEP} deep")
+
+
+def _facts(root: html.HtmlElement) -> dict[str, Scalar]:
+    facts: dict[str, Scalar] = {}
+    for meta in root.iter("meta"):
+        name = (meta.get("name") or meta.get("property") or "").lower().removeprefix("article:")
+        content = " ".join((meta.get("content") or "").split())
+        if name in _FACTS and content:
+            facts.setdefault(_FACTS[name], content[:1000])
+    return facts

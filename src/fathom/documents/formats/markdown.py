@@ -1,0 +1,110 @@
+"""Markdown: headings, numbered steps, code fences and tables keep their form."""
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode as Node
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.decode import decode
+from fathom.documents.scalars import typed
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
+_COMMENT = re.compile(r"\s+# .*(?<![\"'])$")
+_MOST_NESTED = 60
+
+
+def parse(data: bytes) -> Parsed:
+    """A Markdown file: CommonMark, tables, and a block of `key: value` lines at its head.
+
+    Raises:
+        Refused: For binary data, unknown encodings and files without text.
+    """
+    text = decode(data).replace("\r\n", "\n").replace("\r", "\n")
+    facts: dict[str, str] = {}
+    front = _FRONT_MATTER.match(text)
+    if front:
+        facts = _facts(front["lines"])
+        text = text[front.end() :]
+    title = facts.pop("title", "").strip("\"'")
+    builder = Builder()
+    add_markdown(builder, text)
+    return builder.build(title, {key: typed(value) for key, value in facts.items()})
+
+
+def add_markdown(builder: Builder, text: str) -> None:
+    """Add the blocks of a Markdown text."""
+    reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
+    _add_all(builder, Node(reader.parse(text)))
+
+
+def _facts(lines: str) -> dict[str, str]:
+    """Flat values only, as written; anything nested or without a value is left out."""
+    found = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
+    pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in found if m)
+    return {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
+
+
+def _add_all(builder: Builder, node: Node, label: str = "") -> None:
+    for child in node.children:
+        _add(builder, child, label)
+        label = ""  # the label of a list item belongs to its first block
+
+
+def _add(builder: Builder, node: Node, label: str) -> None:
+    match node.type:
+        case "heading":
+            builder.heading(_inline(node), int(node.tag[1:]))
+        case "paragraph" if label:
+            builder.item(_inline(node), label)
+        case "paragraph":
+            builder.paragraph(_inline(node))
+        case "fence" | "code_block":
+            builder.code(node.content)
+        case "html_block":
+            _add_html(builder, node.content)
+        case "bullet_list" | "ordered_list":
+            _add_list(builder, node)
+        case "tr":
+            head = node.parent is not None and node.parent.type == "thead"
+            builder.row([_inline(cell) for cell in node.children], head=head)
+        case _:
+            _add_all(builder, node, label)
+
+
+def _add_list(builder: Builder, node: Node) -> None:
+    start = int(node.attrs.get("start", 1))
+    for number, item in enumerate(node.children, start):
+        mark = item.markup if node.type == "ordered_list" else ""
+        _add_all(builder, item, f"{number}{mark}" if mark else "-")
+
+
+def _add_html(builder: Builder, content: str) -> None:
+    if not re.search(r">[^<]*\S[^<]*<", content):
+        return
+    from fathom.documents.formats.html import add_html
+
+    try:
+        add_html(builder, content)
+    except Refused as refusal:
+        if refusal.outcome != "empty":
+            raise
+
+
+def _inline(node: Node) -> str:
+    """The words of a block, without marks; wrapped lines are joined."""
+    words = []
+    for part in node.walk():
+        match part.type:
+            case "text" | "code_inline":
+                words.append(part.content)
+            case "softbreak":
+                words.append(" ")
+            case "hardbreak":
+                words.append("\n")
+            case "html_inline" if part.content.lower().startswith("<br"):
+                words.append("\n")
+            case _:
+                pass
+    return "".join(words)

@@ -1,0 +1,64 @@
+"""Jupyter notebooks: Markdown cells as Markdown, code cells and their printed text as code."""
+
+import json
+from typing import Any
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.decode import decode
+from fathom.documents.formats.markdown import add_markdown
+
+_LONGEST_OUTPUT = 20_000
+
+
+def parse(data: bytes) -> Parsed:
+    """A notebook of format 3 or 4.
+
+    Raises:
+        Refused: `failed` when it is no notebook, `empty` when no cell holds text.
+    """
+    try:
+        notebook = json.loads(decode(data))
+        sheets = notebook.get("worksheets") or [notebook]
+        cells = [cell for sheet in sheets for cell in sheet["cells"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Refused("failed", f"damaged notebook: {error!r}"[:200]) from error
+    builder = Builder()
+    for cell in cells:
+        if isinstance(cell, dict):
+            _add_cell(builder, cell)
+    return builder.build(_title(notebook))
+
+
+def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
+    source = _joined(cell.get("source", cell.get("input")))
+    match cell.get("cell_type"):
+        case "markdown":
+            add_markdown(builder, source)
+        case "heading":
+            builder.heading(source, int(cell.get("level", 1)))
+        case "raw":
+            builder.paragraph(source)
+        case _:
+            builder.code(source)
+            for output in cell.get("outputs") or []:
+                if isinstance(output, dict):
+                    builder.code(_output(output)[:_LONGEST_OUTPUT])
+
+
+def _output(output: dict[str, Any]) -> str:
+    data = output.get("data")
+    if isinstance(data, dict):
+        return _joined(data.get("text/plain"))
+    return _joined(output.get("text"))
+
+
+def _title(notebook: dict[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    found = metadata.get("title") if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _joined(lines: object) -> str:
+    if isinstance(lines, list):
+        return "".join(str(line) for line in lines)
+    return lines if isinstance(lines, str) else ""

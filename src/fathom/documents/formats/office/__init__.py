@@ -1,0 +1,1 @@
+"""Office files: Office Open XML and OpenDocument."""

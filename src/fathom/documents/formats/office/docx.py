@@ -1,0 +1,390 @@
+"""Word processing documents, transitional and ISO strict, by a walk over their XML.
+
+The walk sees what a reading library leaves out: text boxes, tracked insertions, list labels,
+notes, headers and footers, equations.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.formats.office.numbering import Numbering, spell
+from fathom.documents.formats.office.package import Package, chosen, truth
+from fathom.documents.xml_members import (
+    Element,
+    attribute,
+    child,
+    children,
+    descendants,
+    local,
+    number,
+)
+
+# Deleted and moved-away text, properties, field codes, ruby readings.
+_SKIPPED = {
+    "del", "moveFrom", "pPr", "rPr", "tblPr", "sdtPr", "instrText", "delText", "delInstrText",
+    "rt", "fPr", "radPr", "sSupPr", "sSubPr", "naryPr", "dPr", "ctrlPr",
+    "oMathParaPr",
+}  # fmt: skip
+_SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_SCRIPTS = {"num": "", "den": "/", "sup": "^", "sub": "_", "deg": "√"}
+_SYMBOL_FONTS = 0xF000
+
+
+@dataclass(slots=True)
+class Inline:
+    """What a paragraph holds.
+
+    Attributes:
+        text: Its runs, joined without separator.
+        boxes: The contents of text boxes anchored in it.
+        notes: The marks and bodies of foot- and endnotes referred to in it.
+    """
+
+    text: str = ""
+    boxes: list[Element] = field(default_factory=list)
+    notes: list[tuple[str, Element]] = field(default_factory=list)
+
+
+Note = Callable[[Element], tuple[str, Element] | None]
+
+
+def read_inline(paragraph: Element, note: Note) -> Inline:
+    """Read a paragraph.
+
+    Args:
+        paragraph: The `w:p`.
+        note: Gives mark and body for a foot- or endnote reference.
+    """
+    inline = Inline()
+    inline.text = "".join(_pieces(paragraph, inline, note))
+    return inline
+
+
+def _pieces(element: Element, into: Inline, note: Note) -> Iterator[str]:
+    for below in element:
+        name = local(below)
+        if name in _SKIPPED or (name == "r" and truth(child(below, "rPr", "vanish"))):
+            continue
+        if name == "t":
+            yield below.text or ""
+        elif name in _SIGNS:
+            yield _SIGNS[name]
+        elif name == "txbxContent":
+            into.boxes.append(below)
+        else:
+            yield from _special(below, name, into, note)
+
+
+def _special(element: Element, name: str, into: Inline, note: Note) -> Iterator[str]:
+    if name == "AlternateContent":
+        one = chosen(element)
+        if one is not None:
+            yield from _pieces(one, into, note)
+    elif name in {"footnoteReference", "endnoteReference"}:
+        found = note(element)
+        if found is not None:
+            into.notes.append(found)
+            yield f"[{found[0]}]"
+    elif name == "sym":
+        yield _symbol(attribute(element, "char"))
+    else:
+        yield _wrapped(element, name, "".join(_pieces(element, into, note)))
+
+
+def _wrapped(element: Element, name: str, inner: str) -> str:
+    """What stands around the text of an element in an equation; elsewhere nothing."""
+    if name in _SCRIPTS:
+        return _script(name, inner)
+    if name == "d":
+        begin = _sign(child(element, "dPr", "begChr"), "(")
+        return begin + inner + _sign(child(element, "dPr", "endChr"), ")")
+    if name == "nary":
+        return _sign(child(element, "naryPr", "chr"), "∫") + inner
+    return inner
+
+
+def _sign(element: Element | None, usual: str) -> str:
+    return usual if element is None else attribute(element, "val") or ""
+
+
+def _script(name: str, inner: str) -> str:
+    """Fractions, powers and indices in one line: `a/b`, `x^2`, `a_(n+1)`."""
+    if not inner.strip():
+        return "√" if name == "deg" else ""
+    simple = inner.isalnum() or len(inner) == 1
+    return _SCRIPTS[name] + (inner if simple else f"({inner})")
+
+
+def _symbol(code: str | None) -> str:
+    try:
+        value = int(code or "", 16)
+    except ValueError:
+        return ""
+    # Symbol fonts live in the private use area; without the font the sign has no meaning.
+    return "" if _SYMBOL_FONTS <= value <= _SYMBOL_FONTS + 0xFF else chr(value)
+
+
+_HEADING = re.compile(r"(?:heading|überschrift|judul|titre|título|kop)\s*(\d)$", re.IGNORECASE)
+_CODE = re.compile(r"\b(source ?code|code block|code|html preformatted|preformatted)\b", re.I)
+_BODY = 9
+
+
+class Styles:
+    """The paragraph styles of a document; a style without a value asks the one it is based on.
+
+    Args:
+        root: Root of `styles.xml`; `None` when the document has none.
+    """
+
+    def __init__(self, root: Element | None) -> None:
+        styles = [] if root is None else list(children(root, "style"))
+        self._styles = {attribute(style, "styleId") or "": style for style in styles}
+        self._default = next(
+            (
+                attribute(style, "styleId") or ""
+                for style in styles
+                if attribute(style, "type") == "paragraph"
+                and attribute(style, "default") in {"1", "true"}
+            ),
+            "",
+        )
+
+    def heading(self, paragraph: Element) -> int | None:
+        """The level of a heading from 1; `None` for body text."""
+        for owner in self._owners(paragraph):
+            outline = _value(child(owner, "pPr", "outlineLvl"))
+            if outline is not None:
+                level = number(outline, _BODY)
+                return level + 1 if level < _BODY else None
+        for name in self._names(paragraph):
+            if name.lower() == "title":
+                return 1
+            match = _HEADING.match(name)
+            if match:
+                return int(match.group(1))
+        return None
+
+    def is_code(self, paragraph: Element) -> bool:
+        """Whether the style is meant for program text."""
+        return any(_CODE.search(name) for name in self._names(paragraph))
+
+    def numbered(self, paragraph: Element) -> tuple[str, int] | None:
+        """List and level (from 0) of a numbered or bulleted paragraph."""
+        num: str | None = None
+        level: str | None = None
+        for owner in self._owners(paragraph):
+            properties = child(owner, "pPr", "numPr")
+            num = num or _value(child(properties, "numId"))
+            level = level or _value(child(properties, "ilvl"))
+        return (num, number(level)) if num not in {None, "0"} and num else None
+
+    def _owners(self, paragraph: Element) -> Iterator[Element]:
+        """The paragraph, its style, the style that one is based on, and so on."""
+        yield paragraph
+        yield from self._chain(paragraph)
+
+    def _chain(self, paragraph: Element) -> Iterator[Element]:
+        name = _value(child(paragraph, "pPr", "pStyle")) or self._default
+        seen: set[str] = set()
+        while name in self._styles and name not in seen:
+            seen.add(name)
+            yield self._styles[name]
+            name = _value(child(self._styles[name], "basedOn")) or ""
+
+    def _names(self, paragraph: Element) -> list[str]:
+        own = _value(child(paragraph, "pPr", "pStyle"))
+        chain = [_value(child(style, "name")) or "" for style in self._chain(paragraph)]
+        return chain or ([re.sub(r"(\d)$", r" \1", own)] if own else [])
+
+
+def _value(element: Element | None) -> str | None:
+    return None if element is None else attribute(element, "val")
+
+
+_WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+_SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
+
+# A picture with less text than this is a scan with a caption: what it says is in the picture.
+CAPTION_CHARS = 60
+
+
+def parse(data: bytes) -> Parsed:
+    """Parse a DOCX file.
+
+    Raises:
+        Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
+    """
+    package = Package(data)
+    name, root = package.main("word/document.xml")
+    body = child(root, "body")
+    builder = Builder()
+    walk = _Walk(package, name, builder)
+    walk.margins()
+    if body is not None:
+        walk.blocks(body)
+    title, metadata = package.properties()
+    try:
+        parsed = builder.build(title, metadata)
+    except Refused:
+        if package.has_pictures():
+            raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
+        raise
+    if len(parsed.text) < CAPTION_CHARS and package.has_pictures():
+        raise Refused("no_text_layer", "holds pictures and hardly any text; run OCR first")
+    return parsed
+
+
+class _Walk:
+    """One pass over a document's body in reading order."""
+
+    def __init__(self, package: Package, name: str, builder: Builder) -> None:
+        self._package = package
+        self._name = name
+        self._builder = builder
+        self._styles = Styles(package.related(name, "styles"))
+        self._numbering = Numbering(package.related(name, "numbering"))
+        self._bodies = {kind: self._read_notes(kind) for kind in _NOTES.values()}
+        self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NOTES.values()}
+
+    def margins(self) -> None:
+        """Headers and footers, equal ones once, bare page numbers not at all."""
+        seen: set[str] = set()
+        for link in self._package.relations(self._name):
+            root = self._package.part(link.target) if link.kind in {"header", "footer"} else None
+            for text in [] if root is None else self._lines(root):
+                if text not in seen and any(sign.isalpha() for sign in text):
+                    self._builder.paragraph(text)
+                seen.add(text)
+
+    def blocks(self, container: Element) -> None:
+        """Everything in a body, cell, note or text box."""
+        for is_code, group in groupby(_contents(container), self._is_code):
+            if is_code:  # one listing, though each of its lines is a paragraph
+                lines = [read_inline(line, self._note).text for line in group]
+                self._builder.code("\n".join(lines))
+                continue
+            for element in group:
+                if local(element) == "p":
+                    self._paragraph(element)
+                else:
+                    self._table(element)
+
+    def _is_code(self, element: Element) -> bool:
+        return local(element) == "p" and self._styles.is_code(element)
+
+    def _paragraph(self, paragraph: Element) -> None:
+        inline = read_inline(paragraph, self._note)
+        level = self._styles.heading(paragraph)
+        label = self._label(paragraph, inline)
+        if level is not None:
+            self._builder.heading(f"{label} {inline.text}".strip(), level)
+        elif label:
+            self._builder.item(inline.text, label)
+        else:
+            self._builder.paragraph(inline.text)
+        self._aside(inline)
+
+    def _aside(self, inline: Inline) -> None:
+        """What a paragraph anchors but does not hold in its own line."""
+        for mark, body in inline.notes:
+            self._builder.footnote(" ".join(self._lines(body)), mark)
+        for box in inline.boxes:
+            self.blocks(box)
+
+    def _table(self, table: Element) -> None:
+        rows = {row: list(_cells(row)) for row in _rows(table)}
+        if all(len(cells) == 1 for cells in rows.values()):  # a frame around text, not a table
+            for cells in rows.values():
+                self.blocks(cells[0])
+            return
+        late = Inline()
+        for row, cells in rows.items():
+            head = truth(child(row, "trPr", "tblHeader"))
+            self._builder.row([self._cell(cell, late) for cell in cells], head=head)
+            for cell in cells:
+                for nested in _contents(cell):
+                    if local(nested) == "tbl":
+                        self._table(nested)
+        self._aside(late)
+
+    def _cell(self, cell: Element, late: Inline) -> str:
+        """A cell's own text; a continued vertical merge shows its text once, at its start."""
+        merge = child(cell, "tcPr", "vMerge")
+        if merge is not None and attribute(merge, "val") != "restart":
+            return ""
+        lines = []
+        for paragraph in _contents(cell):
+            if local(paragraph) == "p":
+                inline = read_inline(paragraph, self._note)
+                lines.append(f"{self._label(paragraph, inline)} {inline.text}")
+                late.notes += inline.notes
+                late.boxes += inline.boxes
+        return "\n".join(lines)
+
+    def _lines(self, container: Element) -> list[str]:
+        """The text of every paragraph below, notes and labels left out."""
+        lines = [_flat(read_inline(p, lambda _: None)) for p in descendants(container, "p")]
+        return [line for line in lines if line]
+
+    def _label(self, paragraph: Element, inline: Inline) -> str:
+        numbered = self._styles.numbered(paragraph)
+        # Word counts an empty numbered paragraph; a blank one that holds a picture too.
+        label = self._numbering.label(*numbered) if numbered else ""
+        return label if inline.text.strip() else ""
+
+    def _note(self, reference: Element) -> tuple[str, Element] | None:
+        kind = _NOTES[local(reference)]
+        number = attribute(reference, "id") or ""
+        body = self._bodies[kind].get(number)
+        if body is None:
+            return None
+        marks = self._marks[kind]
+        style = "decimal" if kind == "footnotes" else "lowerRoman"
+        return marks.setdefault(number, spell(len(marks) + 1, style)), body
+
+    def _read_notes(self, kind: str) -> dict[str, Element]:
+        root = self._package.related(self._name, kind)
+        notes = [] if root is None else list(children(root, "footnote", "endnote"))
+        return {
+            attribute(note, "id") or "": note
+            for note in notes
+            if attribute(note, "type") not in _SEPARATORS
+        }
+
+
+def _flat(inline: Inline) -> str:
+    return " ".join(inline.text.split())
+
+
+def _contents(container: Element) -> Iterator[Element]:
+    """Paragraphs and tables, looking through wrappers, without what was deleted."""
+    for element in container:
+        name = local(element)
+        if name in {"p", "tbl"}:
+            yield element
+        elif name in _WRAPPERS:
+            yield from _contents(element)
+        elif name == "AlternateContent":
+            one = chosen(element)
+            if one is not None:
+                yield from _contents(one)
+
+
+def _rows(table: Element) -> Iterator[Element]:
+    return (row for row in _unwrapped(table, "tr") if not truth(child(row, "trPr", "del")))
+
+
+def _cells(row: Element) -> Iterator[Element]:
+    return _unwrapped(row, "tc")
+
+
+def _unwrapped(parent: Element, name: str) -> Iterator[Element]:
+    for element in parent:
+        if local(element) == name:
+            yield element
+        elif local(element) in _WRAPPERS:
+            yield from _unwrapped(element, name)

@@ -1,0 +1,168 @@
+"""Printed list labels, rebuilt from the numbering definitions of office files."""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from fathom.documents.xml_members import Element, attribute, child, children, number
+
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
+    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+BULLET = "-"
+
+
+def spell(value: int, style: str) -> str:
+    """A number as a list prints it.
+
+    Args:
+        value: From 0; letters and roman numbers start at 1 and fall back to digits below and
+            beyond 4000.
+        style: `decimal`, `decimalZero`, `lowerLetter`, `upperLetter`, `lowerRoman`,
+            `upperRoman`; anything else counts as decimal.
+    """
+    if style == "decimalZero":
+        return f"{value:02d}"
+    if not 0 < value < 4000 or style[5:] not in {"Letter", "Roman"}:
+        return str(value)
+    text = _roman(value) if style.endswith("Roman") else _letters(value)
+    return text.upper() if style.startswith("upper") else text
+
+
+def _letters(value: int) -> str:
+    # Word goes on with aa, bb, cc after z, not with aa, ab, ac.
+    return chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
+
+
+def _roman(value: int) -> str:
+    parts = []
+    for worth, sign in _ROMAN:
+        count, value = divmod(value, worth)
+        parts.append(sign * count)
+    return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """How one level of a list counts and prints; `%1` in `text` is the first level's number."""
+
+    style: str = "decimal"
+    text: str = ""
+    start: int = 1
+    legal: bool = False
+    restarts: bool = True
+
+
+@dataclass(slots=True)
+class _List:
+    """A list with its state; `counts` holds the number last printed on each level."""
+
+    levels: dict[int, Level]
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+class Numbering:
+    """The lists of a word processing document; labels must be asked for in document order.
+
+    Args:
+        root: Root of `numbering.xml`; `None` when the document has no lists.
+    """
+
+    def __init__(self, root: Element | None) -> None:
+        self._lists: dict[str, _List] = {}
+        self._of: dict[str, str] = {}
+        self._overrides: dict[str, dict[int, Level]] = {}
+        self._restarts: dict[str, dict[int, int]] = {}
+        if root is not None:
+            self._read_lists(root)
+            for num in children(root, "num"):
+                self._read_instance(num)
+
+    def label(self, num: str, level: int) -> str:
+        """Count one item on and give its printed label; empty where nothing is printed.
+
+        Args:
+            num: The `w:numId` of the item.
+            level: The `w:ilvl` of the item, from 0.
+        """
+        listed = self._lists.get(self._of.get(num, ""))
+        if listed is None:
+            return BULLET
+        levels = listed.levels | self._overrides[num]
+        self._count(listed, levels, num, level)
+        return _printed(levels, listed.counts, level)
+
+    def _count(self, listed: _List, levels: dict[int, Level], num: str, level: int) -> None:
+        restart = self._restarts[num].pop(level, None)
+        if restart is not None:
+            listed.counts.pop(level, None)
+            levels[level] = replace(levels.get(level, Level()), start=restart)
+        for above in range(level):
+            listed.counts.setdefault(above, levels.get(above, Level()).start)
+        start = levels.get(level, Level()).start
+        listed.counts[level] = listed.counts.get(level, start - 1) + 1
+        for below in [deeper for deeper in listed.counts if deeper > level]:
+            if levels.get(below, Level()).restarts:
+                del listed.counts[below]
+
+    def _read_lists(self, root: Element) -> None:
+        linked: dict[str, str] = {}
+        for abstract in children(root, "abstractNum"):
+            name = attribute(abstract, "abstractNumId") or ""
+            self._lists[name] = _List(_levels(abstract))
+            style = child(abstract, "styleLink")
+            if style is not None:
+                linked[attribute(style, "val") or ""] = name
+        for abstract in children(root, "abstractNum"):
+            style = child(abstract, "numStyleLink")
+            source = linked.get(attribute(style, "val") or "") if style is not None else None
+            if source is not None:
+                self._lists[attribute(abstract, "abstractNumId") or ""] = self._lists[source]
+
+    def _read_instance(self, num: Element) -> None:
+        name = attribute(num, "numId") or ""
+        link = child(num, "abstractNumId")
+        self._of[name] = "" if link is None else attribute(link, "val") or ""
+        self._overrides[name] = {}
+        self._restarts[name] = {}
+        for override in children(num, "lvlOverride"):
+            self._overrides[name] |= _levels(override)
+            start = child(override, "startOverride")
+            if start is not None:
+                level = number(attribute(override, "ilvl"))
+                self._restarts[name][level] = number(attribute(start, "val"), 1)
+
+
+def _levels(parent: Element) -> dict[int, Level]:
+    return {number(attribute(lvl, "ilvl")): _level(lvl) for lvl in children(parent, "lvl")}
+
+
+def _level(lvl: Element) -> Level:
+    values = {name: _value(lvl, name) for name in ("numFmt", "lvlText", "start", "lvlRestart")}
+    return Level(
+        style=values["numFmt"] or "decimal",
+        text=values["lvlText"] or "",
+        start=number(values["start"], 1),
+        legal=child(lvl, "isLgl") is not None,
+        restarts=values["lvlRestart"] != "0",
+    )
+
+
+def _value(parent: Element, name: str) -> str | None:
+    found = child(parent, name)
+    return None if found is None else attribute(found, "val")
+
+
+def _printed(levels: dict[int, Level], counts: dict[int, int], level: int) -> str:
+    own = levels.get(level, Level())
+    if own.style == "bullet":
+        return BULLET
+    if own.style == "none":
+        return re.sub(r"%\d", "", own.text).strip()
+
+    def one(match: re.Match[str]) -> str:
+        at = int(match.group(1)) - 1
+        style = "decimal" if own.legal else levels.get(at, Level()).style
+        return spell(counts.get(at, 1), style)
+
+    return re.sub(r"%([1-9])", one, own.text).strip()

@@ -1,0 +1,397 @@
+"""OpenDocument files: texts, and with the same walk sheets and presentations."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.formats.office.cells import Cell, add_rows
+from fathom.documents.formats.office.numbering import BULLET, spell
+from fathom.documents.xml_members import (
+    Element,
+    attribute,
+    child,
+    children,
+    descendants,
+    local,
+    member_xml,
+    number,
+    text_of,
+)
+from fathom.documents.zipguard import open_zip
+from fathom.types import Scalar
+
+_STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """How one level prints; `style` is empty for a bullet."""
+
+    style: str = ""
+    prefix: str = ""
+    suffix: str = ""
+    start: int = 1
+    shown: int = 1
+
+
+@dataclass(slots=True)
+class Counter:
+    """One list while it is read; `values` holds the numbers of all levels down to this one."""
+
+    style: str
+    depth: int
+    levels: dict[int, _Level]
+    values: list[int] = field(default_factory=list)
+
+    def next(self, item: Element) -> str:
+        """Count one item on and give its printed label."""
+        if not _counts(item):
+            return ""
+        start = attribute(item, "start-value")
+        self.values[-1] = self.values[-1] + 1 if start is None else number(start, 1)
+        level = self.levels.get(self.depth, _Level())
+        if not level.style:
+            return BULLET
+        first = max(0, self.depth - level.shown)
+        spelled = [
+            spell(value, self.levels.get(at + 1, _Level()).style)
+            for at, value in enumerate(self.values)
+            if at >= first
+        ]
+        return f"{level.prefix}{'.'.join(spelled)}{level.suffix}".strip()
+
+
+class Lists:
+    """The list styles of a document and where each list stopped counting."""
+
+    def __init__(self, roots: Sequence[Element]) -> None:
+        self._styles: dict[str, dict[int, _Level]] = {}
+        self._last: dict[tuple[str, int], int] = {}
+        self._open: list[Counter] = []
+        for root in roots:
+            for style in descendants(root, "list-style"):
+                levels = {number(attribute(lvl, "level"), 1): _level(lvl) for lvl in style}
+                self._styles.setdefault(attribute(style, "name") or "", levels)
+
+    def open(self, listed: Element, inherited: str, depth: int) -> Counter:
+        """Begin a list.
+
+        Args:
+            listed: The `text:list`.
+            inherited: Style of the list around it.
+            depth: From 1.
+        """
+        style = attribute(listed, "style-name") or inherited
+        levels = self._styles.get(style, {})
+        del self._open[depth - 1 :]
+        above = self._open[-1].values if self._open else []
+        start = levels.get(depth, _Level()).start - 1
+        if attribute(listed, "continue-numbering") == "true":
+            start = self._last_of(style, depth, start)
+        counter = Counter(style, depth, levels, [*above, start])
+        self._open.append(counter)
+        self._remember(listed, counter, style, depth)
+        return counter
+
+    def _last_of(self, style: str, depth: int, start: int) -> int:
+        return self._last.get((style, depth), start)
+
+    def _remember(self, listed: Element, counter: Counter, style: str, depth: int) -> None:
+        count = sum(_counts(item) for item in children(listed, "list-item"))
+        self._last[(style, depth)] = counter.values[-1] + count
+
+
+def _counts(item: Element) -> bool:
+    """Whether an item has a number: one that only holds a deeper list has none."""
+    return local(item) == "list-item" and any(True for _ in children(item, "p", "h"))
+
+
+def _level(element: Element) -> _Level:
+    if local(element) != "list-level-style-number":
+        return _Level()
+    kind = attribute(element, "num-format") or ""
+    return _Level(
+        style=_STYLES.get(kind, "decimal"),
+        prefix=attribute(element, "num-prefix") or "",
+        suffix=attribute(element, "num-suffix") or "",
+        start=number(attribute(element, "start-value"), 1),
+        shown=number(attribute(element, "display-levels"), 1),
+    )
+
+
+_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
+_MOST_REPEATS = 1_000
+_MOST_CELLS = 1_000_000
+
+
+def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Cell]]:
+    """Read a table.
+
+    Args:
+        table: The `table:table`.
+        text: Gives the text of a cell.
+
+    Raises:
+        Refused: `failed` when it unfolds to more than a million cells.
+    """
+    rows: list[list[Cell]] = []
+    cells = 0
+    for row in _rows(table):
+        one = _cells(row, text)
+        # An empty row may be repeated a million times down to the sheet's end.
+        times = _repeats(row, "number-rows-repeated") if one else 1
+        cells += len(one) * times
+        if cells > _MOST_CELLS:
+            raise Refused("failed", f"table unfolds to more than {_MOST_CELLS} cells")
+        rows.extend([one] * times)
+    return rows
+
+
+def _rows(parent: Element) -> Iterator[Element]:
+    for element in parent:
+        if local(element) == "table-row":
+            yield element
+        elif local(element) in _GROUPS:
+            yield from _rows(element)
+
+
+def _cells(row: Element, text: Callable[[Element], str]) -> list[Cell]:
+    """The row's cells up to the last that is not empty; covered ones of a merge are empty."""
+    cells: list[Cell] = []
+    for element in children(row, "table-cell", "covered-table-cell"):
+        shown = "" if local(element) == "covered-table-cell" else text(element).strip()
+        kind = attribute(element, "value-type")
+        cell = Cell(_value(element, kind) or shown, is_text=kind in {None, "string"})
+        cells.extend([cell] * _repeats(element, "number-columns-repeated"))
+    while cells and not cells[-1].text:
+        cells.pop()
+    return cells
+
+
+def _value(cell: Element, kind: str | None) -> str:
+    """A date as ISO 8601; other values as they are printed."""
+    return (attribute(cell, "date-value") or "") if kind == "date" else ""
+
+
+def _repeats(element: Element, name: str) -> int:
+    return max(1, min(number(attribute(element, name), 1), _MOST_REPEATS))
+
+
+_SIGNS = {"tab": "\t", "line-break": "\n"}
+_SKIPPED = {"annotation", "annotation-end", "title", "desc", "ruby-text", "script", "object"}
+_MOST_SPACES = 1_000
+
+
+@dataclass(slots=True)
+class Inline:
+    """What a paragraph holds: its text, text boxes anchored in it, notes with their marks."""
+
+    text: str = ""
+    boxes: list[Element] = field(default_factory=list)
+    notes: list[tuple[str, Element]] = field(default_factory=list)
+
+
+Mark = Callable[[Element], tuple[str, Element] | None]
+
+
+def read_inline(paragraph: Element, mark: Mark) -> Inline:
+    """Read a paragraph.
+
+    Args:
+        paragraph: A `text:p` or `text:h`.
+        mark: Gives mark and body of a note.
+    """
+    inline = Inline()
+    inline.text = "".join(_pieces(paragraph, inline, mark)).strip()
+    return inline
+
+
+def paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
+    """Each paragraph style with the styles it is based on, itself first."""
+    parents: dict[str, str] = {}
+    for root in roots:
+        for style in descendants(root, "style"):
+            if attribute(style, "family") == "paragraph":
+                name = attribute(style, "name") or ""
+                parents.setdefault(name, attribute(style, "parent-style-name") or "")
+    return {name: _chain(name, parents) for name in parents}
+
+
+def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    chain: list[str] = []
+    while name and name not in chain:
+        chain.append(name)
+        name = parents.get(name, "")
+    return tuple(chain)
+
+
+def _pieces(element: Element, into: Inline, mark: Mark) -> Iterator[str]:
+    yield _collapsed(element.text)
+    for below in element:
+        name = local(below)
+        if name in _SIGNS:
+            yield _SIGNS[name]
+        elif name == "s":
+            yield " " * min(number(attribute(below, "c"), 1), _MOST_SPACES)
+        elif name == "note":
+            found = mark(below)
+            if found is not None:
+                into.notes.append(found)
+                yield f"[{found[0]}]"
+        elif name == "text-box":
+            into.boxes.append(below)
+        elif name not in _SKIPPED:
+            yield from _pieces(below, into, mark)
+        yield _collapsed(below.tail)
+
+
+def _collapsed(text: str | None) -> str:
+    """White space as the format means it: any run of it is one space."""
+    if not text:
+        return ""
+    words = " ".join(text.split())
+    before = " " if text[0].isspace() else ""
+    after = " " if text[-1].isspace() and words else ""
+    return before + words + after
+
+
+_TEXT = {"p", "h"}
+_IGNORED = {"tracked-changes", "sequence-decls", "forms", "annotation", "title", "desc"}
+_META = {"initial-creator": "author", "creation-date": "created", "date": "modified"}
+
+
+def parse(data: bytes) -> Parsed:
+    """Parse an ODT, ODS or ODP file.
+
+    Raises:
+        Refused: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
+    """
+    archive = open_zip(data)
+    manifest = member_xml(archive, "META-INF/manifest.xml")
+    if manifest is not None and next(descendants(manifest, "encryption-data"), None) is not None:
+        raise Refused("encrypted", "protected by a password; save it without one")
+    content = member_xml(archive, "content.xml")
+    body = None if content is None else child(content, "body")
+    if content is None or body is None:
+        raise Refused("failed", "no content.xml with a body; save the file anew")
+    builder = Builder()
+    _Walk(builder, [content, member_xml(archive, "styles.xml")]).blocks(body)
+    title, metadata = _properties(member_xml(archive, "meta.xml"))
+    try:
+        return builder.build(title, metadata)
+    except Refused:
+        if any(name.startswith("Pictures/") for name in archive.namelist()):
+            raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
+        raise
+
+
+def _properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
+    meta = None if root is None else child(root, "meta")
+    values = {} if meta is None else {local(item): text_of(item).strip() for item in meta}
+    known = {key: values[name] for name, key in _META.items() if values.get(name)}
+    return values.get("title", ""), known
+
+
+class _Walk:
+    """One pass over a document's body in reading order.
+
+    Args:
+        builder: Where the text goes.
+        sources: Roots that define styles; later ones count only where earlier ones are silent.
+    """
+
+    def __init__(self, builder: Builder, sources: list[Element | None]) -> None:
+        roots = [root for root in sources if root is not None]
+        self._builder = builder
+        self._styles = paragraph_styles(roots)
+        self._lists = Lists(roots)
+        self._notes = 0
+        self._page = 0
+
+    def blocks(self, container: Element) -> None:
+        """Everything in a body, section, frame or cell."""
+        for element in container:
+            name = local(element)
+            if name in _TEXT:
+                self._paragraph(element)
+            elif name == "list":
+                self._list(element, "", 1)
+            elif name == "table":
+                self._table(element)
+            elif name == "page":
+                self._slide(element)
+            elif name not in _IGNORED:
+                self.blocks(element)
+
+    def _paragraph(self, paragraph: Element, label: str = "") -> None:
+        inline = read_inline(paragraph, self._mark)
+        level = self._heading(paragraph)
+        if level:
+            self._builder.heading(f"{label} {inline.text}".strip(), level)
+        elif label:
+            self._builder.item(inline.text, label)
+        else:
+            self._builder.paragraph(inline.text)
+        self._aside(inline)
+
+    def _aside(self, inline: Inline) -> None:
+        for mark, body in inline.notes:
+            lines = [read_inline(p, self._mark).text for p in descendants(body, *_TEXT)]
+            self._builder.footnote(" ".join(lines), mark)
+        for box in inline.boxes:
+            self.blocks(box)
+
+    def _heading(self, paragraph: Element) -> int:
+        """The level of a heading from 1; 0 for body text."""
+        if local(paragraph) == "h":
+            return max(1, number(attribute(paragraph, "outline-level"), 1))
+        chain = self._styles.get(attribute(paragraph, "style-name") or "", ())
+        return 1 if "Title" in chain else 0
+
+    def _list(self, listed: Element, style: str, depth: int) -> None:
+        counter = self._lists.open(listed, style, depth)
+        for item in children(listed, "list-header", "list-item"):
+            label = counter.next(item)
+            for element in item:
+                name = local(element)
+                if name == "list":
+                    self._list(element, counter.style, depth + 1)
+                elif name in _TEXT:
+                    self._paragraph(element, label)
+                    label = ""  # further paragraphs of an item carry no label
+
+    def _table(self, table: Element) -> None:
+        parent = table.getparent()
+        if parent is not None and local(parent) == "spreadsheet":
+            self._page += 1
+            self._builder.page(self._page)
+            self._builder.heading(attribute(table, "name") or "", 1)
+            add_rows(self._builder, read_rows(table, self._cell))
+            return
+        for row in read_rows(table, self._cell):
+            self._builder.row([cell.text for cell in row])
+
+    def _cell(self, cell: Element) -> str:
+        paragraphs = descendants(cell, *_TEXT)
+        return "\n".join(read_inline(one, self._mark).text for one in paragraphs)
+
+    def _slide(self, page: Element) -> None:
+        self._page += 1
+        self._builder.page(self._page)
+        frames = list(children(page, "frame", "custom-shape", "g", "notes"))
+        titles = [frame for frame in frames if attribute(frame, "class") == "title"]
+        for frame in titles:
+            lines = [read_inline(p, self._mark).text for p in descendants(frame, *_TEXT)]
+            self._builder.heading(" ".join(lines), 1)
+        for frame in frames:
+            if frame not in titles:
+                self.blocks(frame)
+
+    def _mark(self, note: Element) -> tuple[str, Element] | None:
+        """The mark and body of a foot- or endnote."""
+        body = child(note, "note-body")
+        if body is None:
+            return None
+        self._notes += 1
+        printed = text_of(child(note, "note-citation")).strip()
+        return printed or spell(self._notes, "decimal"), body

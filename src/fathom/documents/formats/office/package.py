@@ -1,0 +1,133 @@
+"""The package around every Office Open XML file: parts, relationships, core properties."""
+
+import posixpath
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fathom.documents.base import Refused
+from fathom.documents.xml_members import Element, attribute, children, local, member_xml, text_of
+from fathom.documents.zipguard import open_zip
+from fathom.types import Scalar
+
+_PROPERTIES = {"creator": "author", "created": "created", "modified": "modified"}
+_DOCTYPE_WITHIN = 8_192  # bytes; further on libxml2's own limit on amplification holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A link from one part to another.
+
+    Attributes:
+        id: What the linking part's XML calls it.
+        kind: Last word of the relationship's type, such as `footnotes` or `slide`.
+        target: Name of the part inside the package.
+    """
+
+    id: str
+    kind: str
+    target: str
+
+
+class Package:
+    """An opened file of parts.
+
+    Args:
+        data: The bytes of the file.
+
+    Raises:
+        Refused: For a damaged or protected zip, or a bomb.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._archive: zipfile.ZipFile = open_zip(data)
+
+    def main(self, usual: str) -> tuple[str, Element]:
+        """Name and root of the part that holds the document.
+
+        Args:
+            usual: Its name where the package's relationships do not tell.
+
+        Raises:
+            Refused: `failed` when there is no such part.
+        """
+        linked = [link.target for link in self.relations("") if link.kind == "officeDocument"]
+        for name in (*linked, usual):
+            root = self.part(name)
+            if root is not None:
+                return name, root
+        raise Refused("failed", f"no part {usual}; save the file anew in its own program")
+
+    def part(self, name: str) -> Element | None:
+        """The root of a part, `None` when it is missing.
+
+        Raises:
+            Refused: `failed` when the part is damaged or declares entities.
+        """
+        return member_xml(self._archive, name)
+
+    def forbid_doctypes(self) -> None:
+        """Refuse a package with a document type, for parts that another library will read.
+
+        Raises:
+            Refused: `failed`; the format forbids document types, only entity bombs have them.
+        """
+        for name in self._archive.namelist():
+            if name.endswith((".xml", ".rels")):
+                with self._archive.open(name) as member:
+                    start = member.read(_DOCTYPE_WITHIN).replace(b"\0", b"")  # also in UTF-16
+                if b"<!DOCTYPE" in start:
+                    raise Refused("failed", f"{name} declares XML entities, as in an entity bomb")
+
+    def relations(self, part: str) -> list[Relation]:
+        """The links of a part to others inside the package, in file order."""
+        folder, name = posixpath.split(part)
+        root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
+        links = [] if root is None else list(children(root, "Relationship"))
+        return [
+            Relation(
+                id=link.get("Id", ""),
+                kind=link.get("Type", "").rpartition("/")[2],
+                target=posixpath.normpath(posixpath.join("/", folder, link.get("Target", "")))[1:],
+            )
+            for link in links
+            if link.get("TargetMode") != "External"
+        ]
+
+    def related(self, part: str, kind: str) -> Element | None:
+        """The root of the first part that `part` links to as `kind`."""
+        for link in self.relations(part):
+            if link.kind == kind:
+                return self.part(link.target)
+        return None
+
+    def has_pictures(self) -> bool:
+        """Whether any picture or film is packed in."""
+        return any("/media/" in name for name in self._archive.namelist())
+
+    def properties(self) -> tuple[str, Mapping[str, Scalar]]:
+        """Title, and author and dates as far as they are known."""
+        root = self.related("", "core-properties")
+        if root is None:
+            root = self.part("docProps/core.xml")
+        values = {} if root is None else {local(item): text_of(item).strip() for item in root}
+        known = {key: values[name] for name, key in _PROPERTIES.items() if values.get(name)}
+        return values.get("title", ""), known
+
+
+def relation_id(element: Element) -> str:
+    """The id of the relationship an element points to (`r:id`, `r:embed`), else empty."""
+    for key, value in element.attrib.items():
+        if "/relationships}" in key:
+            return str(value)
+    return ""
+
+
+def chosen(element: Element) -> Element | None:
+    """The one alternative of an `mc:AlternateContent` to read."""
+    return next(children(element, "Choice"), next(children(element, "Fallback"), None))
+
+
+def truth(element: Element | None) -> bool:
+    """The value of an on/off property; an element without a value means on."""
+    return element is not None and attribute(element, "val") not in {"0", "false", "off", "none"}

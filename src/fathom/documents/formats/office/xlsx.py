@@ -1,0 +1,108 @@
+"""Spreadsheets: each sheet is a page, each row one line; links out of the file are not followed."""
+
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import openpyxl
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.formats.office.cells import Cell, Row, add_rows, plain
+from fathom.documents.formats.office.package import Package
+
+_MOST_CELLS = 1_000_000
+_MOST_EMPTY_ROWS = 1_000
+# What spreadsheet programs call a sheet that nobody named; it says nothing as a heading.
+_UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
+
+
+def parse(data: bytes) -> Parsed:
+    """Parse an XLSX file.
+
+    Raises:
+        Refused: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
+    """
+    package = Package(data)
+    title, metadata = package.properties()
+    builder = Builder()
+    try:
+        package.forbid_doctypes()
+        _read(data, builder)
+    except Refused:
+        raise
+    except Exception as error:  # the library raises whatever a damaged part makes it stumble over
+        raise Refused("failed", f"damaged workbook: {error}") from error
+    return builder.build(title, metadata, opening=False)
+
+
+def _read(data: bytes, builder: Builder) -> None:
+    values = _open(data, cached=True)
+    formulas = _open(data, cached=False) if _has_formulas(data) else None
+    for number, sheet in enumerate(values.worksheets, start=1):
+        rows = _rows(sheet, None if formulas is None else formulas.worksheets[number - 1])
+        builder.page(number)
+        if rows and not _UNNAMED.fullmatch(sheet.title):
+            builder.heading(sheet.title, 1)
+        add_rows(builder, rows)
+
+
+def _open(data: bytes, *, cached: bool) -> Any:  # noqa: ANN401 - the library has no types
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it cannot keep on saving is nothing to readers
+        return openpyxl.load_workbook(
+            io.BytesIO(data), read_only=True, data_only=cached, keep_links=False
+        )
+
+
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if "/worksheets/" in name]
+        return any(b"<f" in archive.read(name) for name in sheets)
+
+
+def _rows(sheet: Any, formulas: Any | None) -> list[Row]:  # noqa: ANN401 - see _open
+    rows: list[Row] = []
+    cells = empty = 0
+    for row in _joined(sheet, formulas):
+        empty = 0 if row else empty + 1
+        cells += len(row)
+        if empty > _MOST_EMPTY_ROWS:
+            break
+        if cells > _MOST_CELLS:
+            raise Refused("failed", f"sheet holds more than {_MOST_CELLS} cells; split the file")
+        rows.append(row)
+    while rows and not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def _joined(sheet: Any, formulas: Any | None) -> Iterator[Row]:  # noqa: ANN401 - see _open
+    """Rows of printed cells; a formula's own text stands where its value was never computed."""
+    sheet.reset_dimensions()  # the stored dimension is often wrong
+    if formulas is not None:
+        formulas.reset_dimensions()
+    sources = iter(()) if formulas is None else formulas.iter_rows()
+    for row, source in zip_longest(sheet.iter_rows(), sources, fillvalue=()):
+        cells = [_cell(one, two) for one, two in zip_longest(row, source)]
+        while cells and not cells[-1].text:
+            cells.pop()
+        yield cells
+
+
+def _cell(cell: Any, formula: Any | None) -> Cell:  # noqa: ANN401 - see _open
+    value = cell.value
+    if value is None and formula is not None and formula.value is not None:
+        return Cell(str(getattr(formula.value, "text", formula.value)), is_text=False)
+    if not getattr(cell, "has_style", False):  # an empty cell does not even know
+        return Cell(plain(value).strip(), isinstance(value, str))
+    if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _format(cell):
+        return Cell(f"{plain(value * 100.0)}%", is_text=False)
+    return Cell(plain(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b))
+
+
+def _format(cell: Any) -> str:  # noqa: ANN401 - see _open
+    return str(cell.number_format or "")

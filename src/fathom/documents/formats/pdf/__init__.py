@@ -1,0 +1,1 @@
+"""PDF, by the places of its letters."""

@@ -1,0 +1,131 @@
+"""PDF: PDFium first, pypdf where PDFium gives up; pages, lines and paragraphs by position."""
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as native
+
+from fathom.documents.base import Builder, Parsed, Refused, is_title
+from fathom.documents.formats.pdf.layout import add_pages, opening_title
+from fathom.documents.formats.pdf.lines import Line, PageLines, plain_lines, read_lines
+from fathom.types import Scalar
+
+_MOST_PAGES = 20_000
+_MOST_BOOKMARKS = 2_000
+_NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # numbers of programs, among others
+_DATE = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
+_NO_TEXT = "pages are images without text; run text recognition first (for example ocrmypdf)"
+
+
+def parse(data: bytes) -> Parsed:
+    """A PDF; a file locked with the empty password is opened, any other is refused.
+
+    Permission bits that forbid copying are not enforced: the file is read on its owner's own
+    machine, for search.
+
+    Raises:
+        Refused: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
+    """
+    try:
+        pages, title, facts = _with_pdfium(data)
+    except pdfium.PdfiumError as error:
+        pages, title, facts = _with_pypdf(data, str(error))
+    builder = Builder()
+    add_pages(builder, pages)
+    if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
+        title = opening_title(pages[0])
+    return builder.build(title, facts, opening=False)
+
+
+def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+    try:
+        document = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == native.FPDF_ERR_PASSWORD:
+            raise Refused("encrypted", "protected by a password; save it without one") from error
+        raise
+    with contextlib.closing(document):
+        if len(document) > _MOST_PAGES:
+            raise Refused("failed", f"claims more than {_MOST_PAGES} pages")
+        titles = _outline(document)
+        pages = list(_pages(document, titles))
+        if not any(page.lines for page in pages):
+            raise _textless(document)
+        found = document.get_metadata_dict()
+        return pages, found.get("Title", ""), _facts(found)
+
+
+def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
+    for index in range(len(document)):
+        lines: tuple[Line, ...] = ()
+        # One broken page must not take the others with it.
+        with contextlib.suppress(pdfium.PdfiumError):
+            page = document[index]
+            with contextlib.closing(page), contextlib.closing(page.get_textpage()) as text_page:
+                lines = read_lines(text_page)
+        yield PageLines(number=index + 1, lines=lines, titles=tuple(titles.get(index, ())))
+
+
+def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
+    """Bookmarks by page index, as (level from 1, title)."""
+    titles: dict[int, list[tuple[int, str]]] = {}
+    with contextlib.suppress(pdfium.PdfiumError, ValueError):
+        for count, mark in enumerate(document.get_toc(max_depth=6)):
+            if count >= _MOST_BOOKMARKS:
+                break
+            target = mark.get_dest()
+            index = target.get_index() if target else None
+            if index is not None:
+                titles.setdefault(index, []).append((mark.level + 1, mark.get_title()))
+    return titles
+
+
+def _textless(document: Any) -> Refused:  # noqa: ANN401
+    loaded = 0
+    for index in range(len(document)):
+        with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]) as page:
+            loaded += 1
+            images = page.get_objects(filter=[native.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+            if next(iter(images), None) is not None:
+                return Refused("no_text_layer", _NO_TEXT)
+    if not loaded:
+        return Refused("failed", "damaged PDF: no page can be read")
+    return Refused("empty", "no page holds text")
+
+
+def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+    from pypdf import PdfReader
+
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        locked = reader.is_encrypted and not reader.decrypt("")
+        pages = [] if locked else [_plain_page(page, n) for n, page in enumerate(reader.pages, 1)]
+        found = {key.strip("/"): str(value) for key, value in (reader.metadata or {}).items()}
+    except MemoryError:
+        raise
+    except Exception as error:  # pypdf raises a dozen unrelated kinds
+        raise Refused("failed", f"damaged PDF: {trouble.rstrip('.')}; {error}") from error
+    if locked:
+        raise Refused("encrypted", "protected by a password; save it without one")
+    if not any(page.lines for page in pages):
+        raise Refused("failed", f"damaged PDF: {trouble}")
+    return pages, found.get("Title", ""), _facts(found)
+
+
+def _plain_page(page: Any, number: int) -> PageLines:  # noqa: ANN401
+    return PageLines(number=number, lines=plain_lines(page.extract_text()))
+
+
+def _facts(found: dict[str, str]) -> dict[str, Scalar]:
+    facts: dict[str, Scalar] = {}
+    author = " ".join(found.get("Author", "").split())
+    if author:
+        facts["author"] = author[:500]
+    created = _DATE.match(found.get("CreationDate", ""))
+    if created:
+        facts["created"] = "-".join(created.groups())
+    return facts

@@ -1,0 +1,220 @@
+"""Tables on a printed page: lines whose words stand in the same columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fathom.documents.formats.pdf.lines import Cell, Line
+from fathom.documents.formats.text import ITEM, ITEM_LABEL
+
+_FEWEST_ROWS = {2: 3}  # of two columns; of more, two rows do
+_LONGEST_CELL = 60  # characters, on average: longer ones are two columns of prose
+_LONGEST_ENTRY = 25
+_LONGEST_ALONE = 60  # characters of any cell of a table that was printed by columns
+_FEWEST_LEVELS = 3
+_SMALL = 0.2  # of the lines of prose, which may be set in columns too, begin with a small letter
+_UNORDERED = 0.2  # of the lines stand above the one before them
+_SHARED = 0.8  # of the baselines of two columns
+_TOUCH = 2.0  # points by which cells of neighbouring columns may overlap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Lines that are a table.
+
+    Attributes:
+        lines: So many lines it takes.
+        rows: The cells of each row by column, empty where there is none.
+    """
+
+    lines: int
+    rows: tuple[tuple[str, ...], ...]
+
+
+def table_at(lines: Sequence[Line]) -> Table | None:
+    """The table that begins with the first of these lines, if one does.
+
+    A table is a run of lines of two cells or more that stand in common columns: three lines at
+    least, two where there are more than two columns. A line with nothing in the first column and
+    in half of the columns goes on with the row above it.
+    """
+    taken = list(_aligned(lines))
+    columns = _columns(taken)
+    rows = [_row(_cells(line), columns) for line in taken]
+    full = [row for row in rows if row[0]]
+    if len(columns) < 2 or len(full) < _FEWEST_ROWS.get(len(columns), 2):
+        return None
+    if _is_prose([cell for row in full for cell in row if cell]):
+        return None
+    return Table(lines=len(taken), rows=tuple(tuple(row) for row in _merged(rows)))
+
+
+def in_rows(lines: Sequence[Line]) -> list[Line]:
+    """The lines, those of tables that were printed column by column joined to rows.
+
+    Such columns stand side by side, hold short texts and have most of their baselines in common.
+    A page whose lines go up and down was printed in no order, and is read from its top.
+    """
+    runs = _runs_down(lines)
+    if len(runs) > max(_FEWEST_LEVELS, len(lines) * _UNORDERED):
+        return _by_height(lines)
+    whole: list[Line] = []
+    columns: list[list[Line]] = []
+    for column in runs:
+        above = len(columns) == 1 and _above(columns[0], column)
+        if above and _beside([columns[0][above:]], column):
+            whole += columns[0][:above]
+            columns = [columns[0][above:]]
+        elif columns and not _beside(columns, column):
+            whole += _across(columns)
+            columns = []
+        columns.append(column)
+    return [*whole, *_across(columns)] if columns else whole
+
+
+def _above(lines: Sequence[Line], column: Sequence[Line]) -> int:
+    """How many of the first lines stand above a column's first one."""
+    return sum(line.baseline > column[0].baseline + 1 for line in lines)
+
+
+def _runs_down(lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines, cut wherever the next one stands higher."""
+    runs: list[list[Line]] = []
+    for line in lines:
+        if runs and line.baseline < runs[-1][-1].baseline:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    return runs
+
+
+def _beside(columns: Sequence[Sequence[Line]], column: Sequence[Line]) -> bool:
+    """Whether a run of lines is the next column of a table."""
+    first, last = columns[0], columns[-1]
+    level = {round(line.baseline) for line in first}
+    shared = sum(any(round(x.baseline) + by in level for by in (-1, 0, 1)) for x in column)
+    texts = [line.text for line in (*first, *column)]
+    small = sum(text[:1].islower() for text in texts)
+    return (
+        min(len(first), len(column)) >= _FEWEST_LEVELS
+        and shared >= _SHARED * max(len(first), len(column))
+        and min(line.left for line in column) > max(line.left for line in last)
+        and all(len(text) <= _LONGEST_ALONE for text in texts)
+        and small < _SMALL * len(texts)
+    )
+
+
+def _across(columns: Sequence[Sequence[Line]]) -> Sequence[Line]:
+    """The rows of several columns; of one its lines."""
+    return _by_height([line for each in columns for line in each]) if columns[1:] else columns[0]
+
+
+def _by_height(lines: Sequence[Line]) -> list[Line]:
+    """The lines from the top, those of one height joined from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: -line.baseline):
+        if rows and rows[-1][0].baseline - line.baseline <= 1:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [_joined(sorted(row, key=lambda line: line.left)) for row in rows]
+
+
+def _joined(row: Sequence[Line]) -> Line:
+    if len(row) == 1:
+        return row[0]
+    return replace(
+        row[0],
+        text=" ".join(line.text for line in row),
+        right=row[-1].right,
+        cells=tuple(cell for line in row for cell in _cells(line)),
+    )
+
+
+def _is_prose(cells: Sequence[str]) -> bool:
+    """Whether the cells are lines of text in columns: long, or half-long and going on."""
+    mean = sum(map(len, cells)) / len(cells)
+    small = sum(cell[0].islower() for cell in cells)
+    return mean > _LONGEST_CELL or (mean > _LONGEST_ENTRY and small > _SMALL * len(cells))
+
+
+def _aligned(lines: Sequence[Line]) -> Iterator[Line]:
+    """The first lines, as long as each has cells that fit into the columns of those before."""
+    taken: list[Line] = []
+    for line in lines:
+        if taken and line.baseline >= taken[-1].baseline:
+            return
+        if not _is_row(line) and not (taken and _goes_on(line, taken)):
+            return
+        if taken and not _fits(_cells(line), _columns(taken)):
+            return
+        taken.append(line)
+        yield line
+
+
+def _cells(line: Line) -> tuple[Cell, ...]:
+    """The cells of a line; a line without wide gaps is one."""
+    return line.cells or (Cell(line.text, line.left, line.right),)
+
+
+def _is_row(line: Line) -> bool:
+    listed = any(ITEM.match(cell.text) and len(cell.text) > _LONGEST_ENTRY for cell in line.cells)
+    return len(line.cells) > 1 and not listed and not ITEM_LABEL.fullmatch(line.cells[0].text)
+
+
+def _goes_on(line: Line, taken: Sequence[Line]) -> bool:
+    """Whether a line of one cell is the rest of a cell above it, right of the first column."""
+    apart = line.left > _columns(taken)[0].right
+    return not line.cells and apart and not ITEM.match(line.text)
+
+
+def _columns(lines: Sequence[Line]) -> list[Cell]:
+    """Where the columns stand, from left to right: what overlaps is one column."""
+    columns: list[Cell] = []
+    cells = sorted((cell for line in lines for cell in _cells(line)), key=lambda cell: cell.left)
+    for cell in cells:
+        if columns and cell.left < columns[-1].right - _TOUCH:
+            columns[-1] = Cell("", columns[-1].left, max(columns[-1].right, cell.right))
+        else:
+            columns.append(Cell("", cell.left, cell.right))
+    return columns
+
+
+def _fits(cells: Sequence[Cell], columns: Sequence[Cell]) -> bool:
+    """Whether each cell stands in one column that no other cell of the line stands in.
+
+    One may stand in a column of its own, as where the lines before had it empty.
+    """
+    places = [_touched(cell, columns) for cell in cells]
+    known = [place[0] for place in places if place]
+    alone = all(len(place) <= 1 for place in places) and len(set(known)) == len(known)
+    return alone and len(known) >= min(2, len(cells))
+
+
+def _touched(cell: Cell, columns: Sequence[Cell]) -> list[int]:
+    return [
+        at
+        for at, column in enumerate(columns)
+        if cell.left < column.right - _TOUCH and column.left < cell.right - _TOUCH
+    ]
+
+
+def _row(cells: Sequence[Cell], columns: Sequence[Cell]) -> list[str]:
+    row = [""] * len(columns)
+    for cell in cells:
+        for at in _touched(cell, columns)[:1]:
+            row[at] = f"{row[at]} {cell.text}".strip()
+    return row
+
+
+def _merged(rows: Sequence[list[str]]) -> Iterator[list[str]]:
+    """The rows, each with the lines that go on with it."""
+    whole: list[str] = []
+    for row in rows:
+        if whole and not row[0] and 2 * sum(map(bool, row)) <= len(row):
+            whole = [f"{above} {below}".strip() for above, below in zip(whole, row, strict=True)]
+            continue
+        if whole:
+            yield whole
+        whole = row
+    if whole:
+        yield whole

@@ -1,0 +1,243 @@
+"""Which format a file is, and its parser; the name decides between text formats only."""
+
+import importlib
+import re
+import zipfile
+from pathlib import PurePath
+from typing import Literal, cast
+
+from fathom.documents.base import Parser, Refused
+from fathom.documents.decode import decode_markup
+from fathom.documents.zipguard import open_zip
+
+Format = Literal[
+    "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
+    "pdf", "pptx", "rst", "rtf", "text", "xlsx", "xml",
+]  # fmt: skip
+
+# Imported when the first file of the format comes: most runs need two or three of them.
+PARSERS: dict[Format, str] = {
+    "csv": "csv",
+    "docx": "office.docx",
+    "eml": "eml",
+    "epub": "epub",
+    "html": "html",
+    "json": "json",
+    "manual": "manual",
+    "markdown": "markdown",
+    "notebook": "notebook",
+    "odt": "office.odt",
+    "pdf": "pdf.document",
+    "pptx": "office.pptx",
+    "rst": "rst",
+    "rtf": "rtf",
+    "text": "text",
+    "xlsx": "office.xlsx",
+    "xml": "xml",
+}
+
+_BY_NAME: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdown": "markdown",
+    ".mkd": "markdown",
+    ".rst": "rst",
+    ".txt": "text",
+    ".text": "text",
+    ".log": "text",
+}
+_OTHER_DOCUMENTS = frozenset(
+    {
+        ".docx", ".eml", ".epub", ".htm", ".html", ".ipynb", ".json", ".jsonl", ".odt", ".pdf",
+        ".pptx", ".rtf", ".xhtml", ".xlsx", ".xml",
+    }
+)  # fmt: skip
+_KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "an image; run text recognition first"),
+    (b"\xff\xd8\xff", "an image; run text recognition first"),
+    (b"GIF8", "an image; run text recognition first"),
+    (b"II*\x00", "an image; run text recognition first"),
+    (b"MM\x00*", "an image; run text recognition first"),
+    (b"\x1f\x8b", "a packed file; unpack it"),
+    (b"7z\xbc\xaf", "an archive; unpack it and name the folder"),
+    (b"Rar!", "an archive; unpack it and name the folder"),
+    (b"BZh", "a packed file; unpack it"),
+    (b"\xfd7zXZ", "a packed file; unpack it"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3", "a database"),
+)
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OFFICE: tuple[tuple[str, Format], ...] = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
+_MIMETYPES: dict[bytes, Format] = {
+    b"application/vnd.oasis.opendocument.text": "odt",
+    b"application/vnd.oasis.opendocument.text-template": "odt",
+    b"application/epub+zip": "epub",
+}
+_MAIL_FIELD = re.compile(
+    rb"(?im)^(from|to|date|subject|mime-version|received|message-id|return-path|reply-to|cc|"
+    rb"content-type|delivered-to|dkim-signature|x-[\w-]+):[ \t]*\S"
+)
+_HEADER_LINE = re.compile(rb"[!-9;-~]+:.*|[ \t]+.*|From .*|\r?")
+_COMMENTS = re.compile(r"\s*(?:<!--.*?-->|<\?.*?\?>|\s)*", re.DOTALL)
+_HTML_START = re.compile(
+    r"<(?:!doctype\s+html|html|head|body|title|meta|div|p|h[1-6]|table|ul|ol|span|article|main|"
+    r"section|a|b|br|center|font|script|style|nav|header|form|pre|blockquote)\b[^<]{0,2000}>",
+    re.IGNORECASE,
+)
+_XML_ROOT = re.compile(r"<(?:!DOCTYPE\s+)?([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s/>\[]")
+_ATX = re.compile(r"(?m)^#{1,6} \S")
+_CELLS = re.compile(r'^\s*\{.*"cells"\s*:', re.DOTALL)
+
+
+def parser(kind: Format) -> Parser:
+    """The parser of a format, imported now."""
+    module = importlib.import_module(f"fathom.documents.formats.{PARSERS[kind]}")
+    return cast("Parser", module.parse)
+
+
+def sniff(data: bytes, name: str) -> Format:
+    """The format of `data`.
+
+    Args:
+        data: The whole file.
+        name: Its name.
+
+    Raises:
+        Refused: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged zip.
+    """
+    if not data:
+        raise Refused("empty", "the file has no bytes")
+    suffix = PurePath(name).suffix.lower()
+    try:
+        return _binary(data) or _text(data, suffix)
+    except Refused as refusal:
+        if refusal.outcome == "no_document" and suffix in {*_BY_NAME, *_OTHER_DOCUMENTS}:
+            raise Refused("unsupported", refusal.reason) from None  # it should have been one
+        raise
+
+
+def _binary(data: bytes) -> Format | None:
+    at = data.find(b"%PDF-", 0, 1024)
+    if at == 0 or (at > 0 and b" obj" in data):
+        return "pdf"
+    if data.startswith(_OLE):
+        raise _ole(data)
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zip(data)
+    if data.startswith(b"{\\rtf"):
+        return "rtf"
+    for magic, what in _KNOWN_BINARY:
+        if data.startswith(magic):
+            raise Refused("no_document", f"is {what}")
+    return None
+
+
+def _ole(data: bytes) -> Refused:
+    if "EncryptedPackage".encode("utf-16-le") in data:
+        return Refused("encrypted", "protected by a password; save it without one")
+    kinds = {"WordDocument": ".docx", "Workbook": ".xlsx", "PowerPoint Document": ".pptx"}
+    for stream, modern in kinds.items():
+        if stream.encode("utf-16-le") in data:
+            return Refused("unsupported", f"is in an old Office format; save it as {modern}")
+    return Refused("unsupported", "is in an old Office format; save it as .docx, .xlsx or .pptx")
+
+
+def _zip(data: bytes) -> Format:
+    with open_zip(data) as archive:
+        names = archive.namelist()
+        if "mimetype" in names:
+            kind = _mimetype(archive)
+            if kind:
+                return kind
+        for folder, office in _OFFICE:
+            if any(name.startswith(folder) for name in names):
+                return office
+        if "META-INF/container.xml" in names:
+            return "epub"
+    raise Refused("no_document", "is a zip archive; unpack it and name the folder")
+
+
+def _mimetype(archive: zipfile.ZipFile) -> Format | None:
+    try:
+        with archive.open("mimetype") as member:
+            found = member.read(200).strip()
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError):
+        return None
+    if found.startswith(b"application/vnd.oasis") and found not in _MIMETYPES:
+        raise Refused("unsupported", "is an OpenDocument file but no text; save it as .odt")
+    return _MIMETYPES.get(found)
+
+
+def _text(data: bytes, suffix: str) -> Format:
+    from fathom.documents.formats import manual
+
+    if _is_mail(data):
+        return "eml"
+    text = decode_markup(data)
+    start = text[_end_of_comments(text) :][:4000]
+    if start.startswith("<"):
+        markup = _markup(start, suffix)
+        if markup:
+            return markup
+    if suffix in {".html", ".htm", ".xhtml"}:
+        return "html"
+    if start.startswith(("{", "[")):
+        notation = _notation(text, suffix)
+        if notation:
+            return notation
+    kind = _BY_NAME.get(suffix) or _unnamed(text)
+    return "manual" if kind == "text" and manual.recognise(text) else kind
+
+
+def _end_of_comments(text: str) -> int:
+    found = _COMMENTS.match(text)
+    return found.end() if found else 0
+
+
+def _markup(start: str, suffix: str) -> Format | None:
+    if suffix in _BY_NAME:
+        # Markdown and text may begin with a tag; only a whole page is worth overruling the name.
+        whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
+        return "html" if whole else None
+    if _HTML_START.match(start):
+        return "html"
+    return "xml" if _XML_ROOT.match(start) else None
+
+
+def _notation(text: str, suffix: str) -> Format | None:
+    from fathom.documents.formats import json
+
+    if (
+        suffix not in {".json", ".jsonl", ".ndjson", ".ipynb", ".geojson", ""}
+        and suffix in _BY_NAME
+    ):
+        return None
+    if _CELLS.match(text[:200_000]) and '"nbformat"' in text:
+        return "notebook"
+    return "json" if json.recognise(text) else None
+
+
+def _is_mail(data: bytes) -> bool:
+    head = data[:8192].lstrip()
+    lines = head.split(b"\n")
+    fields = 0
+    for line in lines[:-1] if len(head) == 8192 else lines:
+        if not line.strip():
+            break
+        if not _HEADER_LINE.fullmatch(line.rstrip(b"\r")):
+            return False
+        fields += bool(_MAIL_FIELD.match(line))
+    return fields >= 3
+
+
+def _unnamed(text: str) -> Format:
+    from fathom.documents.formats import csv, manual
+
+    if manual.is_source(text):
+        return "manual"  # its examples may look like anything
+    if len(_ATX.findall(text, 0, 100_000)) >= 2:
+        return "markdown"
+    return "csv" if csv.recognise(text) else "text"

@@ -1,0 +1,82 @@
+"""Plain text: paragraphs between blank lines, and the headings that are certain."""
+
+import re
+
+from fathom.documents.base import Builder, Parsed
+from fathom.documents.decode import decode
+from fathom.documents.formats.running_heads import bare
+
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+_LABEL = r"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
+ITEM_LABEL = re.compile(rf"{_LABEL}|o")
+"""What stands before a list item; a lone `o` only where white space sets it apart."""
+ITEM = re.compile(rf"(?P<label>{_LABEL}|o(?=[ \t]{{2}}))[ \t]+(?P<text>\S.*)", re.DOTALL)
+_STARTSITEM = re.compile(rf"\n(?=[ \t]*(?:{_LABEL}|o(?=[ \t]{{2}}))[ \t]+\S)")
+_CHAPTER = re.compile(
+    r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b"
+    r"[ \t.:\u2013\u2014-]*(?P<title>[^\n]{0,80})"
+    r"|(?:Pasal|Article|Section|Item|ITEM)[ \t]+\d{1,4}[A-Z]?"
+    r"(?:[ \t]*[.:\u2013\u2014-][ \t]*[A-Z][^\n]{0,110}(?<!\d))?"
+    r"|(?P<roman>[IVX]{1,5})\.[ \t]+[A-Z][^\n]{2,70}"
+)
+_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?[ \t]+[A-Z][^\n]{2,70}")
+_PROMPT = re.compile(r"\s*\$[ \t]+\S")
+_SHORT = 50  # characters; a wrapped line is longer
+_SENTENCE_END = (".", ",", ";", ":", "?", "!")
+
+
+def parse(data: bytes) -> Parsed:
+    """Plain text in any encoding that can be told.
+
+    Raises:
+        Refused: For binary data, unknown encodings and mere white space.
+    """
+    builder = Builder()
+    add_text(builder, bare(decode(data).replace("\r\n", "\n")))
+    return builder.build(opening=False)
+
+
+def add_text(builder: Builder, text: str) -> None:
+    """Add the paragraphs, list items, typed commands and certain headings of `text`."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for paragraph in _PARAGRAPHS.split(text):
+        _add_paragraph(builder, paragraph.strip("\n"))
+
+
+def heading_level(line: str) -> int | None:
+    """The level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
+    line = line.strip()
+    chapter = _CHAPTER.fullmatch(line)
+    if chapter:
+        title = chapter["title"] or ""
+        if title and (title.endswith(_SENTENCE_END) or not title[0].isupper()):
+            return None
+        return 1 if chapter["part"] or chapter["roman"] else 2
+    numbered = _NUMBERED.fullmatch(line)
+    if numbered and "," not in line and not line.endswith(_SENTENCE_END):
+        return numbered["number"].count(".") + 1
+    return None
+
+
+def _runs_in(first: str, rest: str) -> bool:
+    """Whether a numbered line stands right above its text, instead of being its beginning."""
+    is_deep = re.match(r"\s*\d{1,2}\.\d", first) is not None
+    return is_deep and len(first.strip()) <= _SHORT and rest.lstrip()[:1].isupper()
+
+
+def _add_paragraph(builder: Builder, paragraph: str) -> None:
+    if _PROMPT.match(paragraph):
+        builder.code(paragraph)
+        return
+    first, _, rest = paragraph.partition("\n")
+    # A numbered line alone may be a list item, unless it is longer numbered (`1.2`).
+    level = heading_level(first)
+    if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _runs_in(first, rest)):
+        builder.heading(first, level)
+        paragraph = rest
+    for piece in _STARTSITEM.split(paragraph):
+        item = ITEM.fullmatch(piece.strip())
+        if item:
+            builder.item(item["text"], item["label"])
+        else:
+            builder.paragraph(piece)

@@ -1,0 +1,77 @@
+"""Any XML, feeds among it: the text of the elements in order."""
+
+import re
+from typing import Any
+
+from lxml import etree
+
+from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.formats.html import add_html
+
+_ENTRIES = frozenset({"item", "entry"})
+_TITLES = frozenset({"title", "heading", "head", "subject", "name"})
+_MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,500}>")
+
+
+def parse(data: bytes) -> Parsed:
+    """An XML file; entities, document type definitions and the network stay untouched.
+
+    Raises:
+        Refused: `failed` when it is no XML, `empty` when no element holds text.
+    """
+    reader = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
+    )
+    root = etree.fromstring(data, reader)
+    if root is None:
+        raise Refused("failed", "damaged XML")
+    builder = Builder()
+    _add(builder, root)
+    title = next((_text(e) for e in root.iter() if _name(e) in _TITLES and _text(e)), "")
+    return builder.build(title)
+
+
+def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
+    """Leaves become paragraphs; an element with text of its own is one paragraph as a whole."""
+    todo = [root]
+    while todo:
+        element = todo.pop()
+        if not isinstance(element.tag, str):
+            continue
+        if len(element) and not _mixed(element):
+            todo.extend(reversed(element))
+            continue
+        text = _text(element)
+        if _name(element) in _TITLES:
+            builder.heading(text, _level(element))
+        elif _MARKUP.search(text):
+            _add_escaped(builder, text)
+        else:
+            builder.paragraph(text)
+
+
+def _add_escaped(builder: Builder, text: str) -> None:
+    """Feeds carry HTML as text."""
+    try:
+        add_html(builder, text)
+    except Refused as refusal:
+        if refusal.outcome != "empty":
+            raise
+
+
+def _mixed(element: Any) -> bool:  # noqa: ANN401
+    own = [element.text, *(child.tail for child in element)]
+    return any(part and part.strip() for part in own)
+
+
+def _text(element: Any) -> str:  # noqa: ANN401
+    return "".join(element.itertext()).strip()
+
+
+def _name(element: Any) -> str:  # noqa: ANN401
+    return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
+
+
+def _level(element: Any) -> int:  # noqa: ANN401
+    above = {_name(parent) for parent in element.iterancestors()}
+    return 2 if above & _ENTRIES else 1

@@ -1,0 +1,1 @@
+"""Files are read in a process of their own, under limits."""

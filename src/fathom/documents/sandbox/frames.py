@@ -1,0 +1,182 @@
+"""The bytes that cross from the reading process to its parent.
+
+A frame is two lengths, a JSON head with the structure, and the texts as UTF-8. Reading a frame
+runs no code of the sender's choice, and every value in it is checked: the sender may have been
+taken over by a hostile document.
+"""
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from fathom.documents.base import Failure, Outcome, Parsed, Refused
+from fathom.types import Block, BlockKind, Scalar, Span
+
+MEMORY_EXIT = 77
+"""With this status the reading process ends when its memory is spent."""
+LENGTHS = struct.Struct("!II")
+HEAD_BYTES = 32_000_000
+_KINDS = cast("tuple[BlockKind, ...]", get_args(BlockKind))
+_OUTCOMES = cast("tuple[Outcome, ...]", get_args(Outcome))
+_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Some of what a file gives.
+
+    Attributes:
+        values: Documents and failed records in file order.
+        done: Whether this is the file's last frame.
+        refused: The file's refusal; only in a last frame.
+        peak_bytes: Most memory the sender has held since it started; only in a last frame.
+    """
+
+    values: tuple[Parsed | Failure, ...] = ()
+    done: bool = False
+    refused: Refused | None = None
+    peak_bytes: int = 0
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame as bytes, lengths first. Lone surrogates become `?`."""
+    texts = [
+        value.text.encode("utf-8", "replace") if isinstance(value, Parsed) else b""
+        for value in frame.values
+    ]
+    head: dict[str, Any] = {
+        "values": [_packed(v, len(t)) for v, t in zip(frame.values, texts, strict=True)],
+        "done": frame.done,
+        "peak": frame.peak_bytes,
+    }
+    if frame.refused is not None:
+        head["refused"] = [frame.refused.outcome, frame.refused.reason]
+    packed = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    if len(packed) > HEAD_BYTES:
+        raise Refused("failed", "has more structure than fits; split it into smaller files")
+    text = b"".join(texts)
+    return LENGTHS.pack(len(packed), len(text)) + packed + text
+
+
+def decode(head: bytes, text: bytes) -> Frame:
+    """The frame from its two parts.
+
+    Raises:
+        ValueError: If anything in it is not as `encode` writes it.
+    """
+    try:
+        return _frame(json.loads(head), text)
+    except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise ValueError(f"damaged frame: {error!r}") from error
+
+
+def _frame(head: dict[str, Any], text: bytes) -> Frame:
+    values: list[Parsed | Failure] = []
+    at = 0
+    for packed in head["values"]:
+        size = _whole(packed.get("size", 0))
+        values.append(_value(packed, text[at : at + size].decode()))
+        at += size
+    if at != len(text):
+        raise ValueError("damaged frame: lengths do not add up")
+    return Frame(
+        values=tuple(values),
+        done=head["done"] is True,
+        refused=Refused(*_refusal(*head["refused"])) if "refused" in head else None,
+        peak_bytes=_whole(head["peak"]),
+    )
+
+
+def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
+    if isinstance(value, Failure):
+        return {
+            "line": value.line,
+            "refused": [value.outcome, value.reason],
+            "record": value.record,
+        }
+    paths = {path: n for n, path in enumerate(dict.fromkeys(b.headings for b in value.blocks))}
+    return {
+        "size": size,
+        "title": value.title,
+        "metadata": dict(value.metadata),
+        "record": value.record,
+        "paths": list(paths),
+        "lines": [number for line in value.lines for number in line],
+        "blocks": [
+            number
+            for b in value.blocks
+            for number in (
+                _KINDS.index(b.kind),
+                b.span.start,
+                b.span.end,
+                paths[b.headings],
+                b.page or 0,
+            )
+        ],
+    }
+
+
+def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
+    record = None if packed["record"] is None else _string(packed["record"])
+    if "line" in packed:
+        outcome, reason = _refusal(*packed["refused"])
+        return Failure(line=_whole(packed["line"]), outcome=outcome, reason=reason, record=record)
+    return Parsed(
+        text=text,
+        title=_string(packed["title"]),
+        blocks=_blocks(packed["blocks"], packed["paths"], len(text)),
+        metadata={_string(key): _scalar(item) for key, item in packed["metadata"].items()},
+        record=record,
+        lines=_lines(packed["lines"], len(text)),
+    )
+
+
+def _lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
+    lines = tuple(zip(*[map(_whole, numbers)] * 2, strict=True))
+    before = (-1, 0)
+    for offset, line in lines:
+        if not (before[0] < offset < length and before[1] < line):
+            raise ValueError("damaged frame: a line lies outside the text")
+        before = (offset, line)
+    return lines
+
+
+def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:
+    headings = [tuple(_string(title) for title in path) for path in paths]
+    blocks: list[Block] = []
+    last = 0
+    for at in range(0, len(numbers), _FIELDS):
+        kind, start, end, path, page = map(_whole, numbers[at : at + _FIELDS])
+        if not last <= start <= end <= length:
+            raise ValueError("damaged frame: a block lies outside the text")
+        last = end
+        span = Span(start, end)
+        blocks.append(
+            Block(kind=_KINDS[kind], span=span, headings=headings[path], page=page or None)
+        )
+    return tuple(blocks)
+
+
+def _refusal(outcome: object, reason: object) -> tuple[Outcome, str]:
+    if outcome not in _OUTCOMES or outcome == "ok":
+        raise ValueError(f"damaged frame: outcome {outcome!r}")
+    return cast("Outcome", outcome), " ".join(_string(reason)[:500].split())
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"damaged frame: {value!r} is no whole number")
+    return value
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"damaged frame: {value!r} is no text")  # noqa: TRY004 - one kind of fault
+    return value
+
+
+def _scalar(value: object) -> Scalar:
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError(f"damaged frame: {value!r} is no scalar")  # noqa: TRY004
+    return value

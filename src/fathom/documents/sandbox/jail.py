@@ -1,0 +1,156 @@
+"""What the reading process gives up before it sees a file.
+
+Layers, weakest assumption first: resource limits hold for native code too; the network
+namespace, where the system lets us have one, takes the network away from native code; the audit
+hook stops Python code from opening sockets, programs and any file but the given one.
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from fathom.documents.base import Limits
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_FORBIDDEN = (
+    "socket.",
+    "subprocess.",
+    "shutil.",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "os.kill",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.chmod",
+    "os.chown",
+    "os.truncate",
+    "pty.",
+)
+_DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
+
+
+class Gate:
+    """The audit hook: lets one file and the interpreter's libraries be read, nothing else."""
+
+    def __init__(self) -> None:
+        paths = sysconfig.get_paths()
+        roots = {paths["stdlib"], paths["platstdlib"], str(Path(__file__).parents[2])}
+        roots.update(entry for entry in sys.path if entry.endswith(("-packages", "lib-dynload")))
+        self._roots = tuple(os.path.realpath(root) + os.sep for root in roots)
+        self._listed = {os.path.realpath(entry) for entry in sys.path}
+        self._given: bytes | None = None
+
+    def give(self, path: bytes | None) -> None:
+        """Allow this file (and no longer the one before)."""
+        self._given = path
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        """Called by the interpreter before each audited act.
+
+        Raises:
+            PermissionError: If the act is not allowed.
+        """
+        if event == "open":
+            self._check_open(*args)
+        elif event in {"os.listdir", "os.scandir"}:
+            self._check_listing(args[0])
+        elif event.startswith(_FORBIDDEN):
+            raise PermissionError(f"a document may not cause {event}")
+
+    def _check_open(self, path: object, mode: object, flags: object) -> None:
+        if isinstance(path, int):
+            return
+        name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
+        writing = bool(flags & _WRITING) if isinstance(flags, int) else mode not in {None, "r"}
+        if name in _DEVICES:
+            return
+        if writing or not self._readable(name):
+            raise PermissionError(f"a document may not cause the opening of {name!r}")
+
+    def _readable(self, name: str) -> bool:
+        if os.fsencode(name) == self._given:
+            return True
+        return (os.path.realpath(name)).startswith(self._roots)
+
+    def _check_listing(self, path: object) -> None:
+        name = os.fsdecode(path) if isinstance(path, str | bytes) else "."
+        real = os.path.realpath(name)
+        if real not in self._listed and not (real + os.sep).startswith(self._roots):
+            raise PermissionError(f"a document may not cause the listing of {name!r}")
+
+
+def enter(limits: Limits, parent: int) -> Gate:
+    """Give up everything that reading a document does not need; there is no way back.
+
+    Args:
+        limits: The memory this process may take.
+        parent: Process id of the parent; when it dies, so does this process.
+
+    Returns:
+        The gate, by which the one readable file is named.
+    """
+    _kernel(parent)
+    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_NOFILE, 64)
+    gate = Gate()
+    sys.addaudithook(gate)
+    return gate
+
+
+def renew_cpu(seconds: int) -> None:
+    """Allow `seconds` of processor time from now on; then SIGXCPU ends the process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    spent = int(used.ru_utime + used.ru_stime) + 1
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + seconds, hard))
+
+
+def peak_bytes() -> int:
+    """Most memory this process has held, 0 where the system does not tell."""
+    # Not ru_maxrss: that counts the parent's memory from before the exec.
+    with contextlib.suppress(OSError), Path("/proc/self/status").open(encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    # macOS has no working limit on address space; the parent's clock still holds there.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(kind, (value, value))
+
+
+def _kernel(parent: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(1)  # the parent died before it could be watched
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)

@@ -1,0 +1,229 @@
+"""The sandbox: files are read in a process of their own, which may be killed at any time."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
+
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
+    "from fathom.documents.sandbox.child import main; main()"
+)
+_TICK_S = 0.05
+_READ_BYTES = 1 << 20
+_SLACK_BYTES = 8_000_000
+
+
+class Child:
+    """A running reading process; its replies are as untrusted as the documents.
+
+    Args:
+        limits: What one file may cost.
+        folder: Working directory of the process.
+    """
+
+    def __init__(self, limits: Limits, folder: str) -> None:
+        self._limits = limits
+        self._largest = 0
+        self._received = 0
+        arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
+        # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, *arguments, _import_path()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env={"LANG": "C.UTF-8"},
+            bufsize=0,
+        )
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("a process started with pipes has pipes")
+        self._commands, self._replies = self._process.stdin, self._process.stdout
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def gone(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def send(self, path: Path) -> None:
+        """Ask for the file at `path`."""
+        self._largest = self._received = 0
+        # A process that is gone is noticed, with its reason, when its reply is awaited.
+        absolute = os.fsencode(path.absolute())  # the process stands in another folder
+        with contextlib.suppress(BrokenPipeError):
+            self._commands.write(absolute.hex().encode("ascii") + b"\n")
+
+    def receive(self) -> Frame:
+        """The next part of the reply.
+
+        Raises:
+            Refused: `failed`, naming the limit, if the process broke one or died.
+        """
+        deadline = time.monotonic() + self._limits.wall_s
+        sizes = LENGTHS.unpack(self._exactly(LENGTHS.size, deadline))
+        self._received += sum(sizes)
+        head_bytes, text_bytes = sizes
+        text_cap = 4 * self._limits.text_chars + _SLACK_BYTES
+        too_much = self._received > self._limits.corpus_bytes
+        if head_bytes > HEAD_BYTES or text_bytes > text_cap or too_much:
+            raise Refused("failed", "gives more text than the limit allows")
+        head = self._exactly(head_bytes, deadline)
+        text = self._exactly(text_bytes, deadline)
+        try:
+            return decode(head, text)
+        except ValueError:
+            raise Refused("failed", "the parser gave a damaged reply") from None
+
+    def close(self) -> None:
+        """Kill the process and wait for its end."""
+        self._process.kill()
+        self._process.wait()
+        self._commands.close()
+        self._replies.close()
+
+    def _exactly(self, count: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            self._await(deadline)
+            part = os.read(self._replies.fileno(), min(count - len(parts), _READ_BYTES))
+            if not part:
+                raise Refused("failed", self._why_dead())
+            parts += part
+        return bytes(parts)
+
+    def _await(self, deadline: float) -> None:
+        while not select.select([self._replies], [], [], _TICK_S)[0]:
+            self._largest = max(self._largest, _resident_bytes(self.pid))
+            if time.monotonic() > deadline:
+                raise Refused("failed", f"took longer than {self._limits.wall_s:g} s")
+
+    def _why_dead(self) -> str:
+        code = self._process.wait()
+        if code == -signal.SIGXCPU:
+            return f"took more than {self._limits.cpu_s} s of processor time"
+        # A native library that gets no memory aborts without a word; its size tells.
+        if code == MEMORY_EXIT or self._largest * 3 > self._limits.memory_bytes:
+            return f"needs more than {_readable(self._limits.memory_bytes)} of memory"
+        if code < 0:
+            return f"the parser crashed (signal {-code})"
+        return f"the parser ended early (exit {code})"
+
+
+def _import_path() -> str:
+    own = str(Path(__file__).parents[3])
+    # The user's own folders stay out: a document must not be able to bring modules along.
+    libraries = [p for p in sys.path if p.endswith((".zip", "-packages", "lib-dynload"))]
+    standard = str(Path(os.__file__).parent)
+    return "\n".join(dict.fromkeys([own, standard, *libraries]))
+
+
+def _resident_bytes(pid: int) -> int:
+    with contextlib.suppress(OSError, IndexError):
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _readable(size: int) -> str:
+    gib = size / (1 << 30)
+    return f"{gib:g} GiB" if gib >= 1 else f"{size >> 20} MiB"
+
+
+class Sandbox:
+    """Reads files in a child process under `Limits`, one file at a time.
+
+    The child is started once and lives until it breaks a limit, crashes or has grown large; then
+    the next file gets a new one. Use it as a context manager, from one thread.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._child: Child | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """What one file may cost."""
+        return self._limits
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="fathom-")
+        self._ready()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._drop()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def parse(self, path: Path) -> Iterator[Parsed | Failure]:
+        """What the file at `path` holds, in file order.
+
+        Raises:
+            Refused: When the file gives no (more) text; `failed` names the limit it broke.
+        """
+        child = self._ready()
+        healthy = False
+        try:
+            child.send(path)
+            while True:
+                frame = child.receive()
+                # A process that has grown would blame the next file for it.
+                healthy = frame.done and frame.peak_bytes * 2 < self._limits.memory_bytes
+                yield from frame.values
+                if frame.refused is not None:
+                    raise frame.refused
+                if frame.done:
+                    return
+        finally:
+            if not healthy:
+                self._drop()
+
+    def _ready(self) -> Child:
+        if self._folder is None:
+            raise RuntimeError("a sandbox is used inside its with statement only")
+        if self._child is None or self._child.gone():
+            self._drop()
+            self._child = Child(self._limits, self._folder.name)
+        return self._child
+
+    def _drop(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+
+def read(path: Path, sandbox: Sandbox) -> Iterator[Parsed | Failure]:
+    """What the file at `path` holds: one document, or one value per record of a corpus.
+
+    Raises:
+        Refused: With the typed outcome when the file gives no (more) text.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Refused("failed", f"cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise Refused("no_document", "not a regular file")
+    if not found.st_size:
+        raise Refused("empty", "the file has no bytes")
+    yield from sandbox.parse(path)

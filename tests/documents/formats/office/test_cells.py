@@ -1,0 +1,41 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.documents.base import Builder
+from fathom.documents.formats.office.cells import Cell, add_rows, plain
+
+
+def word(text: str) -> Cell:
+    return Cell(text)
+
+
+def value(text: str) -> Cell:
+    return Cell(text, is_text=False)
+
+
+def added(*rows: list[Cell]) -> list[str]:
+    builder = Builder()
+    add_rows(builder, rows)
+    return builder.build().text.split("\n")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_keep_fifteen_digits_and_need_no_exponent(number: float) -> None:
+    text = plain(number)
+    assert "e" not in text.lower()
+    assert float(text) == float(f"{number:.15g}")
+
+
+def test_three_full_columns_of_words_have_a_header() -> None:
+    rows = [[word(text) for text in line.split()] for line in ("A B C", "d e f", "g h i")]
+    assert added(*rows) == ["A | B | C", "A: d | B: e | C: f", "A: g | B: h | C: i"]
+
+
+def test_repeated_names_make_no_header() -> None:
+    rows = [[word("A"), word("A")], [value("1"), value("2")]]
+    assert added(*rows) == ["A | A", "1 | 2"]
+
+
+def test_a_value_beyond_the_header_stays() -> None:
+    rows = [[word("A"), word("B")], [value("1"), value("2"), value("3")]]
+    assert added(*rows) == ["A | B", "A: 1 | B: 2 | 3"]

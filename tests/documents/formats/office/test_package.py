@@ -1,0 +1,68 @@
+import io
+import zipfile
+
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.formats.office.package import Package, Relation
+
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+
+def package(parts: dict[str, str | bytes]) -> Package:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return Package(buffer.getvalue())
+
+
+def relation(mark: str, kind: str, target: str, mode: str = "") -> str:
+    return f'<Relationship Id="{mark}" Type="http://x/{kind}" Target="{target}" {mode}/>'
+
+
+def test_targets_are_names_inside_the_package_and_outer_links_are_dropped() -> None:
+    inner = (
+        relation("a", "slide", "slides/one.xml")
+        + relation("b", "theme", "/ppt/theme.xml")
+        + relation("c", "image", "../media/x.png")
+        + relation("d", "hyperlink", "http://example.org", 'TargetMode="External"')
+    )
+    xml = f'<Relationships xmlns="{RELS}">{inner}</Relationships>'
+    assert package({"ppt/_rels/p.xml.rels": xml}).relations("ppt/p.xml") == [
+        Relation(id="a", kind="slide", target="ppt/slides/one.xml"),
+        Relation(id="b", kind="theme", target="ppt/theme.xml"),
+        Relation(id="c", kind="image", target="media/x.png"),
+    ]
+
+
+def test_a_target_cannot_leave_the_package() -> None:
+    link = relation("a", "slide", "../../../etc/x")
+    xml = f'<Relationships xmlns="{RELS}">{link}</Relationships>'
+    assert package({"_rels/.rels": xml}).relations("")[0].target == "etc/x"
+
+
+def test_the_usual_part_is_found_without_relationships() -> None:
+    name, root = package({"word/document.xml": "<d/>"}).main("word/document.xml")
+    assert (name, root.tag) == ("word/document.xml", "d")
+
+
+def test_a_missing_main_part_is_named() -> None:
+    with pytest.raises(Refused, match=r"no part word/document\.xml"):
+        package({"other": "<d/>"}).main("word/document.xml")
+
+
+def test_properties_give_title_author_and_dates() -> None:
+    xml = (
+        '<c:core xmlns:c="urn:c" xmlns:d="urn:d"><d:title>Fees</d:title><d:creator>Ada</d:creator>'
+        "<c:created>2024-01-02T00:00:00Z</c:created><c:revision>4</c:revision></c:core>"
+    )
+    title, metadata = package({"docProps/core.xml": xml}).properties()
+    assert title == "Fees"
+    assert metadata == {"author": "Ada", "created": "2024-01-02T00:00:00Z"}
+
+
+def test_a_document_type_is_forbidden_in_any_encoding() -> None:
+    bomb = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
+    with pytest.raises(Refused, match="entity bomb"):
+        package({"xl/sheet.xml": bomb.encode("utf-16")}).forbid_doctypes()

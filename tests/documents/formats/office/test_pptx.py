@@ -1,0 +1,152 @@
+import io
+import zipfile
+
+import pytest
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.formats.office.pptx import parse
+
+A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+P = "http://schemas.openxmlformats.org/presentationml/2006/main"
+R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+D = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+SPACES = f'xmlns:a="{A}" xmlns:p="{P}" xmlns:r="{R}" xmlns:c="{C}" xmlns:d="{D}"'
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+
+def rels(links: dict[str, tuple[str, str]]) -> str:
+    items = "".join(
+        f'<Relationship Id="{mark}" Type="{R}/{kind}" Target="{target}"/>'
+        for mark, (kind, target) in links.items()
+    )
+    return f'<Relationships xmlns="{RELS}">{items}</Relationships>'
+
+
+def packed(
+    slides: list[str],
+    order: list[int] | None = None,
+    parts: dict[str, str] | None = None,
+    links: dict[str, tuple[str, str]] | None = None,
+) -> bytes:
+    """A presentation; `links` are those of the first slide."""
+    order = order or list(range(len(slides)))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        ids = "".join(f'<p:sldId id="{256 + at}" r:id="r{at}"/>' for at in order)
+        show = f"<p:presentation {SPACES}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>"
+        archive.writestr("ppt/presentation.xml", show)
+        targets = {f"r{at}": ("slide", f"slides/s{at}.xml") for at in range(len(slides))}
+        archive.writestr("ppt/_rels/presentation.xml.rels", rels(targets))
+        for at, inner in enumerate(slides):
+            tree = f"<p:cSld><p:spTree>{inner}</p:spTree></p:cSld>"
+            archive.writestr(f"ppt/slides/s{at}.xml", f"<p:sld {SPACES}>{tree}</p:sld>")
+        archive.writestr("ppt/slides/_rels/s0.xml.rels", rels(links or {}))
+        for name, text in (parts or {}).items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def line(text: str, properties: str = "") -> str:
+    return f"<a:p><a:pPr>{properties}</a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>"
+
+
+def shape(*lines: str, role: str = "", at: tuple[int, int] | None = None) -> str:
+    holder = f'<p:ph type="{role}"/>' if role else ""
+    place = f'<a:xfrm><a:off x="{at[0]}" y="{at[1]}"/></a:xfrm>' if at else ""
+    return (
+        f"<p:sp><p:nvSpPr><p:nvPr>{holder}</p:nvPr></p:nvSpPr><p:spPr>{place}</p:spPr>"
+        f"<p:txBody>{''.join(lines)}</p:txBody></p:sp>"
+    )
+
+
+def shown(parsed: Parsed) -> list[tuple[int | None, str, str]]:
+    return [(b.page, b.kind, b.span.cut(parsed.text)) for b in parsed.blocks]
+
+
+def test_slides_come_in_the_order_of_the_show_with_their_titles_first() -> None:
+    one = shape(line("Body one"), role="body") + shape(line("One"), role="title")
+    two = shape(line("Two"), role="ctrTitle") + shape(line("7"), role="sldNum")
+    parsed = parse(packed([one, two], order=[1, 0]))
+    assert shown(parsed) == [
+        (1, "heading", "Two"),
+        (2, "heading", "One"),
+        (2, "paragraph", "Body one"),
+    ]
+    assert parsed.title == "Two"
+
+
+def test_free_shapes_are_read_from_top_to_bottom_and_left_to_right() -> None:
+    slide = (
+        shape(line("right"), at=(9_000_000, 1_000_100))
+        + shape(line("low"), at=(0, 4_000_000))
+        + f"<p:grpSp>{shape(line('left'), at=(0, 0))}<p:grpSpPr><a:xfrm>"
+        + '<a:off x="0" y="1000000"/></a:xfrm></p:grpSpPr></p:grpSp>'
+    )
+    assert parse(packed([slide])).text == "left\n\nright\n\nlow"
+
+
+def test_a_slide_without_title_does_not_belong_to_the_slide_before() -> None:
+    parsed = parse(packed([shape(line("One"), role="title"), shape(line("alone"))]))
+    assert parsed.blocks[-1].headings == ("Slide 2",)
+
+
+def test_list_labels() -> None:
+    number = '<a:buAutoNum type="alphaLcParenR"/>'
+    free = shape(line("x", number), line("y", number), line("z", '<a:buChar char="*"/>'))
+    body = shape(line("p"), line("q", "<a:buNone/>"), role="body")
+    assert parse(packed([free + body])).text == "a) x\nb) y\n- z\n- p\n\nq"
+
+
+def test_tables_show_merged_cells_once() -> None:
+    def cell(text: str, merge: str = "") -> str:
+        return f"<a:tc {merge}><a:txBody>{line(text)}</a:txBody></a:tc>"
+
+    top = cell("Both", "gridSpan='2'") + cell("Both", "hMerge='1'") + cell("c")
+    low = cell("x", "vMerge='1'") + cell("d") + cell("e")
+    rows = f"<a:tr>{top}</a:tr><a:tr>{low}</a:tr>"
+    parsed = parse(packed([f"<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>"]))
+    assert parsed.text == "Both | c\n| d | e"
+
+
+def test_charts_and_diagrams_give_their_words() -> None:
+    series = (
+        "<c:ser><c:tx><c:v>Visits</c:v></c:tx>"
+        '<c:cat><c:pt idx="0"><c:v>2023</c:v></c:pt><c:pt idx="1"><c:v>2024</c:v></c:pt></c:cat>'
+        '<c:val><c:pt idx="0"><c:v>4.0</c:v></c:pt><c:pt idx="1"><c:v>5.5</c:v></c:pt></c:val>'
+        "</c:ser>"
+    )
+    title = f"<c:title><c:tx>{line('Library')}</c:tx></c:title>"
+    chart = f"<c:chartSpace {SPACES}><c:chart>{title}{series}</c:chart></c:chartSpace>"
+    points = "".join(f"<d:pt><d:t>{line(word)}</d:t></d:pt>" for word in ("Ask", "Borrow"))
+    model = f"<d:dataModel {SPACES}>{points}</d:dataModel>"
+    frames = (
+        '<p:graphicFrame><c:chart r:id="c"/></p:graphicFrame>'
+        '<p:graphicFrame><d:relIds r:lo="l" r:dm="d"/></p:graphicFrame>'
+    )
+    data = packed(
+        [frames],
+        parts={
+            "ppt/chart.xml": chart,
+            "ppt/data.xml": model,
+        },
+        links={"c": ("chart", "../chart.xml"), "d": ("diagramData", "../data.xml")},
+    )
+    expected = "Library\n\n2023 | Visits: 4\n2024 | Visits: 5.5\n\n- Ask\n- Borrow"
+    assert parse(data).text == expected
+
+
+def test_notes_follow_the_slide() -> None:
+    notes = shape(line("Say this"), role="body") + shape(line("1"), role="sldNum")
+    data = packed(
+        [shape(line("RoundEvidence"))],
+        parts={"ppt/notes.xml": f"<p:notes {SPACES}>{notes}</p:notes>"},
+        links={"n": ("notesSlide", "../notes.xml")},
+    )
+    assert parse(data).text == "RoundEvidence\n\nSay this"
+
+
+def test_pictures_without_text_need_ocr() -> None:
+    with pytest.raises(Refused) as refused:
+        parse(packed([""], parts={"ppt/media/image1.png": "x"}))
+    assert refused.value.outcome == "no_text_layer"

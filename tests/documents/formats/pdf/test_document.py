@@ -1,0 +1,135 @@
+import pytest
+from tests.documents.making import lines, make_pdf
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.formats.pdf.document import parse
+
+FULL = "This line is as wide as any other line of the page is"
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str, int | None]]:
+    return [(b.kind, b.span.cut(parsed.text), b.page) for b in parsed.blocks]
+
+
+def test_wrapped_lines_are_joined_and_gaps_part_paragraphs() -> None:
+    parsed = parse(
+        make_pdf(lines(FULL, "and it ends here.", "", FULL, "until here."), lines("Two"))
+    )
+    assert shapes(parsed) == [
+        ("paragraph", f"{FULL} and it ends here.", 1),
+        ("paragraph", f"{FULL} until here.", 1),
+        ("paragraph", "Two", 2),
+    ]
+
+
+def test_chapters_articles_and_steps() -> None:
+    page = lines("BAB I", "KETENTUAN UMUM", "Pasal 1", FULL, "kata akhir.", "1. Satu", "2. Dua")
+    parsed = parse(make_pdf(page))
+    assert shapes(parsed) == [
+        ("heading", "BAB I KETENTUAN UMUM", 1),
+        ("heading", "Pasal 1", 1),
+        ("paragraph", f"{FULL} kata akhir.", 1),
+        ("list_item", "1. Satu", 1),
+        ("list_item", "2. Dua", 1),
+    ]
+    assert parsed.blocks[2].headings == ("BAB I KETENTUAN UMUM", "Pasal 1")
+
+
+def test_repeated_heads_and_page_numbers_are_left_out() -> None:
+    pages = [lines("The Company Report", f"Content {n} here.", f"- {n} -") for n in "3456"]
+    parsed = parse(make_pdf(*pages))
+    assert parsed.text == "Content 3 here.\n\nContent 4 here.\n\nContent 5 here.\n\nContent 6 here."
+
+
+def test_a_sentence_that_runs_over_a_page_stays_whole_where_it_begins() -> None:
+    parsed = parse(make_pdf(lines(FULL, FULL), lines("and it ends here.", FULL + ".", "The end.")))
+    assert shapes(parsed)[0] == ("paragraph", f"{FULL} {FULL} and it ends here.", 1)
+    assert parsed.blocks[1].page == 2
+    parsed = parse(make_pdf(lines(FULL, FULL + "."), lines("and it is small.")))
+    assert [page for _, _, page in shapes(parsed)] == [1, 2]
+
+
+def test_title_in_capitals_at_the_top() -> None:
+    page = lines("SALINAN", "PERATURAN NOMOR 5", "TENTANG PANGAN", "BAB I", "Isi peraturan.")
+    assert parse(make_pdf(page)).title == "PERATURAN NOMOR 5 TENTANG PANGAN"
+
+
+def sized(*rows: tuple[int, str], left: int = 50) -> str:
+    """Lines of a size each, with a gap above those that are larger than 10."""
+    shown, top = [], 700
+    for size, text in rows:
+        top -= 30 if size > 10 else 14
+        shown.append(f"BT /F1 {size} Tf {left} {top} Td ({text}) Tj ET")
+    return "\n".join(shown)
+
+
+BODY = [(10, FULL)] * 3 + [(10, "and the end.")]
+
+
+def test_the_largest_lines_of_the_first_page_are_the_title() -> None:
+    letterhead = [(10, "UNITED STATES"), (10, "EXCHANGE COMMISSION"), (18, "Amber Inc."), *BODY]
+    info = "/Title (0000320193-23-000077)"
+    assert parse(make_pdf(sized(*letterhead), info=info)).title == "Amber Inc."
+    assert parse(make_pdf(sized((18, "Contents"), *BODY))).title == ""
+    assert parse(make_pdf(sized((11, "Hardly larger"), *BODY))).title == ""
+
+
+def test_lines_in_larger_letters_are_headings() -> None:
+    page = sized((18, "Report"), *BODY, (13, "Fees of the"), *BODY, (13, "are paid."), *BODY)
+    found = [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
+    assert [b.headings for b in found] == [("Report",), ("Report", "Fees of the")]
+
+
+def test_where_most_lines_are_large_size_tells_nothing() -> None:
+    page = sized((18, "One"), (10, FULL), (18, "Two"), (10, "x"), (18, "Three"))
+    assert not [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
+
+
+def test_capitals_at_the_margin_above_an_indented_text_are_headings() -> None:
+    rows = [("NAME", 50), (f"foo {FULL}", 80), ("EXIT STATUS", 50), ("0 if it went well.", 80)]
+    rows += [("CAPITALS IN THE TEXT", 80), ("go on at its margin.", 80)]
+    page = "\n".join(
+        f"BT /F1 10 Tf {left} {700 - 14 * n} Td ({text}) Tj ET"
+        for n, (text, left) in enumerate(rows)
+    )
+    parsed = parse(make_pdf(page))
+    found = [b.span.cut(parsed.text) for b in parsed.blocks if b.kind == "heading"]
+    assert found == ["NAME", "EXIT STATUS"]
+
+
+def test_words_torn_at_dash_or_slash_are_glued() -> None:
+    first = "see the page at the address of the office https://"
+    page = lines(first, "example.org/a and more words of the same sentence")
+    assert "https://example.org/a" in parse(make_pdf(page)).text
+
+
+def test_short_lines_stay_lines() -> None:
+    parsed = parse(make_pdf(lines(FULL + ".", "Rent 12", "Food 30", "Total 42")))
+    assert parsed.text.endswith("Rent 12\nFood 30\nTotal 42")
+
+
+def test_title_and_facts_unless_the_title_is_a_file_name() -> None:
+    info = "/Title (%s) /Author (A. B.) /CreationDate (D:20200304)"
+    parsed = parse(make_pdf(lines("Text"), info=info % "Annual report"))
+    assert parsed.title == "Annual report"
+    assert parsed.metadata == {"author": "A. B.", "created": "2020-03-04"}
+    assert parse(make_pdf(lines("Text"), info=info % "Microsoft Word - x.doc")).title == ""
+
+
+def test_picture_without_text_has_no_text_layer() -> None:
+    picture = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
+    with pytest.raises(Refused, match="ocrmypdf") as refusal:
+        parse(make_pdf(picture))
+    assert refusal.value.outcome == "no_text_layer"
+
+
+def test_empty_page_is_empty() -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(make_pdf(""))
+    assert refusal.value.outcome == "empty"
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(Refused, match="damaged PDF") as refusal:
+        parse(b"%PDF-1.4 nonsense")
+    assert refusal.value.outcome == "failed"

@@ -1,0 +1,35 @@
+import pytest
+
+from fathom.documents.formats.pdf.lines import plain_lines, undoubled
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("HHeelllloo wwoorrlldd", "Hello world"),
+        ("Hello world", "Hello world"),
+        ("aabb", "aabb"),
+        ("1100 2200 3300", "10 20 30"),
+        ("", ""),
+    ],
+)
+def test_doubled_characters(line: str, expected: str) -> None:
+    assert undoubled(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("infor\ufffemation", "information"),
+        ("anak\ufffeanak", "anak-anak"),
+        ("Jakarta\ufffeBandung", "Jakarta-Bandung"),
+        ("soft\u00adware", "software"),
+        ("end\ufffe", "end-"),
+    ],
+)
+def test_words_broken_at_line_ends(text: str, expected: str) -> None:
+    assert [line.text for line in plain_lines(text)] == [expected]
+
+
+def test_only_white_space_gives_no_line() -> None:
+    assert plain_lines(" \n ") == ()

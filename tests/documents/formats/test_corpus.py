@@ -1,0 +1,69 @@
+import gzip
+import io
+import json
+
+import pytest
+
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.formats.corpus import read, recognise
+
+ROWS = [
+    {"_id": "a", "title": "One", "text": "First text.", "metadata": {"year": 1999, "nested": {}}},
+    {"_id": 7, "text": "Second text."},
+    {"_id": "c", "title": "Only a title", "text": ""},
+]
+
+
+def lines(*rows: object) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_document_per_line(packed: bool) -> None:
+    data = gzip.compress(lines(*ROWS)) if packed else lines(*ROWS)
+    assert recognise(io.BytesIO(data))
+    values = list(read(io.BytesIO(data), Limits()))
+    assert [(v.record, v.text, v.title) for v in values if isinstance(v, Parsed)] == [
+        ("a", "First text.", "One"),
+        ("7", "Second text.", ""),
+        ("c", "Only a title", "Only a title"),
+    ]
+    assert isinstance(values[0], Parsed)
+    assert values[0].metadata == {"year": 1999}
+
+
+def test_bad_lines_fail_alone() -> None:
+    data = lines(ROWS[0]) + b"{broken\n\n" + lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
+    data += lines({"_id": "z", "text": " "}, ROWS[1])
+    values = list(read(io.BytesIO(data), Limits()))
+    failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, Failure)]
+    assert failures == [
+        (2, None, "failed"),
+        (4, "x", "failed"),
+        (5, None, "failed"),
+        (6, None, "failed"),
+        (7, "z", "empty"),
+    ]
+    assert [v.record for v in values if isinstance(v, Parsed)] == ["a", "7"]
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b'{"a": 1}\n', b"\x1f\x8bbroken", b"[1]\n"])
+def test_other_files_are_no_corpus(data: bytes) -> None:
+    file = io.BytesIO(data)
+    assert not recognise(file)
+    assert file.tell() == 0
+
+
+def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
+    data = gzip.compress(lines(*ROWS * 5_000), mtime=0)[:-200]
+    values = read(io.BytesIO(data), Limits())
+    assert isinstance(next(values), Parsed)
+    with pytest.raises(Refused, match="breaks off"):
+        list(values)
+
+
+def test_unpacked_size_and_record_size_are_capped() -> None:
+    with pytest.raises(Refused, match="unpacks to more"):
+        list(read(io.BytesIO(lines(*ROWS)), Limits(corpus_bytes=100)))
+    values = list(read(io.BytesIO(lines(*ROWS)), Limits(text_chars=11)))
+    assert [type(value) for value in values] == [Parsed, Failure, Parsed]

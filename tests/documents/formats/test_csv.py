@@ -1,0 +1,25 @@
+import pytest
+
+from fathom.documents.formats.csv import parse, recognise
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_rows_name_their_columns_whatever_the_delimiter(mark: str) -> None:
+    text = f"Name{mark}City\nAnn{mark}Rome\nBob{mark}Bonn\n"
+    assert parse(text.encode()).text == (
+        "Name | City\nName: Ann | City: Rome\nName: Bob | City: Bonn"
+    )
+
+
+def test_ragged_and_quoted_rows() -> None:
+    data = b'Name,Note\r\nAnn,"a, b\nc",extra\r\nBob\r\n'
+    assert parse(data).text == "Name | Note\nName: Ann | Note: a, b c | extra\nName: Bob"
+
+
+def test_table_without_column_names() -> None:
+    assert parse(b"1,2\na,b\n").text == "1 | 2\na | b"
+
+
+def test_recognise() -> None:
+    assert recognise("a,b,c\n1,2,3\n4,5,6")
+    assert not recognise("One, two.\nThree, four, five.\nSix")

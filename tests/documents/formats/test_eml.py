@@ -1,0 +1,90 @@
+from email.message import EmailMessage
+
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.formats.eml import parse
+
+
+def message(subject: str, text: str | None = "Hello.\n\nSecond\nline.") -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"] = subject
+    mail["From"] = "Ada <ada@merrow.example>"
+    mail["To"] = "works@merrow.example"
+    mail["Date"] = "Thu, 02 May 2024 10:06:11 +0200"
+    if text is not None:
+        mail.set_content(text)
+    return mail
+
+
+HEAD = "From: Ada <ada@merrow.example>\nTo: works@merrow.example\nDate: 2024-05-02T10:06:11+02:00"
+
+
+def test_headers_and_paragraphs() -> None:
+    parsed = parse(message("Skip permit").as_bytes())
+    assert parsed.text == f"Skip permit\n\n{HEAD}\n\nHello.\n\nSecond\nline."
+    assert parsed.title == "Skip permit"
+    assert parsed.metadata == {
+        "author": "Ada <ada@merrow.example>",
+        "recipient": "works@merrow.example",
+        "created": "2024-05-02T10:06:11+02:00",
+    }
+
+
+def test_plain_text_is_preferred_to_html() -> None:
+    mail = message("Both", "plain")
+    mail.add_alternative("<p>rich</p>", subtype="html")
+    assert parse(mail.as_bytes()).text.endswith("\n\nplain")
+
+
+def test_html_alone_is_read_as_html() -> None:
+    mail = message("Rich", None)
+    mail.set_content("<h1>Notice</h1><p>Road <b>closed</b>.</p>", subtype="html")
+    parsed = parse(mail.as_bytes())
+    assert parsed.text.endswith("Notice\n\nRoad closed.")
+    assert parsed.blocks[-1].headings == ("Rich", "Notice")
+
+
+def test_readable_attachments_are_read_and_others_named() -> None:
+    mail = message("Files", "See below.")
+    mail.add_attachment("Bring gloves.\n", filename="note.txt")
+    mail.add_attachment(b"\x89PNG\r\n\x1a\n\0\0", maintype="image", subtype="png", filename="p.png")
+    text = parse(mail.as_bytes()).text
+    assert "See below.\n\nAttachment: note.txt\n\nBring gloves." in text
+    assert "Attachment: p.png\n\np.png (image/png) is not read: " in text
+
+
+def test_attached_messages_are_read_to_depth_two() -> None:
+    deep = message("Third", "depth three")
+    middle = message("Second", "depth two")
+    middle.add_attachment(deep)
+    mail = message("First", "depth one")
+    mail.add_attachment(middle)
+    text = parse(mail.as_bytes()).text
+    assert "depth two" in text
+    assert "depth three" not in text
+    assert "too deep to be read: Third" in text
+
+
+def test_too_many_attachments_are_refused() -> None:
+    mail = message("Many")
+    for _ in range(101):
+        mail.add_attachment("x", filename="x.txt")
+    with pytest.raises(Refused, match="more than 100 attachments"):
+        parse(mail.as_bytes())
+
+
+def test_an_unknown_charset_does_not_lose_the_text() -> None:
+    raw = b"Subject: s\nContent-Type: text/plain; charset=klingon\n\ncaf\xe9"
+    assert parse(raw).text == "s\n\ncafé"
+
+
+def test_malformed_headers_do_not_lose_the_text() -> None:
+    raw = b"Subject: s\nFrom: <<@@;\nDate: someday\n\nbody"
+    assert parse(raw).text.endswith("body")
+
+
+def test_text_of_an_unknown_kind_is_plain() -> None:
+    mail = message("How-to", "First.\n\nSecond.")
+    mail.replace_header("Content-Type", 'text/asciidoc; charset="utf-8"')
+    assert parse(mail.as_bytes()).text.endswith("\n\nFirst.\n\nSecond.")

@@ -1,0 +1,108 @@
+import pytest
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.formats.html import parse
+
+
+def shapes(html: str) -> list[tuple[str, str]]:
+    return of(parse(html.encode()))
+
+
+def of(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+
+
+def test_headings_paragraphs_and_title() -> None:
+    parsed = parse(
+        b"<html><head><title>The  page</title><meta name=author content='A. B.'></head><body>"
+        b"<h1>Top</h1><p>One <b>bold</b>\n word.</p><h2>Sub</h2>Two<br>lines</body></html>"
+    )
+    assert parsed.title == "The page"
+    assert parsed.metadata == {"author": "A. B."}
+    assert of(parsed) == [
+        ("heading", "Top"),
+        ("paragraph", "One bold word."),
+        ("heading", "Sub"),
+        ("paragraph", "Two\nlines"),
+    ]
+    assert parsed.blocks[3].headings == ("Top", "Sub")
+
+
+def test_numbered_and_nested_lists() -> None:
+    html = "<ol start=3><li>Three<ul><li>inner</li></ul></li><li><p>Four</p></li></ol>"
+    assert shapes(html) == [
+        ("list_item", "3. Three"),
+        ("list_item", "- inner"),
+        ("list_item", "4. Four"),
+    ]
+
+
+def test_lettered_list() -> None:
+    assert shapes("<ol type=a><li>x<li>y</ol>") == [("list_item", "a. x"), ("list_item", "b. y")]
+
+
+def test_table_row_by_row_and_code() -> None:
+    html = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2<br>3</td></tr></table>"
+    assert shapes(html + "<pre>if x:\n    y</pre>") == [
+        ("table_head", "A | B"),
+        ("table_row", "1 | 2 3"),
+        ("code", "if x:\n    y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<script>evil</script>",
+        "<style>evil</style>",
+        "<template>evil</template>",
+        "<!-- evil -->",
+        "<div style='display: none'>evil</div>",
+        "<div style='VISIBILITY:hidden'>evil</div>",
+        "<span style='font-size:0'>evil</span>",
+        "<span style='font-size:0px'>evil</span>",
+        "<p hidden>evil</p>",
+        "<p aria-hidden=true>evil</p>",
+        "<noscript>evil</noscript>",
+        "<nav>evil</nav>",
+        "<svg><text>evil</text></svg>",
+        "<table><tr><td hidden>evil</td></tr></table>",
+        "<h2><span style='display:none'>evil</span></h2>",
+        "<p style='font-size:0.9em'></p>",
+    ],
+)
+def test_what_no_reader_sees_is_dropped(hidden: str) -> None:
+    assert parse(f"<p>seen</p>{hidden}<p>too</p>".encode()).text == "seen\n\ntoo"
+
+
+def test_small_print_is_seen() -> None:
+    assert parse(b"<p style='font-size:0.9em'>small</p>").text == "small"
+
+
+@pytest.mark.parametrize("page", ["<b>" * 3_000 + "x", "<i></i>" * 250_000, "<option>" * 500_000])
+def test_pages_built_to_exhaust_are_refused(page: str) -> None:
+    with pytest.raises(Refused, match="tags") as refusal:
+        parse(page.encode())
+    assert refusal.value.outcome == "failed"
+
+
+def test_deep_nesting_below_the_limit_is_read() -> None:
+    assert "word" in parse(("<div>" * 200 + "word" + "</div>" * 200).encode()).text
+
+
+@pytest.mark.parametrize("page", ["<html></html>", "<!-- only a comment -->", "<p> </p>"])
+def test_page_without_text_is_empty(page: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(page.encode())
+    assert refusal.value.outcome == "empty"
+
+
+def test_terms_stand_with_what_explains_them() -> None:
+    terms = "<dt>void<dd>Nothing.<dt>int</dt><dt>long</dt><dd><p>A number.</p><dt>odd"
+    assert shapes(f"<p>Types:</p><dl>{terms}</dl>x") == [
+        ("paragraph", "Types:"),
+        ("list_item", "void: Nothing."),
+        ("list_item", "int, long: A number."),
+        ("list_item", "odd"),
+        ("paragraph", "x"),
+    ]

@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.formats.json import parse, recognise
+
+
+def test_object_gives_rows_and_headings() -> None:
+    data = {
+        "name": "Ann",
+        "tags": ["a", "b"],
+        "home": {"city": "Rome", "geo": {"lat": 1.5}},
+        "x": None,
+    }
+    parsed = parse(json.dumps(data).encode())
+    assert parsed.text == "name: Ann\ntags: a, b\n\nhome\n\ncity: Rome\n\ngeo\n\nlat: 1.5"
+    assert parsed.blocks[-1].headings == ("home", "geo")
+
+
+def test_list_of_flat_objects_gives_one_row_each() -> None:
+    parsed = parse(b'[{"a": 1, "b": true}, {"a": 2}]')
+    assert parsed.text == "a: 1 | b: true\na: 2"
+
+
+def test_json_lines() -> None:
+    assert parse(b'{"a": 1}\n\n{"a": 2}\n').text == "a: 1\na: 2"
+
+
+@pytest.mark.parametrize("data", [b"{nonsense", b'{"a": 1}\n{broken', b"[" * 100_000])
+def test_damaged_json_is_refused(data: bytes) -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(data)
+    assert refusal.value.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1}', True),
+        ("[1, 2]", True),
+        ('{"a":1}\n{"b":2}', True),
+        ("3", False),
+        ("{a}", False),
+    ],
+)
+def test_recognise(text: str, expected: bool) -> None:
+    assert recognise(text) is expected

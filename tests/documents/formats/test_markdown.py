@@ -1,0 +1,61 @@
+from fathom.documents.base import Parsed
+from fathom.documents.formats.markdown import parse
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+
+
+def test_all_blocks() -> None:
+    parsed = parse(
+        b"---\ntitle: The guide\ndate: 2020-01-02\ntags:\n  - x\n---\n"
+        b"# Setup\n\nRead *this*\nfirst, see [docs](http://x).\n\n"
+        b"3. Open `a.txt`\n4. Press\n   - left\n   - right\n\n"
+        b"```sh\nmake  all\n```\n\n| A | B |\n|---|---|\n| 1 | **2** |\n\n> quoted\n"
+    )
+    assert parsed.title == "The guide"
+    assert parsed.metadata == {"date": "2020-01-02"}
+    assert shapes(parsed) == [
+        ("heading", "Setup"),
+        ("paragraph", "Read this first, see docs."),
+        ("list_item", "3. Open a.txt"),
+        ("list_item", "4. Press"),
+        ("list_item", "- left"),
+        ("list_item", "- right"),
+        ("code", "make  all"),
+        ("table_head", "A | B"),
+        ("table_row", "1 | 2"),
+        ("paragraph", "quoted"),
+    ]
+
+
+def test_html_inside_is_read_as_html() -> None:
+    parsed = parse(b"Text\n\n<!-- secret -->\n\n<div hidden>secret</div>\n\n<p>shown</p>\n")
+    assert parsed.text == "Text\n\nshown"
+
+
+def test_title_falls_back_to_the_first_heading() -> None:
+    assert parse(b"Setext\n======\n\ntext").title == "Setext"
+
+
+def test_a_rule_at_the_top_is_no_front_matter() -> None:
+    assert parse(b"---\n\nText here\n").text == "Text here"
+
+
+def test_values_of_the_front_matter_are_what_they_look_like() -> None:
+    head = (
+        "---\ntitle: 2021.10\nyear: 2021  # of the report\nweight: 0.5\ndraft: false\n"
+        "date: 2021/5/1\ncode: '007'\nauthor: C# users\nnothing: null\nlast-read: 1 May 2021\n---\n"
+    )
+    parsed = parse(f"{head}\nText.\n".encode())
+    assert parsed.title == "2021.10"
+    assert parsed.metadata == {
+        "year": 2021,
+        "weight": 0.5,
+        "draft": False,
+        "date": "2021-05-01",
+        "code": "007",
+        "author": "C# users",
+        "last-read": "2021-05-01",
+    }
+    assert isinstance(parsed.metadata["draft"], bool)

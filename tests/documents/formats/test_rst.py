@@ -1,0 +1,56 @@
+from pathlib import Path
+
+from fathom.documents.base import Parsed
+from fathom.documents.formats.rst import parse
+
+
+def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+
+
+def test_all_blocks() -> None:
+    parsed = parse(
+        b"Guide\n=====\n\nFirst\nparagraph with *words* [1]_.\n\nSteps\n-----\n\n"
+        b"#. one\n#. two\n\n- dot\n\n::\n\n    code  here\n\n"
+        b"===  ===\nA    B\n===  ===\n1    2\n===  ===\n\n.. [1] A note.\n\n.. a comment\n"
+    )
+    assert shapes(parsed) == [
+        ("heading", "Guide"),
+        ("paragraph", "First paragraph with words 1."),
+        ("heading", "Steps"),
+        ("list_item", "1. one"),
+        ("list_item", "2. two"),
+        ("list_item", "- dot"),
+        ("code", "code  here"),
+        ("table_head", "A | B"),
+        ("table_row", "1 | 2"),
+        ("footnote", "[1] A note."),
+    ]
+    assert parsed.blocks[3].headings == ("Guide", "Steps")
+
+
+def test_no_file_is_read_and_nothing_raw_passes(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    insertions = (f"include:: {secret}", f"raw:: html\n   :file: {secret}", "raw:: html\n\n   evil")
+    source = "Text\n\n" + "".join(f".. {directive}\n\n" for directive in insertions)
+    assert parse(source.encode()).text == "Text"
+
+
+def test_unknown_directives_do_no_harm() -> None:
+    assert "Text" in parse(b"Text :py:func:`x`\n\n.. toctree::\n\n   a\n").text
+
+
+def test_complaints_of_the_reader_are_not_text() -> None:
+    text = ":Place: Run :program:`cat`.\n\n-n, --nodaemon  Run :program:`cat` here.\n"
+    parsed = parse(text.encode())
+    assert "No role entry" not in parsed.text
+    assert "Place: Run :program:`cat`." in parsed.text
+    assert "-n, --nodaemon: Run :program:`cat` here." in parsed.text
+
+
+def test_a_title_field_or_directive_names_the_document() -> None:
+    body = "Intro\n=====\n\nWords.\n\nMore\n====\n\nWords.\n"
+    assert parse(f":title: AWS CLI faq\n:category: x\n\n{body}".encode()).title == "AWS CLI faq"
+    assert parse(f".. title:: The faq\n\n{body}".encode()).title == "The faq"
+    assert parse(f".. comment\n\n{body}".encode()).title == "Intro"

@@ -1,0 +1,47 @@
+"""What is printed on every page is no part of the text."""
+
+from fathom.documents.formats.running_heads import bare, kept
+
+
+def page(number: int, *body: str) -> str:
+    return "\n".join(
+        [f"RFC 1   Rules   May 19{number}", "", *body, "", f"Ann          [Page {number}]"]
+    )
+
+
+def test_heads_and_feet_of_pages_between_form_feeds_are_left_out() -> None:
+    text = "\f\n".join(
+        page(n, f"The rule {n}.", "", "It holds.", "", "It does.") for n in (1, 2, 3)
+    )
+    assert bare(text) == (
+        "The rule 1.\n\nIt holds.\n\nIt does.\n\n"
+        "The rule 2.\n\nIt holds.\n\nIt does.\n\n"
+        "The rule 3.\n\nIt holds.\n\nIt does."
+    )
+
+
+def test_a_sentence_that_runs_over_a_page_is_one() -> None:
+    pages = (page(1, "One.", "Two.", "It is"), page(2, "long.", "B.", "C."), page(3, "D", "E", "F"))
+    assert "It is\nlong." in bare("\f".join(pages))
+
+
+def test_few_pages_tell_nothing() -> None:
+    two = [["Report", "a", "b", "1"], ["Report", "c", "d", "2"]]
+    assert kept(two) == [[0, 1, 2, 3]] * 2
+    assert kept([*two, ["Report", "e", "f", "3"]]) == [[1, 2]] * 3
+
+
+def test_a_page_never_loses_all_it_holds() -> None:
+    assert kept([["Report"], ["Report"], ["Report"]]) == [[0]] * 3
+
+
+def test_head_and_foot_of_a_manual_page() -> None:
+    text = (
+        "GIT-BISECT(1)\t\t\t  Git Manual\t\t\t GIT-BISECT(1)\n\nNAME\n"
+        "       git-bisect - Use binary search, see git(1)\n       git-log(1), git-bisect(1)\n\n"
+        "Git 2.39.5\t\t\t  10/07/2025\t\t\t GIT-BISECT(1)\n"
+    )
+    assert bare(text).strip() == (
+        "NAME\n       git-bisect - Use binary search, see git(1)\n       git-log(1), git-bisect(1)"
+    )
+    assert bare("Read this.   LS(1)\n") == "Read this.   LS(1)\n"

@@ -1,0 +1,93 @@
+import io
+import json
+import zipfile
+
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.formats.sniff import sniff
+
+
+def zipped(*names: str, mimetype: bytes = b"") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        if mimetype:
+            archive.writestr("mimetype", mimetype)
+        for name in names:
+            archive.writestr(name, "x")
+    return out.getvalue()
+
+
+MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "expected"),
+    [
+        (b"%PDF-1.4 ...", "x.docx", "pdf"),
+        (b"\n junk \n%PDF-1.4\n1 0 obj", "x", "pdf"),
+        (b"A note on the %PDF- mark", "x.txt", "text"),
+        (zipped("word/document.xml"), "x.pdf", "docx"),
+        (zipped("ppt/presentation.xml"), "x", "pptx"),
+        (zipped("xl/workbook.xml"), "x", "xlsx"),
+        (zipped(mimetype=b"application/vnd.oasis.opendocument.text"), "x", "odt"),
+        (zipped(mimetype=b"application/epub+zip"), "x", "epub"),
+        (zipped("META-INF/container.xml"), "x", "epub"),
+        (b"{\\rtf1 hello}", "x.doc", "rtf"),
+        (b"<!DOCTYPE html><p>x", "x.txt", "html"),
+        (b"<h1>A heading</h1>", "x", "html"),
+        (b"<!-- c -->\n<html><body>x", "x.md", "html"),
+        (b"<div align=center>\n\n# Title", "x.md", "markdown"),
+        (b"<?xml version='1.0'?><rss><a>x</a></rss>", "x", "xml"),
+        (b"<?xml version='1.0'?><html xmlns='h'><p>x</p></html>", "x.xml", "html"),
+        (MAIL, "x.txt", "eml"),
+        (b"Note: one\nTwo: three\n", "x.txt", "text"),
+        (json.dumps({"cells": [], "nbformat": 4}).encode(), "x", "notebook"),
+        (b'{"a": 1}', "x", "json"),
+        (b'{"a": 1}\n{"a": 2}\n', "x.log2", "json"),
+        (b"[a link](x) and more", "x.md", "markdown"),
+        (b"[not json", "x", "text"),
+        (b"a,b,c\n1,2,3\n4,5,6\n", "x", "csv"),
+        (b"a,b\n", "x.csv", "csv"),
+        (b"Title\n=====\n\ntext", "x.rst", "rst"),
+        (b"# One\n\ntext\n\n# Two\n", "README", "markdown"),
+        (b"# a comment\nprint(1)\n", "x.py", "text"),
+        (b"plain words", "x", "text"),
+    ],
+)
+def test_tells_the_format_from_the_content(data: bytes, name: str, expected: str) -> None:
+    assert sniff(data, name) == expected
+
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize(
+    ("data", "outcome", "reason"),
+    [
+        (b"", "empty", "no bytes"),
+        (OLE + "EncryptedPackage".encode("utf-16-le"), "encrypted", "password"),
+        (OLE + "WordDocument".encode("utf-16-le"), "unsupported", "save it as .docx"),
+        (OLE + "Workbook".encode("utf-16-le"), "unsupported", "save it as .xlsx"),
+        (OLE, "unsupported", "old Office format"),
+        (zipped("a.txt"), "unsupported", "zip archive"),
+        (zipped(mimetype=b"application/vnd.oasis.opendocument.graphics"), "unsupported", "no text"),
+        (b"PK\x03\x04broken", "failed", "damaged zip"),
+        (b"\x89PNG\r\n\x1a\n\x00", "unsupported", "image"),
+        (b"\x1f\x8b\x08\x00", "unsupported", "packed"),
+        (bytes(range(256)) * 4, "unsupported", "binary"),
+    ],
+)
+def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
+    with pytest.raises(Refused, match=reason) as refusal:
+        sniff(data, "x.docx")
+    assert refusal.value.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\x00", b"\x1f\x8b\x08\x00", bytes(range(256)) * 4, zipped("a.txt")]
+)
+def test_what_is_no_document_by_name_either_is_told_apart(data: bytes) -> None:
+    with pytest.raises(Refused) as refusal:
+        sniff(data, "x.bin")
+    assert refusal.value.outcome == "no_document"

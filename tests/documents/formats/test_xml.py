@@ -1,0 +1,41 @@
+import pytest
+
+from fathom.documents.base import Refused
+from fathom.documents.formats.xml import parse
+
+
+def test_feed() -> None:
+    parsed = parse(
+        b"<rss><channel><title>News</title><item><title>One</title>"
+        b"<description>&lt;p&gt;Hi &lt;b&gt;all&lt;/b&gt;&lt;/p&gt;</description></item>"
+        b"</channel></rss>"
+    )
+    assert parsed.title == "News"
+    assert parsed.text == "News\n\nOne\n\nHi all"
+    assert parsed.blocks[2].headings == ("News", "One")
+
+
+def test_mixed_content_stays_together() -> None:
+    assert (
+        parse(b"<a><b>One <i>two</i> three</b><c/><d>four</d></a>").text == "One two three\n\nfour"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x; ok</a>',
+        b'<!DOCTYPE a [<!ENTITY x "yyyy"><!ENTITY z "&x;&x;">]><a>&z; ok</a>',
+        b'<!DOCTYPE a SYSTEM "http://localhost/evil.dtd"><a>ok</a>',
+    ],
+)
+def test_entities_stay_unread(source: bytes) -> None:
+    text = parse(source).text
+    assert "ok" in text
+    assert "root:" not in text
+    assert "yyyy" not in text
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(Refused):
+        parse(b"<<<<")

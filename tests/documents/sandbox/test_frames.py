@@ -1,0 +1,91 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.documents.base import Builder, Failure, Parsed, Refused
+from fathom.documents.sandbox.frames import LENGTHS, Frame, decode, encode
+
+
+def crossed(frame: Frame) -> Frame:
+    data = encode(frame)
+    head, text = LENGTHS.unpack(data[: LENGTHS.size])
+    body = data[LENGTHS.size :]
+    assert len(body) == head + text
+    return decode(body[:head], body[head:])
+
+
+def test_values_come_out_as_they_went_in() -> None:
+    builder = Builder()
+    builder.page(3)
+    builder.heading("Überschrift", 1)
+    builder.paragraph("Ein Satz \U0001f600.")
+    parsed = builder.build("Titel", {"year": 2020, "open": True, "rate": 0.5, "by": "A"})
+    failure = Failure(line=7, outcome="empty", reason="nothing", record="r")
+    frame = crossed(Frame(values=(parsed, failure)))
+    assert frame.values == (parsed, failure)
+    assert not frame.done
+
+
+def test_refusal_comes_out() -> None:
+    frame = crossed(Frame(done=True, refused=Refused("encrypted", "locked"), peak_bytes=5))
+    assert frame.refused is not None
+    assert (frame.refused.outcome, frame.refused.reason) == ("encrypted", "locked")
+    assert (frame.done, frame.peak_bytes) == (True, 5)
+
+
+@given(st.lists(st.text()))
+def test_any_texts_cross(texts: list[str]) -> None:
+    values = tuple(Parsed(text=text) for text in texts)
+    shown = [text.encode("utf-8", "replace").decode() for text in texts]
+    assert [v.text for v in crossed(Frame(values=values)).values if isinstance(v, Parsed)] == shown
+
+
+def test_lone_surrogate_becomes_a_question_mark() -> None:
+    (value,) = crossed(Frame(values=(Parsed(text="a\ud800b", title="\udfff"),))).values
+    assert isinstance(value, Parsed)
+    assert (value.text, value.title) == ("a?b", "?")
+
+
+GOOD = {
+    "size": 3, "title": "", "metadata": {}, "record": None, "paths": [[]],
+    "blocks": [1, 0, 3, 0, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": 2},
+        {"size": -3},
+        {"size": True},
+        {"title": 5},
+        {"metadata": {"a": [1]}},
+        {"metadata": []},
+        {"paths": [[1]]},
+        {"blocks": [1, 0, 4, 0, 0]},
+        {"blocks": [1, 2, 1, 0, 0]},
+        {"blocks": [99, 0, 3, 0, 0]},
+        {"blocks": [1, 0, 3, 9, 0]},
+        {"blocks": [1, 0, 3]},
+        {"blocks": ["1", 0, 3, 0, 0]},
+        {"record": 1},
+    ],
+)
+def test_damaged_frame_is_noticed(change: dict[str, object]) -> None:
+    head = {"values": [GOOD | change], "done": False, "peak": 0}
+    with pytest.raises(ValueError, match=r"frame|unpack"):
+        decode(json.dumps(head).encode(), b"abc")
+
+
+@pytest.mark.parametrize("head", [b"", b"[]", b"{}", b"nonsense", b"[" * 100_000, b'{"values": 1}'])
+def test_nonsense_is_noticed(head: bytes) -> None:
+    with pytest.raises(ValueError):
+        decode(head, b"")
+
+
+def test_made_up_outcome_is_noticed() -> None:
+    head = {"values": [], "done": True, "peak": 0, "refused": ["ok", "fine"]}
+    with pytest.raises(ValueError, match="outcome"):
+        decode(json.dumps(head).encode(), b"")

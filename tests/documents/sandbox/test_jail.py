@@ -1,0 +1,67 @@
+"""The jail is tried in a process of its own: there is no way back out of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SETUP = """
+import os, sys
+from fathom.documents.sandbox import jail
+from fathom.documents.base import Limits
+gate = jail.enter(Limits(), os.getppid())
+gate.give(os.fsencode(sys.argv[1]))
+"""
+
+
+def attempt(code: str, given: Path) -> str:
+    """What `code` prints, or the last line of its error."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", SETUP + code, str(given)],
+        capture_output=True, text=True, check=False, cwd=given.parent,
+    )  # fmt: skip
+    return done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    path = tmp_path / "given.txt"
+    path.write_text("given")
+    (tmp_path / "other.txt").write_text("other")
+    return path
+
+
+def test_the_given_file_can_be_read(given: Path) -> None:
+    assert attempt("print(open(sys.argv[1]).read())", given) == "given"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import socket; print(socket.socket())",
+        "import socket; print(socket.getaddrinfo('localhost', 80))",
+        "import subprocess; print(subprocess.run(['true']))",
+        "print(os.system('true'))",
+        "print(os.fork())",
+        "print(os.execv('/bin/true', ['true']))",
+        "print(open('other.txt').read())",
+        "print(open('/etc/passwd').read())",
+        "print(os.open('/etc/passwd', os.O_RDONLY))",
+        "print(open('new.txt', 'w'))",
+        "print(open(sys.argv[1], 'a'))",
+        "print(os.listdir('/'))",
+        "print(os.listdir())",
+        "print(os.remove(sys.argv[1]))",
+        "print(os.mkdir('new'))",
+        "print(os.rename(sys.argv[1], 'x'))",
+    ],
+)
+def test_everything_else_is_forbidden(code: str, given: Path) -> None:
+    assert attempt(code, given).startswith("PermissionError: a document may not cause")
+    assert sorted(path.name for path in given.parent.iterdir()) == ["given.txt", "other.txt"]
+    assert given.read_text() == "given"
+
+
+def test_libraries_can_still_be_imported(given: Path) -> None:
+    assert attempt("import csv, lxml.html, pypdfium2; print('fine')", given) == "fine"

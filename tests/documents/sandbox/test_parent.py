@@ -1,0 +1,183 @@
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.sandbox.parent import Sandbox, read
+
+
+def text_of(path: Path, sandbox: Sandbox) -> str:
+    (parsed,) = read(path, sandbox)
+    assert isinstance(parsed, Parsed)
+    return parsed.text
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def wait_for_end(pid: int) -> bool:
+    """Whether the process ends; bounded by the test's own patience, not by a timing claim."""
+    for _ in range(500):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state in {"Z", "X"}:
+            return True
+        os.sched_yield()
+        time.sleep(0.01)
+    return False
+
+
+def test_reads_one_file_after_the_other_in_one_process(tmp_path: Path) -> None:
+    with Sandbox() as sandbox:
+        for number in range(3):
+            path = written(tmp_path, f"{number}.txt", f"number {number}")
+            assert text_of(path, sandbox) == f"number {number}"
+
+
+def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
+    endless = tmp_path / "big.jsonl.gz"
+    first = json.dumps({"_id": "1", "text": "one"}).encode()
+    with gzip.open(endless, "wb") as file:
+        file.write(first + b"\n")
+        for _ in range(40):
+            file.write(b"\n" * 1_000_000)
+    with Sandbox(Limits(wall_s=2)) as sandbox:
+        with pytest.raises(Refused, match=r"took longer than 2 s") as refusal:
+            list(read(endless, sandbox))
+        assert refusal.value.outcome == "failed"
+        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+
+
+def test_processor_limit_names_itself(tmp_path: Path) -> None:
+    endless = tmp_path / "big.jsonl.gz"
+    with gzip.open(endless, "wb", compresslevel=1) as file:
+        file.write(b'{"_id": "1", "text": "one"}\n')
+        for _ in range(60):
+            file.write(b"\n" * 1_000_000)
+    with (
+        Sandbox(Limits(cpu_s=1)) as sandbox,
+        pytest.raises(Refused, match="took more than 1 s of processor time"),
+    ):
+        list(read(endless, sandbox))
+
+
+def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
+    big = written(tmp_path, "big.txt", "word " * 30_000_000)
+    with Sandbox(Limits(memory_bytes=256 << 20)) as sandbox:
+        with pytest.raises(Refused, match="needs more than 256 MiB of memory"):
+            text_of(big, sandbox)
+        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+
+
+def test_file_and_text_sizes_are_capped(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.txt", "x" * 5_000)
+    with Sandbox(Limits(file_bytes=4_000)) as sandbox, pytest.raises(Refused, match="larger than"):
+        text_of(path, sandbox)
+    with (
+        Sandbox(Limits(text_chars=4_000)) as sandbox,
+        pytest.raises(Refused, match="holds more than"),
+    ):
+        text_of(path, sandbox)
+
+
+def test_crash_of_the_process_is_told_and_survived(tmp_path: Path) -> None:
+    path = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 50_000)
+    with Sandbox() as sandbox:
+        rows = read(path, sandbox)
+        next(rows)
+        assert sandbox._child is not None
+        os.kill(sandbox._child.pid, signal.SIGSEGV)
+        with pytest.raises(Refused, match=r"the parser crashed \(signal 11\)"):
+            list(rows)
+        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+
+
+def test_process_that_died_between_files_is_replaced(tmp_path: Path) -> None:
+    path = written(tmp_path, "ok.txt", "fine")
+    with Sandbox() as sandbox:
+        assert sandbox._child is not None
+        os.kill(sandbox._child.pid, signal.SIGKILL)
+        assert wait_for_end(sandbox._child.pid)
+        assert text_of(path, sandbox) == "fine"
+
+
+def test_file_left_half_read_does_not_mix_into_the_next(tmp_path: Path) -> None:
+    rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
+    with Sandbox() as sandbox:
+        half = read(rows, sandbox)
+        next(half)
+        half.close()  # type: ignore[attr-defined]
+        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+
+
+def test_nothing_is_left_after_the_sandbox(tmp_path: Path) -> None:
+    with Sandbox() as sandbox:
+        assert sandbox._child is not None
+        assert sandbox._folder is not None
+        pid, folder = sandbox._child.pid, Path(sandbox._folder.name)
+    assert wait_for_end(pid)
+    assert not folder.exists()
+    with pytest.raises(RuntimeError, match="inside its with statement"):
+        list(sandbox.parse(tmp_path))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_child_dies_with_a_killed_parent() -> None:
+    code = (
+        "import sys, time\n"
+        "from fathom.documents.sandbox.parent import Sandbox\n"
+        "sandbox = Sandbox().__enter__()\n"
+        "print(sandbox._child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    assert wait_for_end(pid)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("missing.txt", "No such file"), (".", "not a regular file")]
+)
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    with Sandbox() as sandbox, pytest.raises(Refused, match=reason):
+        list(read(tmp_path / name, sandbox))
+
+
+def test_name_that_is_no_utf8_is_read(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.write_text("fine")
+    with Sandbox() as sandbox:
+        assert text_of(path, sandbox) == "fine"
+
+
+def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    with path.open("w") as file:
+        for number in range(100_000):
+            file.write(json.dumps({"_id": f"r{number}", "title": "T", "text": f"row {number}"}))
+            file.write("\n")
+            if number == 500:
+                file.write("{broken\n")
+    with Sandbox() as sandbox:
+        values = list(read(path, sandbox))
+    failures = [value for value in values if isinstance(value, Failure)]
+    assert [failure.line for failure in failures] == [502]
+    records = [value for value in values if isinstance(value, Parsed)]
+    assert len(records) == 100_000
+    assert (records[-1].record, records[-1].title, records[-1].text) == ("r99999", "T", "row 99999")

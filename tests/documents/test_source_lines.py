@@ -1,0 +1,96 @@
+"""Each word of a text is known to come from its own line of the file."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.documents.base import Parsed
+from fathom.documents.parse import parse_bytes
+from fathom.documents.source_lines import lines_of
+from fathom.types import Document
+
+CORPUS = Path(__file__).parents[2] / "samples" / "corpus"
+MARKDOWN = b"""---
+title: Fees
+---
+# Fees
+
+A permit **costs**
+40 crowns.
+
+- pay at
+  the [harbour](x.html)
+"""
+HTML = b"""<!doctype html>
+<title>T</title><script>
+var permit = 'permit costs';
+</script>
+<p>A permit
+costs <b>40</b>
+cro&shy;wns &amp; more.</p>"""
+
+
+def lines(data: bytes, name: str, *words: str) -> list[int]:
+    """The lines of the first occurrences of some words."""
+    (parsed,) = parse_bytes(data, name)
+    assert isinstance(parsed, Parsed)
+    document = Document(id="d", text=parsed.text, path=name, title="", lines=parsed.lines)
+    return [document.line_at(parsed.text.index(word)) for word in words]
+
+
+def test_joined_lines_of_markdown_are_told_apart() -> None:
+    found = lines(MARKDOWN, "fees.md", "Fees", "A permit", "costs", "40", "- pay", "the harbour")
+    assert found == [4, 6, 6, 7, 9, 10]
+
+
+def test_numbers_that_only_the_parser_writes_stand_on_the_line_of_their_item() -> None:
+    listed = b"Do this:\n\n#. Fill it\n#. Open it\n"
+    assert lines(listed, "a.rst", "Do", "1.", "Fill", "2.", "Open") == [1, 3, 3, 4, 4]
+
+
+def test_the_words_of_a_page_are_not_looked_for_in_its_scripts() -> None:
+    assert lines(HTML, "fees.html", "A permit", "costs", "40", "cro", "more") == [5, 6, 6, 7, 7]
+
+
+def test_rows_that_say_their_headers_keep_their_lines() -> None:
+    table = b"permit,fee\r\n\r\nmooring,40\r\nfishing,12\r\n"
+    found = lines(table, "fees.csv", "permit", "permit: mooring", "40", "permit: fishing", "12")
+    assert found == [1, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize("name", ["about-merrow.md", "tree-care.rst", "library-hours.html"])
+def test_samples_word_for_word(name: str) -> None:
+    data = (CORPUS / name).read_bytes()
+    (parsed,) = parse_bytes(data, name)
+    assert isinstance(parsed, Parsed)
+    file = data.decode().split("\n")
+    assert len(parsed.lines) > 9
+    for offset, line in parsed.lines:
+        word = re.search(r"[^\W\d]{2,}", parsed.text[offset:])
+        assert word is not None
+        assert word[0] in file[line - 1]
+
+
+@pytest.mark.parametrize("name", ["flood-plan.pdf", "street-lights.json", "winter-service.pptx"])
+def test_other_formats_have_no_lines(name: str) -> None:
+    (parsed,) = parse_bytes((CORPUS / name).read_bytes(), name)
+    assert isinstance(parsed, Parsed)
+    assert parsed.lines == ()
+
+
+@given(st.text(alphabet="ab c.\n\r"), st.text(alphabet="ab c.\n\r"))
+def test_offsets_and_lines_always_grow(text: str, file: str) -> None:
+    found = lines_of(text, file)
+    assert all(one < two for one, two in pairwise(found))
+    assert all(0 <= at < len(text) and 1 <= line <= len(file) + 1 for at, line in found)
+    assert [line for _, line in found] == sorted({line for _, line in found})
+
+
+def test_a_text_that_has_little_to_do_with_its_file_is_given_up() -> None:
+    text, file = "a c " * 50 + "b", "a b\n" * 50
+    assert lines_of(text, file)
+    assert lines_of(text, file, patience=1000) == ()
