@@ -1,6 +1,6 @@
 from tests.making import hit_of
 
-from fathom.strategies.turn import Turn, gathered
+from fathom.strategies.mao import Turn, gathered
 from fathom.types import Draft, Hit
 
 

@@ -23,6 +23,7 @@ from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
+from fathom.strategies.base import GraphStrategy
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -58,7 +59,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnchorGate:
+class AnchorGate(GraphStrategy):
     """The study's agent with its configurations A, B and C.
 
     Attributes:
@@ -228,9 +229,6 @@ class AnchorGate:
             draft = supported(state.draft, self.settings.faith)
             here.done(outputs={"sentences": len(draft.claims or draft.evidence)})
         return replace(state, draft=draft)
-
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
 
     async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""

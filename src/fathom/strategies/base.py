@@ -1,9 +1,13 @@
 """What a strategy promises, and which there are."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
 
+from langgraph.runtime import Runtime
+
+from fathom.agents.finalizer import Finalizer
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.types import Answer, Query
@@ -36,6 +40,20 @@ class Strategy(Protocol):
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
         """Answer from a state, also one in which the graph was cut; costs nothing but time."""
         ...
+
+
+class GraphStrategy:
+    """What the graphs share: they end with a draft, of which the finalizer makes the answer."""
+
+    finalizer: Finalizer
+
+    async def finalize(self, state: Any, runtime: Runtime[RunContext]) -> Any:  # noqa: ANN401
+        """The last node."""
+        return replace(state, answer=await self.finish(state, runtime.context))
+
+    async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
+        """See `Strategy.finish`."""
+        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)
 
 
 def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:

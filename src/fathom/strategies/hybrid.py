@@ -21,6 +21,7 @@ from fathom.control.supervisor import Order, Report, Supervisor
 from fathom.documents.language import detect
 from fathom.retrieval.search import Search
 from fathom.settings.hybrid import FIXED, HybridSettings
+from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -83,7 +84,7 @@ class Weighing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hybrid:
+class Hybrid(GraphStrategy):
     """Multi-agent hybrid retrieval (the paper's figure 1 and its steps 1 to 8).
 
     Attributes:
@@ -208,13 +209,6 @@ class Hybrid:
     async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
-
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
-
-    async def finish(self, state: State, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)
 
     async def _reordered(self, state: State, context: RunContext) -> tuple[Hit, ...]:
         best = state.hits[: self.k]

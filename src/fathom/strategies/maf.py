@@ -19,6 +19,7 @@ from fathom.documents.language import detect
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
 from fathom.settings.maf import MafSettings
+from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"
@@ -47,7 +48,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Maf:
+class Maf(GraphStrategy):
     """Multi-agent fallback (the paper's figure 2, its Table I and algorithm 1).
 
     Attributes:
@@ -137,9 +138,6 @@ class Maf:
             hits = await self.web(state.query.text, here) if self.web else ()
             draft = await self.reader.read(state.query.text, hits, here)
             return self._weighed(state, "web", draft, draft.confidence, here)
-
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
 
     async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""

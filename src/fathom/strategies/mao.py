@@ -1,6 +1,7 @@
 """A planner composes executors into a workflow for each question and sub-question."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -8,7 +9,8 @@ from typing import ClassVar, Self
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from fathom.agents.decomposer import Decomposer, Manner, filled
+from fathom.agents.anchors import anchors
+from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.planner import Planner
 from fathom.agents.reader import Reader
@@ -16,14 +18,15 @@ from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.situation import Observer
 from fathom.agents.summarizer import Finding, Summarizer
-from fathom.agents.workflow import DEFAULT, Executor, is_legal, legal
+from fathom.agents.workflow import DEFAULT, Executor, Workflow, is_legal, legal
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
+from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
+from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
+from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import attempt
-from fathom.strategies.following import Following
-from fathom.strategies.turn import Turn, Work, gathered, worked
 from fathom.types import Answer, Draft, Hit, Query
 
 NODES: dict[Executor, str] = {
@@ -35,6 +38,58 @@ NODES: dict[Executor, str] = {
     "AG": "read",
 }
 """The node of each executor."""
+_LATER = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What is known of a turn so far.
+
+    Attributes:
+        number: 0 is the question itself.
+        question: As it stands now: slots filled, perhaps rewritten.
+        look: What the first look found; `None` before it.
+        looked_for: The question of that look.
+        coverage: Share of the question's terms that the best hit of the look holds.
+        plan: The workflow that was chosen; empty before it.
+        todo: What remains of it.
+        questions: What QDS or QDP split the question into.
+        hits: What R found and DS kept.
+        draft: What AG made of it; `None` before it.
+    """
+
+    number: int
+    question: str
+    look: tuple[Hit, ...] | None = None
+    looked_for: str = ""
+    coverage: float = 0.0
+    plan: Workflow = ()
+    todo: Workflow = ()
+    questions: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    draft: Draft | None = None
+
+    @property
+    def name(self) -> str:
+        """Of its steps."""
+        return f"turn {self.number}"
+
+    @property
+    def next(self) -> Executor | None:
+        """The executor that comes next."""
+        return self.todo[0] if self.todo else None
+
+    @property
+    def answer(self) -> str:
+        """What later questions get for it; see `bridge`."""
+        return bridge(self.question, self.draft or Draft(), self.hits)
+
+    @property
+    def seen(self) -> tuple[Hit, ...]:
+        """What was found for it, what was kept of it first."""
+        kept = {hit.chunk.id for hit in self.hits}
+        rest = tuple(hit for hit in self.look or () if hit.chunk.id not in kept)
+        return (*self.hits, *rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +119,41 @@ class State:
         return self.asked[len(self.subs) : most - 1]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchoredSearch:
+    """MultiHop from the anchors that are strong enough; see `MultiHop`.
+
+    Attributes:
+        most: So many anchors are looked for.
+        workers: So many of them are followed.
+        min_score: Weaker ones are not.
+    """
+
+    multihop: MultiHop
+    most: int
+    workers: int
+    min_score: float
+
+    @classmethod
+    def of(cls, parts: Assembly, search: Search) -> Self:
+        """Made of the settings that `anchor` has too."""
+        own = parts.settings.anchor
+        return cls(
+            multihop=parts.multihop(search),
+            most=own.anchors,
+            workers=own.workers,
+            min_score=own.min_score,
+        )
+
+    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
+        """At most `k` hits, best first; see `MultiHop`."""
+        found = anchors(query.text, most=self.most)
+        strong = [each.text for each in found if each.score >= self.min_score]
+        return await self.multihop(query, strong[: self.workers], k=k, context=context)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Mao:
+class Mao(GraphStrategy):
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
@@ -76,7 +164,7 @@ class Mao:
     """
 
     search: Search
-    following: Following | None
+    following: AnchoredSearch | None
     observer: Observer
     planner: Planner
     rewriter: Rewriter
@@ -97,7 +185,7 @@ class Mao:
         search = parts.search(own.retriever)
         return cls(
             search=search,
-            following=Following.of(parts, search) if own.coverage_threshold else None,
+            following=AnchoredSearch.of(parts, search) if own.coverage_threshold else None,
             observer=parts.observer,
             planner=parts.planner,
             rewriter=parts.rewriter,
@@ -145,34 +233,13 @@ class Mao:
         return "summarize" if state.manner else "finalize"
 
     async def look(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def look(turn: Turn, context: RunContext) -> Turn:
-            hits = await self._found(turn, state.query, context)
-            return replace(turn, look=hits, looked_for=turn.question)
-
-        return await _each(state, lambda turn: turn.look is None, look, runtime.context)
+        return await _each(state, lambda turn: turn.look is None, self._look, runtime.context)
 
     async def plan(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def plan(turn: Turn, context: RunContext) -> Turn:
-            first = turn.number == 0
-            situation = self.observer(turn.question, turn.look or (), first=first)
-            choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
-            turn = replace(turn, coverage=situation.coverage)
-            done = await attempt("plan", choose, context)
-            workflow = done.value.workflow if done.value else ()
-            if is_legal(workflow, first=first):
-                return replace(turn, plan=workflow, todo=workflow)
-            with context.step("refuse", agent="grammar") as here:
-                here.done(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
-            return replace(turn, plan=DEFAULT, todo=DEFAULT)
-
-        return await _each(state, lambda turn: not turn.plan, plan, runtime.context)
+        return await _each(state, lambda turn: not turn.plan, self._plan, runtime.context)
 
     async def rewrite(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def rewrite(turn: Turn, context: RunContext) -> Turn:
-            done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), context)
-            return replace(turn, question=done.value or turn.question)
-
-        return await _executed("QR", state, rewrite, runtime.context)
+        return await _execute("QR", state, self._rewrite, runtime.context)
 
     async def split_serially(self, state: State, runtime: Runtime[RunContext]) -> State:
         return await self._split("QDS", "serial", state, runtime.context)
@@ -181,29 +248,13 @@ class Mao:
         return await self._split("QDP", "parallel", state, runtime.context)
 
     async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def retrieve(turn: Turn, context: RunContext) -> Turn:
-            if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
-                query = replace(state.query, text=turn.question)
-                return replace(turn, hits=await self.following(query, k=self.hits, context=context))
-            if turn.look is not None and turn.looked_for == turn.question:
-                return replace(turn, hits=turn.look)
-            return replace(turn, hits=await self._found(turn, state.query, context))
-
-        return await _executed("R", state, retrieve, runtime.context)
+        return await _execute("R", state, self._retrieve, runtime.context)
 
     async def select(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def select(turn: Turn, context: RunContext) -> Turn:
-            choose = partial(self.selector.select, turn.question, turn.hits)
-            done = await attempt("DS", choose, context)
-            return replace(turn, hits=turn.hits if done.value is None else done.value)
-
-        return await _executed("DS", state, select, runtime.context)
+        return await _execute("DS", state, self._select, runtime.context)
 
     async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
-        async def read(turn: Turn, context: RunContext) -> Turn:
-            return replace(turn, draft=await self.reader.read(turn.question, turn.hits, context))
-
-        state = await _executed("AG", state, read, runtime.context)
+        state = await _execute("AG", state, self._read, runtime.context)
         return replace(state, draft=state.turns[0].draft or Draft())
 
     async def follow(self, state: State, runtime: Runtime[RunContext]) -> State:
@@ -229,53 +280,119 @@ class Mao:
         )
         return replace(state, draft=draft)
 
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
-
     async def finish(self, state: State, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         phase = ",".join(state.turns[0].plan)
         return await self.finalizer(state.query.text, state.draft, phase=phase, context=context)
 
+    # What is done to one turn.
+
+    async def _look(self, turn: Turn, query: Query, context: RunContext) -> Turn:
+        hits = await self._search(turn, query, context)
+        return replace(turn, look=hits, looked_for=turn.question)
+
+    async def _plan(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        first = turn.number == 0
+        situation = self.observer(turn.question, turn.look or (), first=first)
+        choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
+        turn = replace(turn, coverage=situation.coverage)
+        done = await attempt("plan", choose, context)
+        workflow = done.value.workflow if done.value else ()
+        if is_legal(workflow, first=first):
+            return replace(turn, plan=workflow, todo=workflow)
+        with context.step("refuse", agent="grammar") as here:
+            here.done(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
+        return replace(turn, plan=DEFAULT, todo=DEFAULT)
+
+    async def _rewrite(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), context)
+        return replace(turn, question=done.value or turn.question)
+
     async def _split(
         self, executor: Executor, manner: Manner, state: State, context: RunContext
     ) -> State:
         """What cannot be split is answered as it is."""
-        found: list[str] = []
+        state = await _execute(executor, state, partial(self._divide, executor, manner), context)
+        questions = state.turns[0].questions
+        return replace(state, manner=manner, asked=questions) if questions else state
 
-        async def split(turn: Turn, context: RunContext) -> Turn:
-            ask = partial(self.decomposer.split, turn.question, manner)
-            done = await attempt(executor, ask, context)
-            found.extend(done.value or ())
-            return turn if len(found) > 1 else replace(turn, todo=(executor, *DEFAULT))
+    async def _divide(
+        self, executor: Executor, manner: Manner, turn: Turn, _: Query, context: RunContext
+    ) -> Turn:
+        ask = partial(self.decomposer.split, turn.question, manner)
+        done = await attempt(executor, ask, context)
+        questions = tuple(done.value or ())
+        if len(questions) > 1:
+            return replace(turn, questions=questions)
+        return replace(turn, todo=(executor, *DEFAULT))
 
-        state = await _executed(executor, state, split, context)
-        return replace(state, manner=manner, asked=tuple(found)) if len(found) > 1 else state
+    async def _retrieve(self, turn: Turn, query: Query, context: RunContext) -> Turn:
+        if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
+            asked = replace(query, text=turn.question)
+            return replace(turn, hits=await self.following(asked, k=self.hits, context=context))
+        if turn.look is not None and turn.looked_for == turn.question:
+            return replace(turn, hits=turn.look)
+        return replace(turn, hits=await self._search(turn, query, context))
 
-    async def _found(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
+    async def _select(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        choose = partial(self.selector.select, turn.question, turn.hits)
+        done = await attempt("DS", choose, context)
+        return replace(turn, hits=turn.hits if done.value is None else done.value)
+
+    async def _read(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        return replace(turn, draft=await self.reader.read(turn.question, turn.hits, context))
+
+    async def _search(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
         """Nothing where the budget does not allow it: the others still count."""
+        asked = replace(query, text=turn.question)
         try:
-            return await self.search(
-                replace(query, text=turn.question), k=self.hits, context=context
-            )
+            return await self.search(asked, k=self.hits, context=context)
         except BudgetRefused:
             return ()
+
+
+Work = Callable[[Turn, Query, RunContext], Awaitable[Turn]]
 
 
 async def _each(
     state: State, due: Callable[[Turn], bool], work: Work, context: RunContext
 ) -> State:
-    return replace(state, turns=await worked(state.turns, due, work, context))
+    """The state after the work on each turn that is due, all at the same time, each as one step.
+
+    What one of them raises is raised when all have ended.
+    """
+
+    async def one(turn: Turn) -> Turn:
+        if not due(turn):
+            return turn
+        with context.step(turn.name) as here:
+            return await work(turn, state.query, here)
+
+    done = await asyncio.gather(*map(one, state.turns), return_exceptions=True)
+    for end in done:
+        if isinstance(end, BaseException):
+            raise end
+    return replace(state, turns=tuple(turn for turn in done if isinstance(turn, Turn)))
 
 
-async def _executed(executor: Executor, state: State, work: Work, context: RunContext) -> State:
+async def _execute(executor: Executor, state: State, work: Work, context: RunContext) -> State:
     """The state after an executor's work on every turn where it comes next."""
 
-    async def execute(turn: Turn, context: RunContext) -> Turn:
-        done = await work(turn, context)
+    async def execute(turn: Turn, query: Query, here: RunContext) -> Turn:
+        done = await work(turn, query, here)
         return replace(done, todo=done.todo[1:])
 
     return await _each(state, lambda turn: turn.next == executor, execute, context)
+
+
+def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
+    """What all turns found as one ranking: the best hit of each turn first, then the seconds.
+
+    A chunk that several turns found counts for each of them. At equal rank later turns come
+    first, for their questions are the plainer ones.
+    """
+    weights = [1 + _LATER * turn.number for turn in turns]
+    return fuse_hits([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
 def _after(node: str) -> list[str]:

@@ -11,6 +11,7 @@ from fathom.agents.reader import Reader
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.retrieval.search import Search
+from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -25,7 +26,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Naive:
+class Naive(GraphStrategy):
     """Reads the best hits for the question as it was asked."""
 
     search: Search
@@ -67,10 +68,3 @@ class Naive:
     async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
-
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
-
-    async def finish(self, state: State, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)

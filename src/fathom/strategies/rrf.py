@@ -15,6 +15,7 @@ from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
+from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import Messages, attempt, check_heard, merged
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -31,7 +32,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rrf:
+class Rrf(GraphStrategy):
     """Multi-retrieval integration by reciprocal rank fusion (the paper's figure 3).
 
     Attributes:
@@ -98,10 +99,3 @@ class Rrf:
     async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
-
-    async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
-        return replace(state, answer=await self.finish(state, runtime.context))
-
-    async def finish(self, state: State, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)
