@@ -1,4 +1,8 @@
-"""Tries again what may work the next time, within the same deadline."""
+"""Tries again what may work the next time, within the same deadline.
+
+A loop of our own: what decides here (waits that a server asks for, words that were shown, a budget
+that refuses between two tries, the cost of all of them) would be callbacks around a library's.
+"""
 
 import asyncio
 import time
