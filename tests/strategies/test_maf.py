@@ -11,10 +11,11 @@ from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, rep
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate import Debated
 from fathom.context import RunContext
+from fathom.control.cascade import Cascade
 from fathom.domains.domain import Domain, QuestionClass
 from fathom.retrieval.expansion import EnhancedScore
 from fathom.settings.maf import MafSettings
-from fathom.strategies.maf import Maf, ladder_of, spoken_for
+from fathom.strategies.maf import Maf, spoken_for
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
 
@@ -80,7 +81,7 @@ def maf(*confidences: float, **parts: Any) -> Maf:
         "settings": own,
         **parts,
     }
-    return Maf(**known, ladder=ladder_of(own, web=known["web"] is not None))
+    return Maf(**known, cascade=Cascade.of(own, web=known["web"] is not None))
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:

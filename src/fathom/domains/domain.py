@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from fathom.errors import SettingsError
+from fathom.settings.maf import Phase
 from fathom.settings.section import first_fault
 
 SHIPPED = ("generic", "licensing-id")
 _LONGEST = 60
-
-Phase = Literal["vor", "evr", "debate", "web"]
-"""A phase of the ladder, whose threshold a class of questions may have of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,13 @@ from fathom.settings.section import Section
 Share = Annotated[float, Field(ge=0, le=1)]
 Phase = Literal["vor", "evr", "debate", "web"]
 
-_ORDER: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
+PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
 
 
 class MafSettings(Section):
     """The constants of `maf`, as the paper has them, and those of our local debate."""
 
-    phases: tuple[Phase, ...] = _ORDER
+    phases: tuple[Phase, ...] = PHASES
     """Which phases there are, in this order. The paper's baselines are without `debate`; without a
     `web.provider` there is no `web` either."""
     confidence: Literal["reader", "top1"] = "reader"
@@ -57,6 +57,6 @@ class MafSettings(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.phases or self.phases != tuple(p for p in _ORDER if p in self.phases):
-            raise ValueError(f"maf.phases must be some of {', '.join(_ORDER)}, in this order")
+        if not self.phases or self.phases != tuple(p for p in PHASES if p in self.phases):
+            raise ValueError(f"maf.phases must be some of {', '.join(PHASES)}, in this order")
         return self

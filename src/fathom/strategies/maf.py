@@ -14,11 +14,11 @@ from fathom.agents.reader import Reader
 from fathom.agents.web import WebSearch
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.control.ladder import Ladder, Phase, Verdict
+from fathom.control.cascade import Cascade, Verdict
 from fathom.documents.language import detect
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
-from fathom.settings.maf import MafSettings
+from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -31,7 +31,7 @@ class State:
     """What is known of a question so far.
 
     Attributes:
-        ladder: With the thresholds of the question's class.
+        cascade: With the thresholds of the question's class.
         hits: Of the last search that found any, best first.
         draft: The surest so far.
         phase: Where it comes from.
@@ -39,7 +39,7 @@ class State:
     """
 
     query: Query
-    ladder: Ladder
+    cascade: Cascade
     hits: tuple[Hit, ...] = ()
     draft: Draft = field(default_factory=Draft)
     phase: Phase = "vor"
@@ -65,7 +65,7 @@ class Maf(GraphStrategy):
     debate: Debate
     web: WebSearch | None
     finalizer: Finalizer
-    ladder: Ladder
+    cascade: Cascade
     settings: MafSettings
     name: ClassVar[str] = "maf"
 
@@ -82,23 +82,23 @@ class Maf(GraphStrategy):
             debate=parts.debate,
             web=parts.web,
             finalizer=parts.finalizer(cls.name),
-            ladder=ladder_of(own, web=parts.web is not None),
+            cascade=Cascade.of(own, web=parts.web is not None),
             settings=own,
         )
 
     def start(self, query: Query) -> State:
         """See `Strategy.start`."""
-        return State(query=query, ladder=self.ladder)
+        return State(query=query, cascade=self.cascade)
 
     def graph(self) -> StateGraph[State, RunContext, State, State]:
         """See `Strategy.graph`; every edge leads up the ladder."""
         figure = StateGraph(State, context_schema=RunContext)
         figure.add_node("classify", self.classify)
         figure.add_edge(START, "classify")
-        figure.add_edge("classify", self.ladder.phases[0])
-        for place, phase in enumerate(self.ladder.phases):
+        figure.add_edge("classify", self.cascade.phases[0])
+        for place, phase in enumerate(self.cascade.phases):
             figure.add_node(phase, getattr(self, f"in_{phase}"))
-            above = self.ladder.phases[place + 1 : place + 2]
+            above = self.cascade.phases[place + 1 : place + 2]
             figure.add_conditional_edges(phase, self.climbs, [*above, "finalize"])
         figure.add_node("finalize", self.finalize)
         figure.add_edge("finalize", END)
@@ -110,7 +110,7 @@ class Maf(GraphStrategy):
 
     async def classify(self, state: State, runtime: Runtime[RunContext]) -> State:
         found = await self.classifier.classify(state.query.text, runtime.context)
-        return replace(state, ladder=state.ladder.overridden(found.thresholds))
+        return replace(state, cascade=state.cascade.overridden(found.thresholds))
 
     async def in_vor(self, state: State, runtime: Runtime[RunContext]) -> State:
         with runtime.context.step("vor", agent="maf") as here:
@@ -168,7 +168,7 @@ class Maf(GraphStrategy):
         self, state: State, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> State:
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
-        verdict = state.ladder.verdict(phase, confidence, known=bool(draft.evidence))
+        verdict = state.cascade.verdict(phase, confidence, known=bool(draft.evidence))
         context.done(
             outputs={"confidence": confidence, "to": verdict.to},
             verdict=verdict.action,
@@ -178,18 +178,6 @@ class Maf(GraphStrategy):
         if verdict.action == "accept" or draft.confidence > state.draft.confidence:
             return replace(state, draft=draft, phase=phase)
         return state
-
-
-def ladder_of(own: MafSettings, *, web: bool) -> Ladder:
-    """The ladder of these settings; the web is a rung only where there is a web search."""
-    phases = tuple(phase for phase in own.phases if phase != "web" or web) or ("vor",)
-    thresholds: dict[Phase, float] = {
-        "vor": own.vor_threshold,
-        "evr": own.evr_threshold,
-        "debate": own.debate_threshold,
-        "web": own.web_threshold,
-    }
-    return Ladder(phases=phases, thresholds=thresholds)
 
 
 def spoken_for(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:

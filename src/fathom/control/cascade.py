@@ -1,20 +1,15 @@
-"""The ladder of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one."""
+"""The cascade of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
 
-Phase = Literal["vor", "evr", "debate", "web"]
+from fathom.settings.maf import PHASES, MafSettings, Phase
+
 Action = Literal["accept", "escalate", "give_up"]
 Reason = Literal[
     "CONFIDENT", "WEB_FOUND", "WEB_LOW_CONFIDENCE", "BELOW_THRESHOLD", "UNKNOWN", "NO_PHASE_LEFT"
 ]
-
-PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
-THRESHOLDS: Mapping[Phase, float] = MappingProxyType(
-    {"vor": 0.75, "evr": 0.60, "debate": 0.65, "web": 0.55}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +28,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class Cascade:
     """The phases in the order in which they are tried, and what each must reach.
 
     Attributes:
@@ -45,15 +40,21 @@ class Ladder:
     """
 
     phases: tuple[Phase, ...] = ("vor", "evr", "debate")
-    thresholds: Mapping[Phase, float] = field(default_factory=lambda: THRESHOLDS)
+    thresholds: Mapping[Phase, float] = field(default_factory=lambda: thresholds_of(MafSettings()))
 
     def __post_init__(self) -> None:
         ordered = tuple(phase for phase in PHASES if phase in self.phases)
         if not self.phases or ordered != self.phases:
             raise ValueError(f"phases {self.phases} must be some of {PHASES}, in this order")
 
-    def overridden(self, own: Mapping[Phase, float]) -> "Ladder":
-        """The same ladder with the thresholds that a class of questions has of its own."""
+    @classmethod
+    def of(cls, settings: MafSettings, *, web: bool) -> Self:
+        """The cascade of these settings; the web is a phase only where there is a web search."""
+        phases = tuple(phase for phase in settings.phases if phase != "web" or web) or ("vor",)
+        return cls(phases=phases, thresholds=thresholds_of(settings))
+
+    def overridden(self, own: Mapping[Phase, float]) -> "Cascade":
+        """The same cascade with the thresholds that a class of questions has of its own."""
         return replace(self, thresholds={**self.thresholds, **own})
 
     def verdict(self, phase: Phase, confidence: float, *, known: bool = True) -> Verdict:
@@ -77,3 +78,13 @@ class Ladder:
         return Verdict(
             action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=above[0]
         )
+
+
+def thresholds_of(settings: MafSettings) -> dict[Phase, float]:
+    """The least confidence that is accepted from each phase."""
+    return {
+        "vor": settings.vor_threshold,
+        "evr": settings.evr_threshold,
+        "debate": settings.debate_threshold,
+        "web": settings.web_threshold,
+    }

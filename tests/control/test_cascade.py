@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.calm import CALM
 
-from fathom.control.ladder import PHASES, Ladder, Phase, Verdict
+from fathom.control.cascade import Cascade, Verdict
 from fathom.domains.domain import load_domain
+from fathom.settings.maf import PHASES, Phase
 
-FULL = Ladder(phases=PHASES)
+FULL = Cascade(phases=PHASES)
 ACCEPT = Verdict(action="accept", reason="CONFIDENT")
 LOST = Verdict(action="give_up", reason="NO_PHASE_LEFT")
 
@@ -43,12 +44,12 @@ def test_the_whole_ladder(phase: Phase, confidence: float, known: bool, verdict:
 
 
 def test_the_web_is_off_by_default() -> None:
-    assert Ladder().verdict("debate", 0.5) == LOST
-    assert Ladder().verdict("debate", 0.9, known=False) == LOST
+    assert Cascade().verdict("debate", 0.5) == LOST
+    assert Cascade().verdict("debate", 0.9, known=False) == LOST
 
 
 def test_the_baselines_have_no_debate() -> None:
-    baseline = Ladder(phases=("vor", "evr", "web"))
+    baseline = Cascade(phases=("vor", "evr", "web"))
     assert baseline.verdict("evr", 0.2) == up("web")
 
 
@@ -67,14 +68,14 @@ def test_every_class_of_the_licensing_domain_fits() -> None:
 @pytest.mark.parametrize("phases", [(), ("evr", "vor"), ("vor", "vor"), ("vor", "internet")])
 def test_phases_are_known_and_in_order(phases: tuple[Phase, ...]) -> None:
     with pytest.raises(ValueError, match="in this order"):
-        Ladder(phases=phases)
+        Cascade(phases=phases)
 
 
 @CALM
 @given(data=st.data())
 def test_every_climb_ends(data: st.DataObject) -> None:
     phases = tuple(p for p in PHASES if p == "vor" or data.draw(st.booleans()))
-    ladder = Ladder(phases=phases)
+    ladder = Cascade(phases=phases)
     phase: Phase | None = "vor"
     for _ in phases:
         assert phase is not None
