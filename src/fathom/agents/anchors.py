@@ -10,17 +10,13 @@ from typing import Literal
 
 from fathom.documents.language import stop_words
 from fathom.retrieval.names import common, names
+from fathom.text.dates import MONTH, YEAR
 from fathom.types import Span
 
 AnchorKind = Literal[
     "quoted", "identifier", "date", "quarter", "scoreline", "year", "category", "entity", "unit"
 ]
 
-_MONTH = (
-    "jan(?:uary|uari)?|feb(?:ruary|ruari)?|mar(?:ch|et)?|apr(?:il)?|may|mei|june?|juni|july?|juli|"
-    "aug(?:ust)?|agu(?:stus|s)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cs](?:ember)?"
-)
-_YEAR = r"(?:1[0-9]|20)\d{2}"
 _NTH = (
     r"first|second|third|fourth|[1-4](?:st|nd|rd|th)|pertama|kedua|ketiga|keempat|[1-4]|iv|i{1,3}"
 )
@@ -55,9 +51,9 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
         0.6,
         re.compile(
             rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}"
-            rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+{_YEAR})?"
-            rf"|(?:{_MONTH})\b\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s+{_YEAR})?"
-            rf"|(?:{_MONTH})\b\.?\s+{_YEAR})\b",
+            rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH}(?:,?\s+{YEAR})?"
+            rf"|{MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s+{YEAR})?"
+            rf"|{MONTH}\s+{YEAR})\b",
             re.IGNORECASE,
         ),
     ),
@@ -66,12 +62,12 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
         0.6,
         re.compile(
             rf"\b(?:Q[1-4]|H[12]|(?:{_NTH})\s+(?:{_PARTS})|(?:{_PARTS})\s+(?:{_NTH}))\b"
-            rf"(?:\s*(?:of\s+|tahun\s+|,\s*)?{_YEAR})?",
+            rf"(?:\s*(?:of\s+|tahun\s+|,\s*)?{YEAR})?",
             re.IGNORECASE,
         ),
     ),
     ("scoreline", 0.6, re.compile(r"(?<![\w-])\d{1,3}\s?[-\u2013:]\s?\d{1,3}(?![\w-])")),
-    ("year", 0.4, re.compile(rf"\b{_YEAR}(?:s|[-\u2013/]\d{{2,4}})?\b")),
+    ("year", 0.4, re.compile(rf"\b{YEAR}(?:s|[-\u2013/]\d{{2,4}})?\b")),
     (
         "identifier",
         0.9,

@@ -3,6 +3,9 @@
 import re
 from typing import Literal
 
+from fathom.text.dates import FULL_MONTHS
+from fathom.text.numbers import NUMBER_WORDS
+
 Kind = Literal["number", "time", "name", "any"]
 
 # English and Indonesian question words; the first that matches decides.
@@ -34,15 +37,12 @@ _CUES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
 )
 _NUMBER = re.compile(
-    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|"
-    r"million|billion|half|once|twice|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|"
-    r"sepuluh|seratus|ratus|seribu|ribu|juta|miliar|setengah|sebuah|seorang)\b",
+    rf"\d|\b(?:{'|'.join(sorted(NUMBER_WORDS))}|dozen|half|once|twice|setengah|sebuah|seorang)\b",
     re.IGNORECASE,
 )
 _TIME = re.compile(
     r"\b\d{4}\b|\b\d{1,2}[:./-]\d{1,2}\b|\b\d{1,2}(st|nd|rd|th)?\s+\w+\b|"
-    r"\b(january|february|march|april|may|june|july|august|september|october|november|december|"
-    r"januari|februari|maret|mei|juni|juli|agustus|oktober|desember|"
+    rf"\b({'|'.join(FULL_MONTHS)}|"
     r"(mon|tues|wednes|thurs|fri|satur|sun)day|senin|selasa|rabu|kamis|jumat|sabtu|minggu|"
     r"century|abad|noon|midnight|morning|evening|pagi|siang|sore|malam)\b",
     re.IGNORECASE,

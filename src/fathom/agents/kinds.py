@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fathom.retrieval.names import names
+from fathom.text.dates import MONTH, YEAR
 from fathom.types import Span
 
 Kind = Literal["time", "number", "place", "sport", "party", "name", "any"]
@@ -39,20 +40,15 @@ _ASKED: tuple[tuple[Kind, str], ...] = (
 )
 _CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _ASKED)
 
-_MONTH = (
-    "(?:jan(?:uary|uari)?|feb(?:ruary|ruari)?|mar(?:ch|et)?|apr(?:il)?|may|mei|june?|juni|july?|"
-    "juli|aug(?:ust)?|agustus|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cs](?:ember)?)\\.?"
-)
-_YEAR = r"(?:1[0-9]|20)\d\d"
 _ABOUT = (
     r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
     r"[ -](?:the )?)?"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TIME = re.compile(
-    rf"\b{_ABOUT}(?:{_DAY}\s+(?:of\s+)?{_MONTH}\s*,?\s+{_YEAR}|{_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}"
-    rf"|{_MONTH}\s*,?\s+{_YEAR}"
-    rf"|{_YEAR}s?(?:\s?(?:[-\u2013/]|to|and|sampai|hingga)\s?(?:{_YEAR}|\d\d)\b)?)(?!\w)",
+    rf"\b{_ABOUT}(?:{_DAY}\s+(?:of\s+)?{MONTH}\s*,?\s+{YEAR}|{MONTH}\s+{_DAY}\s*,?\s+{YEAR}"
+    rf"|{MONTH}\s*,?\s+{YEAR}"
+    rf"|{YEAR}s?(?:\s?(?:[-\u2013/]|to|and|sampai|hingga)\s?(?:{YEAR}|\d\d)\b)?)(?!\w)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(

@@ -12,6 +12,7 @@ from typing import Literal
 
 from fathom.agents.expectation import expected_kind
 from fathom.retrieval.names import texts
+from fathom.text.dates import FULL_MONTHS
 from fathom.types import Draft
 
 Aggregate = Literal["average", "total", "estimate"]
@@ -36,10 +37,7 @@ _NUMBER = re.compile(
     r"(?: (?:USD|EUR|IDR|dollars?|euros?|rupiah|dolar|kg|km|tons?|ton)\b)?",
     re.I,
 )
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december|"
-    "januari|februari|maret|mei|juni|juli|agustus|oktober|desember"
-)
+_MONTHS = "|".join(FULL_MONTHS)
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTHS})(?:,? \d{{4}})?"
     rf"|(?:{_MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:{_MONTHS}) \d{{4}}"

@@ -1,0 +1,28 @@
+"""Indonesian words for months, numbers and units."""
+
+MONTHS = (
+    ("januari",), ("februari", "pebruari"), ("maret",), ("april",), ("mei",), ("juni",), ("juli",),
+    ("agustus", "agu", "agt", "ags"), ("september",), ("oktober", "okt"),
+    ("november", "nopember"), ("desember", "des"),
+)  # fmt: skip
+"""Of each month in order, the full name first."""
+
+NUMBERS = {
+    "satu": 1, "dua": 2, "tiga": 3, "empat": 4, "lima": 5, "enam": 6, "tujuh": 7, "delapan": 8,
+    "sembilan": 9, "sepuluh": 10, "sebelas": 11, "seratus": 100, "seribu": 1000,
+}  # fmt: skip
+SCALES = {
+    "belas": 10.0, "puluh": 10.0, "ratus": 1e2, "ribu": 1e3, "juta": 1e6, "miliar": 1e9,
+    "milyar": 1e9, "triliun": 1e12,
+}  # fmt: skip
+UNITS = {
+    "length": {"kilometer": 1e3, "meter": 1.0, "sentimeter": 0.01, "milimeter": 0.001},
+    "mass": {"kilogram": 1.0, "gram": 0.001, "ton": 1e3},
+    "time": {
+        "detik": 1.0, "menit": 60.0, "jam": 3600.0, "hari": 86_400.0, "minggu": 604_800.0,
+        "pekan": 604_800.0, "bulan": 2_629_800.0, "tahun": 31_557_600.0,
+    },
+    "share": {"persen": 1.0},
+}  # fmt: skip
+"""By what is measured, as patterns with how many of its base unit one is: metre, kilogram, second,
+percent."""

@@ -1,0 +1,48 @@
+"""Numbers as they are written."""
+
+import pytest
+
+from fathom.text.numbers import numbers, quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1,234,567 people", [1_234_567]),
+        ("1.234.567 jiwa", [1_234_567]),
+        ("1,234.56 and 1.234,56", [1234.56, 1234.56]),
+        ("0.125 of it", [0.125]),
+        ("1.5 million, 1,5 juta", [1_500_000, 1_500_000]),
+        ("2 miliar", [2e9]),
+        ("twenty-three", [23]),
+        ("two hundred thousand", [200_000]),
+        ("dua belas", [12]),
+        ("dua puluh tiga", [23]),
+        ("tiga ratus lima puluh", [350]),
+        ("seratus lima", [105]),
+        ("one of 40", [40, 1]),
+        ("nobody", []),
+    ],
+)
+def test_groups_decimals_scales_and_words(text: str, found: list[float]) -> None:
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.5 km", "1,500 metres"),
+        ("two hours", "120 menit"),
+        ("7 days", "1 minggu"),
+        ("0.5 kg", "500 gram"),
+        ("64 KiB", "65,536 bytes"),
+        ("12,5 persen", "12.5%"),
+    ],
+)
+def test_units_are_brought_to_one(one: str, other: str) -> None:
+    assert quantities(one) == quantities(other)
+    assert quantities(one)[0].kind
+
+
+def test_a_number_without_a_known_unit_is_a_number() -> None:
+    assert quantities("5 crowns") == [(5, "")]
