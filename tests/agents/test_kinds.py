@@ -1,6 +1,7 @@
 import pytest
 
-from fathom.agents.kinds import Kind, kind_of, spans_of
+from fathom.agents.kinds import Kind, fits, kind_of, spans_of
+from fathom.types import Span
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,19 @@ def test_people_are_not_counted_in_kilometres() -> None:
 def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
     assert spans_of("any", "Text.", "?") is None
     assert spans_of("name", "by Ada Vale", "Who knew Ada Vale?") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "can_be"),
+    [
+        ("Siapa wali kota Elm?", "It lies in Indonesia.", "Indonesia", False),
+        ("Who is the mayor?", "The mayor lives near the Elm Bridge.", "Elm Bridge", False),
+        ("Who is the mayor?", "Since 2022 it is open.", "2022", False),
+        ("Who is the mayor?", "The mayor is Ada Vale.", "Ada Vale", True),
+        ("Who is the mayor?", "It is stated in full.", "full", True),
+        ("Where is Elm?", "It lies in Indonesia.", "Indonesia", True),
+    ],
+)
+def test_a_place_is_nobody(question: str, text: str, answer: str, can_be: bool) -> None:
+    start = text.index(answer)
+    assert fits(question, text, Span(start, start + len(answer))) is can_be

@@ -84,6 +84,8 @@ _COUNTED = re.compile(
 _UNCOUNTED = re.compile(
     r"%|percent|persen|\b(?:km|kilo\w+|miles|met(?:er|re)s?|feet|m|acres)$", re.IGNORECASE
 )
+_WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
+_LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _COMMA = re.compile(r"\s?,\s")
 
 
@@ -111,6 +113,18 @@ def spans_of(kind: Kind, text: str, question: str) -> list[Span] | None:
     asked = question.casefold()
     found = _places(text) if kind == "place" else names(text)
     return [span for span in found if span.cut(text).casefold() not in asked]
+
+
+def fits(question: str, text: str, span: Span) -> bool:
+    """Whether what stands at a span can be of the kind asked for; only what surely cannot is not.
+
+    Who is asked for is nobody without letters, and not where something is ("in Indonesia").
+    """
+    if kind_of(question) != "name" or _WHOSE.search(question):
+        return True
+    if not any(map(str.isalpha, span.cut(text))):
+        return False
+    return not (_LOCATED.search(text[: span.start]) and span in names(text))
 
 
 def _places(text: str) -> Iterator[Span]:

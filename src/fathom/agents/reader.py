@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from fathom.agents.attribution import attributed
 from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
 from fathom.agents.form import asks_steps, form_of, word_for
 from fathom.agents.judge import LocalJudge
+from fathom.agents.kinds import fits
 from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
@@ -104,6 +106,7 @@ class SpanReader:
 
     def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
         """The hits that were read, and what came of it."""
+        hits = attributed(question, hits)
         session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
@@ -114,7 +117,8 @@ class SpanReader:
             seen = look(session, hits, lambda _: 0.0, fall=fall)
             return seen, self._listed(question, seen, several=form == "several")
         seen = tuple(
-            self.rows(question, each, session) for each in look(session, hits, _best, fall=fall)
+            _fitting(question, self.rows(question, each, session))
+            for each in look(session, hits, _best, fall=fall)
         )
         draft = self._answered(question, candidates_of(seen))
         if not draft.evidence:
@@ -200,6 +204,13 @@ def logit_of(share: float) -> float:
 
 def _best(seen: Look) -> float:
     return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
+
+
+def _fitting(question: str, seen: Look) -> Look:
+    """A hit that was read, without spans that cannot be what is asked for."""
+    text, spans = seen.hit.chunk.text, seen.reading.spans
+    kept = tuple(each for each in spans if fits(question, text, each.span))
+    return replace(seen, reading=replace(seen.reading, spans=kept))
 
 
 def _decides(seen: Look) -> float:
