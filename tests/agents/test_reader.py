@@ -1,11 +1,13 @@
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from tests.making import FEES, QUESTION, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.reader import Law, SpanReader
+from fathom.agents.verdict import VerdictLaw
 from fathom.models.reading import Reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Draft, Hit
@@ -86,22 +88,55 @@ def test_a_list_of_one_is_an_answer() -> None:
     assert draft.short_answer == "40 crowns"
 
 
-def test_yes_or_no_is_said_when_it_is_sure() -> None:
-    def asked(question: str, **values: float) -> Draft:
-        return drafted(question, {FEES: ("40 crowns", 0.5)}, [hit_of()], **values)
+def test_yes_or_no_is_said_with_the_sentence_that_decides() -> None:
+    law = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0))
 
-    sure = asked("Is a permit free?", relevance=0.9, decided=0.95, yes=0.02)
-    assert sure.short_answer == "no"
-    assert sure.evidence[0].quote == "A mooring permit costs 40 crowns a year."
-    assert 0.8 < sure.confidence < 0.9
-    assert asked("Apakah izin itu wajib?", relevance=0.9, decided=0.95, yes=0.98).short_answer == (
-        "ya"
+    def asked(question: str, supported: float, contradicted: float) -> Draft:
+        def script(_: str, chunk: Chunk) -> Reading:
+            sides = {"supported": supported, "contradicted": contradicted}
+            return reading(chunk, "40 crowns", 0.5, relevance=0.9, **sides)
+
+        own = replace(reader(ScriptedPairs(script)), verdicts={"en": law, "id": law})
+        return own.draft(question, [hit_of()])
+
+    sure = asked("Is a mooring permit free?", 0.02, 0.9)
+    assert (sure.short_answer, sure.evidence[0].quote) == (
+        "no",
+        "A mooring permit costs 40 crowns a year.",
     )
-    for values in ({"decided": 0.2, "yes": 0.99}, {"decided": 0.99, "yes": 0.5}):
-        unsure = asked("Is a permit free?", relevance=0.9, **values)
-        assert unsure.short_answer == ""
-        assert unsure.evidence == sure.evidence
-        assert unsure.confidence == 0.5
+    assert sure.confidence > 0.95
+    assert asked("Apakah permit itu berlaku untuk mooring?", 0.9, 0.01).short_answer == "ya"
+    unsure = asked("Is a mooring permit free?", 0.4, 0.5)
+    assert (unsure.short_answer, unsure.confidence) == ("", 0.5)
+    assert unsure.evidence[0].quote == sure.evidence[0].quote
+
+
+ELM = "Elm Bridge was opened on 3 May 1990."
+OAK = "Oak Bridge was opened in 1987."
+
+
+def compared(question: str, *texts: str, score: float = 0.8) -> Draft:
+    """A draft where hits hold when something was opened."""
+    hits = [hit_of(text, document=text, rank=rank) for rank, text in enumerate(texts, start=1)]
+    answers = {text: (text.split(" opened ")[1].rstrip("."), score) for text in texts}
+    return drafted(question, answers, hits)
+
+
+def test_a_comparison_is_decided_by_the_values_of_both_sides() -> None:
+    older = compared("Was Elm Bridge opened before Oak Bridge?", ELM, OAK)
+    assert older.short_answer == "no"
+    assert [item.quote for item in older.evidence] == [ELM, OAK]
+    assert compared("Was Elm Bridge opened after Oak Bridge?", ELM, OAK).short_answer == "yes"
+    first = compared("Which was opened first, Elm Bridge or Oak Bridge?", ELM, OAK)
+    assert first.short_answer == "Oak Bridge"
+
+
+def test_a_side_that_is_missing_unsure_or_in_dispute_decides_nothing() -> None:
+    asked = "Was Elm Bridge opened before Oak Bridge?"
+    assert compared(asked, ELM).short_answer == ""
+    assert compared(asked, ELM, OAK, score=0.2).short_answer == ""
+    other = "Elm Bridge was opened in 1912."
+    assert compared(asked, ELM, OAK, other).short_answer == ""
 
 
 def test_nothing_to_read_is_nothing() -> None:

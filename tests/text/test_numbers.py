@@ -46,3 +46,11 @@ def test_units_are_brought_to_one(one: str, other: str) -> None:
 
 def test_a_number_without_a_known_unit_is_a_number() -> None:
     assert quantities("5 crowns") == [(5, "")]
+
+
+def test_both_ends_of_a_range_have_its_unit() -> None:
+    assert quantities("5 to 7 days, 3 km") == [
+        (432_000, "time"),
+        (604_800, "time"),
+        (3_000, "length"),
+    ]

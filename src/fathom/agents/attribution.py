@@ -1,4 +1,4 @@
-"""Questions about what somebody says: only what stands in their documents answers them."""
+"""Whom hits are about: what somebody says, and what is compared, is read where they are named."""
 
 import re
 from collections.abc import Sequence
@@ -26,5 +26,11 @@ def attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
     source = source_of(question)
     if not source:
         return hits
-    word = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", re.IGNORECASE)
-    return [hit for hit in hits if word.search(hit.chunk.context)] or hits
+    return naming(source, hits) or hits
+
+
+def naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits that hold a name in text, title or headings."""
+    bare = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
+    word = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+    return [hit for hit in hits if word.search(hit.chunk.context)]

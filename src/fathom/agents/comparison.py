@@ -1,13 +1,14 @@
 """Rules for questions about several things at once: what is compared, and what to ask of each."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fathom.agents.clauses import LONGEST, mark, mentions, unmark
 from fathom.documents.language import detect
 
-Want = Literal["least", "most", "same", "every", "one", "each"]
+Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
 
 _A = r"§\d+§"
 _OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
@@ -25,16 +26,23 @@ _YES_NO = re.compile(
     r"^\s*(?:(?:are|were|is|was|do|did|does|have|has|had|can|could|will|would|should)\b|apakah\b)",
     re.IGNORECASE,
 )
+_ORDER = re.compile(
+    rf"^(?:is|are|was|were|do|does|did|has|have|had|apakah)\s+(?P<one>{_OPTION})\s+"
+    rf"(?P<how>[^§?]{{0,60}}?\b(?:than|before|after|daripada|dari|sebelum|setelah))\s+"
+    rf"(?P<other>{_OPTION})\s*\??$"
+)
+"""Whether one comes before the other."""
+_AFTER = re.compile(r"\b(?:after|setelah)$")
 _SAME = re.compile(r"\b(?:same|sama)\b")
 _LEAST = re.compile(
     r"\b(?:first|earlier|earliest|older|oldest|before|sooner|fewer|fewest|less|least|smaller|"
     r"smallest|shorter|shortest|lower|lowest|cheaper|nearer|dulu|dahulu|tua|tertua|kecil|terkecil|"
-    r"sedikit|pendek|rendah|murah|awal)\b"
+    r"sedikit|pendek|rendah|murah|awal|sebelum)\b"
 )
 _MOST = re.compile(
     r"\b(?:later|latest|last|younger|youngest|recent|recently|newer|more|most|larger|largest|"
     r"bigger|biggest|longer|longest|taller|tallest|higher|highest|greater|farther|further|deeper|"
-    r"muda|termuda|terakhir|besar|terbesar|banyak|terbanyak|panjang|tinggi|tertinggi|baru|jauh)\b"
+    r"muda|termuda|terakhir|besar|terbesar|banyak|terbanyak|panjang|tinggi|tertinggi|baru|jauh|mahal|termahal)\b"
 )
 _ONCE = re.compile(_LEAST.pattern + "|" + _MOST.pattern)
 # What is asked of each, English and Indonesian; the first that matches decides.
@@ -58,6 +66,8 @@ _ASPECTS: tuple[tuple[str, str, str], ...] = (
     (r"\blong(?:er|est)\b|\b(?:ter)?panjang\b", "How long is {}?", "Berapa panjang {}?"),
     (r"\b(?:larg|bigg)(?:er|est)\b|\b(?:ter)?(?:luas|besar)\b",
      "How large is {}?", "Berapa luas {}?"),
+    (r"\bcheap(?:er|est)\b|\bexpensive\b|\bcosts? (?:more|less)\b|\b(?:ter)?(?:murah|mahal)\b",
+     "How much does {} cost?", "Berapa biaya {}?"),
     (r"\bdeep(?:er|est)\b|\b(?:ter)?dalam\b", "How deep is {}?", "Berapa dalam {}?"),
 )  # fmt: skip
 _LIVED = re.compile(
@@ -92,9 +102,9 @@ class Comparison:
     Attributes:
         options: What is compared, as it is called in the question.
         questions: What to ask of each, in the same order.
-        want: Which of them is the answer: the one with the `least` or `most`; or whether the
-            answers are the `same`, or `every` one is yes; `one` that the question fits; what
-            `each` has in common.
+        want: Which of them is the answer: the one with the `least` or `most`; or whether the first
+            has `less` or `more` than the second, the answers are the `same`, or `every` one is
+            yes; `one` that the question fits; what `each` has in common.
     """
 
     options: tuple[str, ...]
@@ -114,18 +124,33 @@ def comparison(question: str, most: int) -> Comparison | None:
     lower = question.lower()
     apart = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
     marked, cuts = mark(" ".join(question.split()), apart=apart)
+    indonesian = detect(question) == "id"
+    ordered = _ORDER.match(marked)
+    if ordered:
+        return _ordered(ordered, cuts, indonesian=indonesian)
     found = _OPTIONS.search(marked)
     if found is None or not _compares(marked, found):
         return None
     whole = [part.strip(" ,") for part in re.split(rf",?\s+{_LINK}\s+|,\s+", found.group())]
     options = tuple(unmark(re.sub(r"'s$", "", part), cuts) for part in whole if part)[:most]
     before, after = marked[: found.start()], marked[found.end() :]
-    indonesian = detect(question) == "id"
     questions = tuple(
         _of(option, unmark(before, cuts), unmark(after, cuts), indonesian=indonesian)
         for option in options
     )
     return Comparison(options=options, questions=questions, want=_want(marked))
+
+
+def _ordered(found: re.Match[str], cuts: Sequence[str], *, indonesian: bool) -> Comparison | None:
+    """Whether the first comes before or after the second; `None` where that is not known of."""
+    how = found["how"]
+    about = _about(how, indonesian=indonesian)
+    if not about or not (_ONCE.search(how) or _AFTER.search(how)):
+        return None
+    options = tuple(unmark(found[side], cuts) for side in ("one", "other"))
+    questions = tuple(about.replace("{}", option) for option in options)
+    more = _AFTER.search(how) or not _LEAST.search(how)
+    return Comparison(options=options, questions=questions, want="more" if more else "less")
 
 
 def joined(question: str, most: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ _YES_NO = re.compile(
     r"would)n'?t)\s|(?:adakah|bisakah|bolehkah|dapatkah|haruskah|perlukah|mungkinkah|"
     r"benarkah|betulkah|sudahkah|pernahkah|akankah|apa benar|apa boleh)\b"
     # "Apakah" alone means "what" more often than "is it so that".
-    r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|masih|"
+    r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|lebih|masih|"
     r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b))",
     re.IGNORECASE,
 )

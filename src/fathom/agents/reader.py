@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from fathom.agents.attribution import attributed
+from fathom.agents.attribution import attributed, naming
+from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
 from fathom.agents.form import asks_steps, form_of, word_for
 from fathom.agents.judge import LocalJudge
@@ -13,7 +14,9 @@ from fathom.agents.kinds import fits
 from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
+from fathom.agents.sides import decided
 from fathom.agents.steps import completed, steps_of
+from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
 from fathom.context import RunContext
 from fathom.documents.language import question_language
 from fathom.models.reading import CrossReader
@@ -42,6 +45,7 @@ LAWS: Mapping[str, Law] = {
 }
 
 _LONGEST_LIST = 8
+_SIDES = 2
 _LOGIT = 10.0
 SPANS = 8
 """Possible answers of a chunk that are looked at."""
@@ -77,19 +81,21 @@ class SpanReader:
         sentences: At most so many quotes, but for a list and for rivals.
         keep: A further sentence may be quoted when it is at least so likely as this share of the
             best, wherever its hit stands; it is if it gives the same answer or supports it.
-        sure: From this probability on yes or no is said.
+        known: From this confidence on what is read of one side counts in a comparison.
         laws: By the language of the question.
         rivalry: Looks for documents that give another value.
         rows: Finds the cells of tables that are asked for.
+        verdicts: How sure yes or no is, by the language of the question.
     """
 
     pairs: CrossReader
     sentences: int = 2
     keep: float = 0.7
-    sure: float = 0.8
+    known: float = 0.3
     laws: Mapping[str, Law] = field(default_factory=lambda: LAWS)
     rivalry: Rivalry = field(default_factory=Rivalry)
     rows: Rows = field(default_factory=Rows)
+    verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`."""
@@ -107,6 +113,14 @@ class SpanReader:
     def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
         """The hits that were read, and what came of it."""
         hits = attributed(question, hits)
+        compared = comparison(question, _SIDES)
+        if compared and compared.want not in {"one", "each"}:
+            seen, draft = self._sides(question, compared, hits)
+            if draft.short_answer:
+                return seen, draft
+        return self._looked(question, hits)
+
+    def _looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
         session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
@@ -127,6 +141,31 @@ class SpanReader:
         return seen, _beside(
             draft, self.rivalry.of(question, draft.short_answer, own, hits, session)
         )
+
+    def _sides(
+        self, question: str, compared: Comparison, hits: Sequence[Hit]
+    ) -> tuple[tuple[Look, ...], Draft]:
+        """A comparison decided by what is read of each side; no short answer where it is not.
+
+        A side is read in the hits that name it. What is not sure, or what documents do not agree
+        on, is not known of it.
+        """
+        seen: list[Look] = []
+        drafts: list[Draft] = []
+        for option, asked in zip(compared.options, compared.questions, strict=True):
+            looks, draft = self._looked(asked, naming(option, hits))
+            seen += looks
+            drafts.append(draft)
+        known = [
+            each.short_answer if each.confidence >= self.known and not each.alternatives else ""
+            for each in drafts
+        ]
+        short = decided(question, compared, known)
+        told = [draft for draft, answer in zip(drafts, known, strict=True) if answer]
+        evidence = dict.fromkeys(item for draft in told for item in draft.evidence[:1])
+        confidence = min((draft.confidence for draft in told), default=0.0)
+        draft = Draft(evidence=tuple(evidence), short_answer=short, confidence=confidence)
+        return tuple(dict.fromkeys(seen)), draft
 
     def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:
         if not candidates:
@@ -169,19 +208,17 @@ class SpanReader:
         return round(1 / (1 + math.exp(-logit)), 6)
 
     def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
-        """The answer of the hit that decides best; what it says stands where it would answer."""
+        """Yes or no with the sentence that decides; else what stands where it would answer."""
+        verdict = Verdicts(pairs=self.pairs, laws=self.verdicts)(question, seen)
+        if verdict is not None:
+            return Draft(
+                evidence=(verdict.evidence,),
+                short_answer=word_for(question, yes=verdict.yes),
+                confidence=verdict.confidence,
+            )
         place = max(seen, key=_decides, default=None)
         draft = self._answered(question, candidates_of([place] if place else []))
-        if place is None or not draft.evidence:
-            return Draft()
-        yes = place.reading.yes
-        if max(yes, 1 - yes) * place.reading.decided < self.sure:
-            return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
-        return Draft(
-            evidence=draft.evidence[:1],
-            short_answer=word_for(question, yes=yes >= 0.5),
-            confidence=_decides(place),
-        )
+        return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
 
 def outline(draft: Draft) -> dict[str, object]:

@@ -9,13 +9,12 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.amount import amount_of
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import Manner
-from fathom.agents.form import word_for
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_for, fenced
+from fathom.agents.sides import decided
 from fathom.agents.wording import folded, same
 from fathom.context import RunContext
 from fathom.llm.base import Message
@@ -233,15 +232,9 @@ def _compared(question: str, compared: Comparison, findings: Sequence[Finding]) 
     answers = [found.answer for found in findings]
     if not all(answers) or len(answers) != len(compared.options):
         return ""
-    if compared.want == "same":
-        return word_for(question, yes=all(same(answers[0], other) for other in answers[1:]))
-    if compared.want == "every":
-        said = [answer.casefold() for answer in answers]
-        plain = all(answer in {"yes", "no", "ya", "tidak"} for answer in said)
-        return word_for(question, yes=all(each in {"yes", "ya"} for each in said)) if plain else ""
-    if compared.want in {"least", "most"}:
-        return _extreme(compared, answers)
-    return _fitting(compared, findings) if compared.want == "one" else _common(answers)
+    if compared.want in {"one", "each"}:
+        return _fitting(compared, findings) if compared.want == "one" else _common(answers)
+    return decided(question, compared, answers)
 
 
 def _fitting(compared: Comparison, findings: Sequence[Finding]) -> str:
@@ -265,15 +258,6 @@ def _common(answers: Sequence[str]) -> str:
             if all(f" {run} " in other for other in padded) and _TERMS(run):
                 return run
     return ""
-
-
-def _extreme(compared: Comparison, answers: Sequence[str]) -> str:
-    amounts = [amount_of(answer) for answer in answers]
-    if any(amount is None or len(amount) != len(amounts[0] or ()) for amount in amounts):
-        return ""
-    choose = min if compared.want == "least" else max
-    values = [amount or () for amount in amounts]
-    return compared.options[values.index(choose(values))]
 
 
 def _messages(

@@ -38,6 +38,7 @@ _NUMBER = re.compile(
     rf"(?P<digits>{_DIGITS})(?:\s*(?P<scale>{_SCALE})\b)?"
     rf"|\b(?P<words>(?:{_WORD})(?:[\s-](?:{_WORD}|{_SCALE})\b)*)\b"
 )
+_TO = re.compile(r"\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga)\s*")
 
 
 class Quantity(NamedTuple):
@@ -56,7 +57,14 @@ class Quantity(NamedTuple):
 def quantities(text: str) -> list[Quantity]:
     """All numbers in a text, in order, brought to the base units of what they measure."""
     lower = text.lower()
-    return [_measured(lower, found) for found in _NUMBER.finditer(lower)]
+    read: list[Quantity] = []
+    unit, start = ("", 1.0), len(lower)
+    for found in reversed(list(_NUMBER.finditer(lower))):
+        if not _TO.fullmatch(lower, found.end(), start):  # else it shares the unit of the next one
+            unit = _unit(lower, found.end())
+        read.append(Quantity(round(_value(found) * unit[1], 9), unit[0]))
+        start = found.start()
+    return read[::-1]
 
 
 def numbers(text: str) -> list[float]:
@@ -65,11 +73,10 @@ def numbers(text: str) -> list[float]:
     return [_value(each) for each in sorted(found, key=lambda each: each["digits"] is None)]
 
 
-def _measured(text: str, found: re.Match[str]) -> Quantity:
-    for pattern, kind, factor in _UNITS:
-        if pattern.match(text, found.end()):
-            return Quantity(_value(found) * factor, kind)
-    return Quantity(_value(found), "")
+def _unit(text: str, at: int) -> tuple[str, float]:
+    """What is measured by the unit that stands at a place, and how large it is."""
+    found = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
+    return next(found, ("", 1.0))
 
 
 def _value(found: re.Match[str]) -> float:

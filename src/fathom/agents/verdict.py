@@ -1,0 +1,158 @@
+"""Yes or no, decided from what sentences say to the statement and to its negation.
+
+A cross-reader is good at telling whether a sentence supports or contradicts a claim, and hardly
+better than chance at answering yes or no to a question. So a question is made a statement and its
+negation (`statement`), and the sentences that share most words with it are read with both.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fathom.agents.content import ContentTerms
+from fathom.agents.looking import Look
+from fathom.agents.quotable import units
+from fathom.agents.statement import Statement, statement
+from fathom.documents.language import question_language
+from fathom.models.reading import CrossReader, Reading
+from fathom.types import Chunk, Evidence, Span
+
+_LEAST = 1e-4
+_DIGITS = 6
+_SENTENCES = 2
+"""Sentences of a hit that are read with the statement."""
+FACTORS = ("tells", "decides", "words", "denial", "offset")
+"""What the confidence in a verdict depends on, as `Weighed.factors` gives it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictLaw:
+    """How sure a verdict is: slopes of its logit, one for each of `FACTORS`.
+
+    Attributes:
+        yes: Of a statement that a sentence supports.
+        no: Of one that it contradicts.
+    """
+
+    yes: tuple[float, ...]
+    no: tuple[float, ...]
+
+
+# Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
+VERDICTS: Mapping[str, VerdictLaw] = {
+    "en": VerdictLaw(yes=(0.0, 0.0, 0.0, 0.0, 0.0), no=(0.0, 0.0, 0.0, 0.0, 0.0)),
+    "id": VerdictLaw(yes=(0.0, 0.0, 0.0, 0.0, 0.0), no=(0.0, 0.0, 0.0, 0.0, 0.0)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """What one sentence says to a statement.
+
+    Attributes:
+        yes: Whether it supports the statement rather than contradicts it.
+        factors: Log-odds of that; log-odds of it over deciding nothing; the share of the
+            statement's words that the sentence or its headings hold, 0 to 1; log-odds of the side
+            taken over the other one, by the support of statement and negation; and 1.
+        evidence: The sentence.
+    """
+
+    yes: bool
+    factors: tuple[float, ...]
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Yes or no.
+
+    Attributes:
+        confidence: Probability that it is right, 0 to 1.
+        evidence: The sentence that decides.
+    """
+
+    yes: bool
+    confidence: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """Decides questions for yes or no.
+
+    Attributes:
+        sure: From this confidence on a sentence decides.
+        laws: By the language of the question.
+        terms: The content words of a text.
+    """
+
+    pairs: CrossReader
+    sure: float = 0.8
+    laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
+    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+
+    def __call__(self, question: str, seen: Sequence[Look]) -> Verdict | None:
+        """The surest verdict of the hits that were read.
+
+        `None` where the form of the question is not known, where nothing is sure, or where some
+        sentence surely says yes and another one no.
+        """
+        asked = statement(question)
+        if asked is None:
+            return None
+        law = self.laws[question_language(question)]
+        found = [self._verdict(law, each) for look in seen for each in self.weigh(asked, look)]
+        sure = [each for each in found if each.confidence >= self.sure]
+        if len({each.yes for each in sure}) != 1:
+            return None
+        return max(sure, key=lambda each: each.confidence)
+
+    def weigh(self, asked: Statement, look: Look) -> Iterator[Weighed]:
+        """What the sentences of a hit say that share most words with a statement."""
+        words = self.terms(asked.says)
+        chunk = look.hit.chunk
+        spans = [each.span for each in units(chunk)]
+        held = [len(words & self.terms(span.cut(chunk.text))) for span in spans]
+        best = sorted(range(len(spans)), key=lambda at: (-held[at], at))[:_SENTENCES]
+        for span in [spans[at] for at in sorted(best) if held[at]]:
+            sentence = _sentence(chunk, span)
+            (says,) = self.pairs.session(asked.says, spans=0).read([sentence])
+            (denies,) = self.pairs.session(asked.denies, spans=0).read([sentence])
+            here = self.terms(sentence.context)
+            yes, factors = _factors(says, denies, len(words & here) / max(1, len(words)))
+            evidence = Evidence(
+                hit=look.hit, span=span, support=max(says.supported, says.contradicted)
+            )
+            yield Weighed(yes=yes, factors=factors, evidence=evidence)
+
+    def _verdict(self, law: VerdictLaw, found: Weighed) -> Verdict:
+        slopes = law.yes if found.yes else law.no
+        logit = math.fsum(a * b for a, b in zip(slopes, found.factors, strict=True))
+        confidence = round(1 / (1 + math.exp(-logit)), _DIGITS)
+        return Verdict(yes=found.yes, confidence=confidence, evidence=found.evidence)
+
+
+def _factors(says: Reading, denies: Reading, words: float) -> tuple[bool, tuple[float, ...]]:
+    tells = _odds(says.supported, says.contradicted)
+    yes = tells >= 0
+    decides = _odds(says.supported if yes else says.contradicted, says.unrelated)
+    denial = _odds(says.supported, denies.supported)
+    return yes, (abs(tells), decides, words, denial if yes else -denial, 1.0)
+
+
+def _odds(one: float, other: float) -> float:
+    return math.log(max(one, _LEAST) / max(other, _LEAST))
+
+
+def _sentence(chunk: Chunk, span: Span) -> Chunk:
+    """One sentence as a chunk of its own, under its headings."""
+    return Chunk(
+        id=f"{chunk.id}:{span.start}",
+        document_id=chunk.document_id,
+        text=span.cut(chunk.text),
+        span=Span(chunk.span.start + span.start, chunk.span.start + span.end),
+        ordinal=chunk.ordinal,
+        title=chunk.title,
+        headings=chunk.headings,
+        path=chunk.path,
+    )
