@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fathom.agents.attribution import attributed, naming
 from fathom.agents.comparison import Comparison, comparison
+from fathom.agents.counts import listed, stated
 from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
 from fathom.agents.form import asks_steps, form_of, word_for
 from fathom.agents.judge import LocalJudge
@@ -15,7 +16,7 @@ from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.sides import decided
-from fathom.agents.steps import completed, steps_of
+from fathom.agents.steps import Steps, completed, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
 from fathom.context import RunContext
 from fathom.documents.language import question_language
@@ -135,12 +136,25 @@ class SpanReader:
             for each in look(session, hits, _best, fall=fall)
         )
         draft = self._answered(question, candidates_of(seen))
+        steps = listed(question, seen, self.rows.terms)
+        if steps:
+            return seen, self._counted(question, draft, steps)
         if not draft.evidence:
             return seen, draft
         own = draft.evidence[0].hit
         return seen, _beside(
             draft, self.rivalry.of(question, draft.short_answer, own, hits, session)
         )
+
+    def _counted(self, question: str, draft: Draft, steps: Steps) -> Draft:
+        """How many there are, as stated or as listed; no short answer where the two differ."""
+        count = len(steps.evidence)
+        if draft.confidence < self.known or stated(draft.short_answer) is None:
+            confidence = self._confidence(question, steps.best)
+            return Draft(evidence=steps.evidence, short_answer=str(count), confidence=confidence)
+        if stated(draft.short_answer) == count:
+            return draft
+        return replace(draft, evidence=(*draft.evidence, *steps.evidence), short_answer="")
 
     def _sides(
         self, question: str, compared: Comparison, hits: Sequence[Hit]

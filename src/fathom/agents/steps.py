@@ -15,6 +15,7 @@ Terms = Callable[[str], frozenset[str]]
 """Gives the content words of a text."""
 
 _MOST = 24
+
 _FEWEST = 2
 _MOSTLY = 0.5
 """An item with more than this share of its list's likelihood may be the answer alone."""
@@ -33,11 +34,15 @@ class Steps:
         evidence: One for each item, in reading order.
         best: The list as a candidate: its score is that the answer stands anywhere in it.
         led: Whether its heading or the line above it holds half of the question's words.
+        above: That heading and that line.
+        whole: Whether all its items are given: it ends within its hit, or in the next one.
     """
 
     evidence: tuple[Evidence, ...]
     best: Candidate
     led: bool
+    above: str
+    whole: bool
 
     def answers(self, other: Candidate, share: float) -> bool:
         """Whether the list is the answer rather than another candidate.
@@ -113,11 +118,13 @@ def _lists(seen: Look, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> It
         first, last = _lead(chunk.text, blocks, run[0]), blocks[run[-1]].end
         spans = [s for s in seen.reading.spans if first <= s.span.start and s.span.end <= last]
         items = [(seen.hit, span) for span in _items(chunk, run)]
+        own = len(items)
         if run[-1] == len(blocks) - 1:
             items += _goes_on(seen.hit, hits)
         whole = fsum(span.score for span in spans)
         lone = _largest(spans, _items(chunk, run)) > _MOSTLY * whole
-        led = is_led(_above(chunk, run[0]))
+        above = _above(chunk, run[0])
+        led = is_led(above)
         if len(items) < _FEWEST or not (led or (spans and not lone)):
             continue
         support = min(1.0, round(whole, 6))
@@ -126,7 +133,14 @@ def _lists(seen: Look, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> It
         answerable = seen.reading.answerable
         place = Found(text="", score=score, answerable=answerable, evidence=evidence[0])
         best = Candidate(text="", score=score, places=(place,))
-        yield Steps(evidence=evidence, best=best, led=led)
+        ends = run[-1] < len(blocks) - 1 or len(items) > own
+        yield Steps(
+            evidence=evidence,
+            best=best,
+            led=led,
+            above=above,
+            whole=ends and len(items) <= _MOST,
+        )
 
 
 def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:

@@ -40,8 +40,8 @@ class VerdictLaw:
 
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
-    "en": VerdictLaw(yes=(0.0, 0.0, 0.0, 0.0, 0.0), no=(0.0, 0.0, 0.0, 0.0, 0.0)),
-    "id": VerdictLaw(yes=(0.0, 0.0, 0.0, 0.0, 0.0), no=(0.0, 0.0, 0.0, 0.0, 0.0)),
+    "en": VerdictLaw(yes=(0.23, 0.08, 0.0, 0.45, -1.02), no=(0.16, 0.44, 0.3, 0.0, -0.42)),
+    "id": VerdictLaw(yes=(0.08, 0.0, 2.82, 0.08, -2.49), no=(0.0, 0.78, 4.25, 0.32, -3.13)),
 }
 
 
@@ -87,7 +87,7 @@ class Verdicts:
     """
 
     pairs: CrossReader
-    sure: float = 0.8
+    sure: float = 0.75
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
