@@ -1,6 +1,8 @@
 """Yes or no is decided by what sentences say to a statement and to its negation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
@@ -21,12 +23,14 @@ def script(claim: str, chunk: Chunk) -> Reading:
     """A sentence supports what it says, and contradicts the opposite."""
     denies = " not " in claim
     if "Dogs are allowed" in chunk.text:
-        told = {"supported": 0.02, "contradicted": 0.9} if denies else {"supported": 0.9}
+        told: dict[str, Any] = {"supported": 0.9}
+        if denies:
+            told = {"supported": 0.02, "contradicted": 0.9}
     elif "forbidden" in chunk.text:
         told = {"supported": 0.9} if denies else {"contradicted": 0.9, "supported": 0.02}
     else:
         told = {"unrelated": 1.0}
-    return reading(chunk, **{"unrelated": 0.05, **told})
+    return replace(reading(chunk), **{"unrelated": 0.05, **told})
 
 
 def decided(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Verdict | None:
