@@ -77,7 +77,9 @@ def best_of(verdicts: Verdicts, asked: Asked) -> Weighed | None:
         span=Span(0, len(asked.text)), ordinal=0,
     )  # fmt: skip
     look = Look(hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=NOTHING, trust=1.0)
-    return max(verdicts.weigh(said, look), key=lambda each: each.factors[1], default=None)
+    return max(
+        verdicts.weigh(said, look, every=True), key=lambda each: each.factors[1], default=None
+    )
 
 
 def law_of(found: Sequence[tuple[Asked, Weighed]], *, yes: bool) -> tuple[float, ...]:

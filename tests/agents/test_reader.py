@@ -93,7 +93,7 @@ def test_yes_or_no_is_said_with_the_sentence_that_decides() -> None:
 
     def asked(question: str, supported: float, contradicted: float) -> Draft:
         def script(_: str, chunk: Chunk) -> Reading:
-            sides = {"supported": supported, "contradicted": contradicted}
+            sides = {"supported": supported, "contradicted": contradicted, "unrelated": 0.1}
             return reading(chunk, "40 crowns", 0.5, relevance=0.9, **sides)
 
         own = replace(reader(ScriptedPairs(script)), verdicts={"en": law, "id": law})

@@ -78,3 +78,13 @@ def test_what_a_verdict_depends_on() -> None:
     assert tells > decides > 0
     assert denial > 0
     assert (words, one) == (1.0, 1.0)
+
+
+def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
+    asked = statement(ASKED)
+    assert asked is not None
+    look = Look(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
+    verdicts = Verdicts(pairs=ScriptedPairs(script))
+    assert list(verdicts.weigh(asked, look)) == []
+    (weighed,) = verdicts.weigh(asked, look, every=True)
+    assert weighed.factors[1] < 0

@@ -107,8 +107,11 @@ class Verdicts:
             return None
         return max(sure, key=lambda each: each.confidence)
 
-    def weigh(self, asked: Statement, look: Look) -> Iterator[Weighed]:
-        """What the sentences of a hit say that share most words with a statement."""
+    def weigh(self, asked: Statement, look: Look, *, every: bool = False) -> Iterator[Weighed]:
+        """What the sentences of a hit say that share most words with a statement.
+
+        Those that most likely decide nothing are left out, unless `every` one is asked for.
+        """
         words = self.terms(asked.says)
         chunk = look.hit.chunk
         spans = [each.span for each in units(chunk)]
@@ -117,6 +120,8 @@ class Verdicts:
         for span in [spans[at] for at in sorted(best) if held[at]]:
             sentence = _sentence(chunk, span)
             (says,) = self.pairs.session(asked.says, spans=0).read([sentence])
+            if not every and says.unrelated >= max(says.supported, says.contradicted):
+                continue
             (denies,) = self.pairs.session(asked.denies, spans=0).read([sentence])
             here = self.terms(sentence.context)
             yes, factors = _factors(says, denies, len(words & here) / max(1, len(words)))
