@@ -28,7 +28,8 @@ from fathom.engine import Engine
 from fathom.evaluation.answers import f1, is_right
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.honesty import auroc, calibration_error
-from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.settings import IndexSettings, Settings
+from fathom.settings.tree import ModelSettings
 
 SETS = {
     "en": ("squad-retrieval", "hotpotqa-200", "covid-qa"),
