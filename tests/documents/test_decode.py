@@ -75,6 +75,52 @@ def test_tells_the_encoding(encoding: str, text: str) -> None:
     assert guess(text.encode(encoding)) == text
 
 
+JAPANESE = "これは手数料の表です。ごみの収集は毎週月曜日です。料金は一日あたり四十円です。"
+PROSE = {
+    "shift_jis": JAPANESE,
+    "euc-jp": JAPANESE,
+    "gbk": "垃圾收集在每个星期一进行。费用为四十克朗。有关详细信息请联系市政府办公室。",
+    "big5": "垃圾收集在每個星期一進行。費用為四十克朗。有關詳細信息請聯繫市政府辦公室。",
+    "euc-kr": "쓰레기는 매주 월요일에 수거됩니다. 수수료는 사십 크로네입니다. 문의하십시오.",
+}
+
+
+@pytest.mark.parametrize("encoding", PROSE)
+def test_tells_the_encodings_of_east_asia(encoding: str) -> None:
+    text = f"Fees 2024\n{PROSE[encoding]}\n"
+    assert decode(text.encode(encoding)) == text
+    page = f'<html><head><meta charset="utf-8"></head><p>{PROSE[encoding]}</p></html>'
+    assert decode_markup(page.encode(encoding)) == page
+
+
+def test_of_a_long_text_the_lines_at_its_head_tell_the_encoding() -> None:
+    text = f"{PROSE['shift_jis']}\n" * 2_000
+    assert decode(text.encode("shift_jis")) == text
+
+
+def test_of_contradictory_declarations_the_likelier_one_is_believed() -> None:
+    said = "هذه جملة باللغة العربية عن رسوم النفايات في المدينة"
+    for first, second in (("utf-8", "windows-1256"), ("iso-8859-1", "windows-1256")):
+        head = f'<meta http-equiv="Content-Type" content="text/html; charset={first}">'
+        page = f'{head}<meta charset="{second}"><p>{said}</p>'
+        assert decode_markup(page.encode("cp1256")) == page
+
+
+@pytest.mark.parametrize("encoding", ["cp1255", "cp874", "koi8-r", "cp1256"])
+def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
+    words = {
+        "cp1255": "זה משפט בעברית על אגרת אשפה והוא ארוך מאוד",
+        "cp874": "นี่คือประโยคภาษาไทยที่ยาวมากเกี่ยวกับค่าธรรมเนียม",
+        "koi8-r": "Это предложение на русском языке",
+        "cp1256": "هذه جملة باللغة العربية عن رسوم النفايات",
+    }[encoding]
+    try:
+        found = decode(f"{words}. ".encode(encoding) * 8)
+    except Refused:
+        return
+    assert not any("\u3000" <= char <= "\ud7ff" for char in found)
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.documents.base import Refused
@@ -24,15 +25,16 @@ _CHARSET = re.compile(
 )
 
 
-def decode(data: bytes, declared: str | None = None) -> str:
+def decode(data: bytes, declared: Sequence[str] = ()) -> str:
     """The text in `data`, without byte order mark and NULs.
 
-    Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, the declared encoding, a
-    legacy encoding whose letters make likely words.
+    Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, what the file declares, an old
+    encoding of one byte a letter whose letters make likely words, one of East Asia.
 
     Args:
         data: A whole text file.
-        declared: The encoding a file claims for itself; believed only if nothing speaks against.
+        declared: Encodings that a file claims for itself; believed only if nothing speaks against,
+            and where they contradict each other the one that gives the likelier text.
 
     Raises:
         Refused: `no_document` for binary data, `unsupported` for text in an encoding that cannot
@@ -53,10 +55,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def decode_markup(data: bytes) -> str:
-    """Like `decode`, with the encoding an HTML or XML head declares."""
-    found = _CHARSET.search(data[:4096])
-    declared = (found[1] or found[2]).decode("ascii") if found else None
-    return decode(data, declared)
+    """Like `decode`, with the encodings that an HTML or XML head declares."""
+    found = _CHARSET.finditer(data[:4096])
+    return decode(data, [(each[1] or each[2]).decode("ascii") for each in found])
 
 
 def looks_binary(data: bytes) -> bool:
@@ -94,15 +95,39 @@ def _utf8(data: bytes) -> str | None:
     return text if broken <= _MENDABLE_SHARE * beyond else None
 
 
-def _declared(data: bytes, declared: str | None) -> str | None:
-    if not declared:
-        return None
+def _declared(data: bytes, declared: Sequence[str]) -> str | None:
+    names = dict.fromkeys(filter(None, map(_codec, declared)))
+    texts = {name: text for name in names if (text := _as_declared(data, name)) is not None}
+    if len(texts) < 2:
+        return next(iter(texts.values()), None)
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(_lines(data), cp_isolation=list(texts), preemptive_behaviour=False).best()
+    likeliest = _codec(best.encoding) if best else ""
+    return texts.get(likeliest, next(iter(texts.values())))
+
+
+def _codec(declared: str) -> str:
+    """What Python calls an encoding; empty for an unknown one."""
     try:
         name = codecs.lookup(declared).name
-        text = data.decode("cp1252" if name == "iso8859-1" else name)
-    except (LookupError, ValueError):
+    except LookupError:
+        return ""
+    return "cp1252" if name == "iso8859-1" else name  # as browsers take it
+
+
+def _as_declared(data: bytes, name: str) -> str | None:
+    try:
+        text = data.decode(name)
+    except (LookupError, ValueError):  # some codecs give no text
         return None
     return None if any("\x80" <= c < "\xa0" for c in text) else text
+
+
+def _lines(data: bytes) -> bytes:
+    """The first lines: a cut anywhere else could go through a letter."""
+    head = data[:_SAMPLE]
+    return head if len(head) == len(data) else head.rpartition(b"\n")[0]
 
 
 def _plain(text: str) -> str:
@@ -112,6 +137,9 @@ def _plain(text: str) -> str:
 _GUESSED_FROM = 20_000
 _ENOUGH = 0.55
 _MARGIN = 0.04
+_EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+_ODD = 0.02  # share of letters that stand in an unlikely place, by charset-normalizer
+_LETTERS = 24
 
 _RUSSIAN = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё"
 _UKRAINIAN = "іїєґ"
@@ -159,9 +187,34 @@ def guess(data: bytes) -> str:
             continue
         scored.append((_likelihood(text[:_GUESSED_FROM], candidate) + candidate.prior, text))
     scored.sort(key=lambda pair: -pair[0])
-    if not scored or scored[0][0] < _ENOUGH or not _clear(scored):
+    if scored and scored[0][0] >= _ENOUGH and _clear(scored):
+        return scored[0][1]
+    text = _east_asian(data)
+    if text is None:
         raise Refused("unsupported", "text in an unknown encoding; save it as UTF-8")
-    return scored[0][1]
+    return text
+
+
+def _east_asian(data: bytes) -> str | None:
+    """The text in the one encoding of East Asia that leaves no odd letters.
+
+    Of few letters it cannot be told: nearly all bytes are letters in all of these encodings.
+    """
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(_lines(data), cp_isolation=list(_EAST_ASIAN))
+    best, *others = found if len(found) else (None,)
+    if best is None or best.chaos > 0 or any(other.chaos < _ODD for other in others):
+        return None
+    try:
+        text = data.decode(best.encoding)
+    except UnicodeDecodeError:
+        return None
+    return text if sum(map(str.isalpha, filter(_beyond_ascii, text))) >= _LETTERS else None
+
+
+def _beyond_ascii(char: str) -> bool:
+    return char > "\x7f"
 
 
 def _clear(scored: list[tuple[float, str]]) -> bool:

@@ -46,6 +46,14 @@ def test_reads_one_file_after_the_other_in_one_process(tmp_path: Path) -> None:
             assert text_of(path, sandbox) == f"number {number}"
 
 
+def test_encodings_are_told_in_the_sandbox_too(tmp_path: Path) -> None:
+    prose = "これは手数料の表です。ごみの収集は毎週月曜日です。料金は一日あたり四十円です。"
+    path = tmp_path / "a.txt"
+    path.write_bytes(prose.encode("shift_jis"))
+    with Sandbox() as sandbox:
+        assert text_of(path, sandbox) == prose
+
+
 def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
     endless = tmp_path / "big.jsonl.gz"
     first = json.dumps({"_id": "1", "text": "one"}).encode()

@@ -1,4 +1,7 @@
+from io import BytesIO
+
 import pytest
+from pypdf import PdfWriter
 from tests.documents.making import lines, make_pdf
 
 from fathom.documents.base import Parsed, Refused
@@ -127,6 +130,34 @@ def test_empty_page_is_empty() -> None:
     with pytest.raises(Refused) as refusal:
         parse(make_pdf(""))
     assert refusal.value.outcome == "empty"
+
+
+def test_what_the_empty_password_opens_is_read() -> None:
+    text = "The fee is 40 crowns."
+    locked = encrypted(make_pdf(lines(text)), "", "x")
+    assert parse(locked).text == text
+    # Only the texts are encrypted and not the names in them, which PDFium calls a wrong password.
+    half = locked.replace(
+        b"/V 2\n/R 3\n/Length 128",
+        b"/V 4\n/R 4\n/Length 128\n/CF << /StdCF << /CFM /V2 /Length 16 /AuthEvent /DocOpen >> >>"
+        b"\n/StmF /StdCF\n/StrF /Identity",
+    )
+    assert half != locked
+    assert parse(half).text == text
+
+
+def test_what_another_password_opens_is_refused() -> None:
+    with pytest.raises(Refused, match="password") as refusal:
+        parse(encrypted(make_pdf(lines("Secret.")), "u", "x"))
+    assert refusal.value.outcome == "encrypted"
+
+
+def encrypted(data: bytes, reader: str, owner: str) -> bytes:
+    writer = PdfWriter(clone_from=BytesIO(data))
+    writer.encrypt(reader, owner, algorithm="RC4-128")
+    locked = BytesIO()
+    writer.write(locked)
+    return locked.getvalue()
 
 
 def test_nonsense_is_refused() -> None:

@@ -18,6 +18,7 @@ _MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 2_000
 _NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # numbers of programs, among others
 _DATE = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
+_LOCKED = "protected by a password; save it without one"
 _NO_TEXT = "pages are images without text; run text recognition first (for example ocrmypdf)"
 
 
@@ -42,13 +43,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:
-    try:
-        document = pdfium.PdfDocument(data)
-    except pdfium.PdfiumError as error:
-        if getattr(error, "err_code", None) == native.FPDF_ERR_PASSWORD:
-            raise Refused("encrypted", "protected by a password; save it without one") from error
-        raise
-    with contextlib.closing(document):
+    with contextlib.closing(_opened(data)) as document:
         if len(document) > _MOST_PAGES:
             raise Refused("failed", f"claims more than {_MOST_PAGES} pages")
         titles = _outline(document)
@@ -57,6 +52,41 @@ def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:
             raise _textless(document)
         found = document.get_metadata_dict()
         return pages, found.get("Title", ""), _facts(found)
+
+
+def _opened(data: bytes) -> Any:  # noqa: ANN401
+    """The document.
+
+    Raises:
+        Refused: `encrypted`.
+        PdfiumError: If it is damaged.
+    """
+    try:
+        return pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) != native.FPDF_ERR_PASSWORD:
+            raise
+    # PDFium says so, too, of files whose kinds of encryption it cannot mix.
+    return pdfium.PdfDocument(_unlocked(data))
+
+
+def _unlocked(data: bytes) -> bytes:
+    """The file without its encryption.
+
+    Raises:
+        Refused: `encrypted` where the empty password does not open it.
+    """
+    from pypdf import PdfReader, PdfWriter
+
+    bare = io.BytesIO()
+    # pypdf raises a dozen unrelated kinds, among them that a cipher is unknown to it.
+    with contextlib.suppress(Exception):
+        reader = PdfReader(io.BytesIO(data))
+        if reader.decrypt(""):
+            PdfWriter(clone_from=reader).write(bare)
+    if not bare.tell():
+        raise Refused("encrypted", _LOCKED)
+    return bare.getvalue()
 
 
 def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
@@ -110,7 +140,7 @@ def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[s
     except Exception as error:  # pypdf raises a dozen unrelated kinds
         raise Refused("failed", f"damaged PDF: {trouble.rstrip('.')}; {error}") from error
     if locked:
-        raise Refused("encrypted", "protected by a password; save it without one")
+        raise Refused("encrypted", _LOCKED)
     if not any(page.lines for page in pages):
         raise Refused("failed", f"damaged PDF: {trouble}")
     return pages, found.get("Title", ""), _facts(found)
