@@ -25,7 +25,6 @@ from statistics import fmean
 from typing import Any
 
 from fathom.agents.aggregator import LocalAggregator
-from fathom.agents.alike import groups
 from fathom.agents.debater import Position
 from fathom.assembly import Assembly
 from fathom.config import Layers
@@ -37,6 +36,7 @@ from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
 from fathom.strategies.maf import spoken_for
+from fathom.text.answer_match import cluster_answers
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.types import Draft, Hit, Query
@@ -53,7 +53,7 @@ def readings_of(draft: Draft) -> list[str]:
 
 def voted(question: str, positions: Sequence[Position]) -> list[str]:
     """The answer of most agents; of equally many, of those that are surer."""
-    found = groups(question, [each.answer for each in positions])
+    found = cluster_answers(question, [each.answer for each in positions])
     if not found:
         return []
     best = max(found, key=lambda each: (len(each), sum(positions[at].score for at in each)))

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fathom.agents.decomposer import ClauseDecomposer
-from fathom.documents.sentences import split
 from fathom.models.reading import CrossReader, Reading
+from fathom.text.sentences import split
 from fathom.types import Chunk, Span
 
 Messages = Sequence[dict[str, str]]

@@ -6,7 +6,6 @@ INDEX holds the data set, ingested with the default settings.
 import sys
 from pathlib import Path
 
-from fathom.agents.content import ContentTerms
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Records
@@ -17,6 +16,7 @@ from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.feedback import KeywordFeedback
 from fathom.retrieval.keyword import KeywordRetriever
 from fathom.settings import Settings
+from fathom.text.content_words import ContentTerms
 
 # Hits believed, words added, repeats of the query.
 TRIED = ((10, 10, 1), (10, 10, 3), (10, 10, 6), (5, 10, 3), (5, 5, 6))

@@ -11,14 +11,14 @@ import argparse
 import os
 from pathlib import Path
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.judge import LocalJudge
-from fathom.documents.sentences import split
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.honesty import auroc
 from fathom.evaluation.rows import rows
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.models.shipped import load_shipped_reader
+from fathom.text.content_words import ContentTerms
+from fathom.text.sentences import split
 from fathom.types import Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))

@@ -16,7 +16,6 @@ from pathlib import Path
 from statistics import fmean
 
 from fathom.agents.anchors import anchors
-from fathom.agents.form import form_of
 from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
@@ -24,6 +23,7 @@ from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.ledger import Ledger
 from fathom.settings import Settings
+from fathom.text.question_form import form_of
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.types import Hit, Query

@@ -23,7 +23,6 @@ from statistics import fmean
 from sentence_reader import SentenceReader
 from training.fit_span_reader import chosen
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.reader import SpanReader
 from fathom.engine import Engine
 from fathom.evaluation.answers import exact_match, f1, is_right
@@ -31,6 +30,7 @@ from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.honesty import auroc, calibration_error
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.text.content_words import ContentTerms
 from fathom.types import Draft
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.agents.expectation import expected_kind, holds
-from fathom.documents.sentences import split
 from fathom.models.base import Embedder
+from fathom.text.answer_type import answer_type, holds
+from fathom.text.sentences import split
 from fathom.types import Draft, Evidence, Hit, Span
 
 # cosine, the sentence's share of the question's terms, the chunk's, 1 / rank, kind, fullness, bias
@@ -43,7 +43,7 @@ class SentenceReader:
     ) -> list[tuple[float, ...]]:
         """What the weights are for, for each (hit, sentence)."""
         wanted = self.terms(question)
-        kind = expected_kind(question)
+        kind = answer_type(question)
         texts = [span.cut(hit.chunk.text) for hit, span in candidates]
         shown = [_in_context(hit, text) for (hit, _), text in zip(candidates, texts, strict=True)]
         vectors = self.embedder.embed([question, *shown])

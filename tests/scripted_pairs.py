@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fathom.documents.sentences import split
 from fathom.models.reading import NOTHING, Reading, ReadSpan
+from fathom.text.sentences import split
 from fathom.types import Chunk, Span
 
 _WORD = re.compile(r"\w+")

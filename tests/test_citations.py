@@ -8,12 +8,12 @@ from pathlib import Path, PurePath
 import pytest
 
 from fathom.documents.decode import decode
-from fathom.documents.sentences import split
 from fathom.engine import Engine
 from fathom.models.hashing import HashingEmbedder
 from fathom.serving.opened import opened_json, opened_text, place_of
 from fathom.serving.terminal import plain
 from fathom.settings.tree import AskSettings, IndexSettings, Settings
+from fathom.text.sentences import split
 from fathom.types import Citation, Document
 
 ROOT = Path(__file__).parent.parent

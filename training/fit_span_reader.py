@@ -21,7 +21,6 @@ from training.cross_reader.ranked import is_training, read_lines
 from training.cross_reader.rows import number_of
 
 from fathom.agents.finding import Candidate, candidates_of
-from fathom.agents.form import form_of
 from fathom.agents.looking import Look, trust
 from fathom.agents.reader import SPANS, logit_of
 from fathom.engine import Engine
@@ -30,6 +29,7 @@ from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.honesty import auroc, calibration_error
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
+from fathom.text.question_form import form_of
 
 SETS = {
     "en": ("squad-retrieval", "hotpotqa-200", "covid-qa"),

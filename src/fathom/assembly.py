@@ -10,17 +10,14 @@ from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Limits
 from fathom.documents.chunking.base import Chunker
 from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
 from fathom.documents.chunking.structure import StructureChunker
-from fathom.documents.language import detect, question_language
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
-from fathom.index.analyzer import Analyzer
 from fathom.index.base import Reader as Index
 from fathom.llm.role_models import Connect, RoleModels
 from fathom.models.base import Embedder
@@ -41,6 +38,9 @@ from fathom.retrieval.search import Search
 from fathom.retrieval.sentence import SentenceRetriever
 from fathom.retrieval.vector import VectorRetriever
 from fathom.settings import Settings
+from fathom.text.analyzer import Analyzer
+from fathom.text.content_words import ContentTerms
+from fathom.text.language import detect, question_language
 from fathom.types import Chunk, Span
 from fathom.usage import Budget
 

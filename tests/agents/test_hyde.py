@@ -5,12 +5,12 @@ from typing import Any
 from tests.llm.making import Scripted, said
 from tests.making import QUESTION, context_of, hit_of
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.retrieval.expansion import Feedback
+from fathom.text.content_words import ContentTerms
 from fathom.usage import Budget, Usage
 
 LOCAL = FeedbackHypothesis(feedback=Feedback(words=ContentTerms().words, count=2))

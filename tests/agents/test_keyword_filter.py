@@ -4,7 +4,7 @@ from tests.making import context_of, hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
 from fathom.domains.domain import Domain
-from fathom.index.analyzer import Analyzer
+from fathom.text.analyzer import Analyzer
 from fathom.types import Hit
 
 QUESTION = "How much does a mooring permit cost?"

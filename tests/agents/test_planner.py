@@ -5,7 +5,6 @@ import pytest
 from tests.llm.making import Scripted, said
 from tests.making import context_of, hit_of
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import ClauseDecomposer
 from fathom.agents.planner import (
     LanguagePlanner,
@@ -19,6 +18,7 @@ from fathom.agents.workflow import FIRST_TURN, SUB_TURN, is_legal
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.text.content_words import ContentTerms
 from fathom.usage import Usage
 
 OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())

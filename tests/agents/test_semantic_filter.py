@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from tests.making import context_of, hit_of
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.semantic_filter import SemanticFilter
+from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
 QUESTION = "How much does a mooring permit cost?"

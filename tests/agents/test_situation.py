@@ -2,9 +2,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.making import hit_of
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import ClauseDecomposer
 from fathom.agents.situation import Observer, Situation
+from fathom.text.content_words import ContentTerms
 
 OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))

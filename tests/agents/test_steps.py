@@ -4,11 +4,11 @@ import pytest
 from tests.making import chunk_of, hit_with
 from tests.scripted_pairs import reading
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.finding import candidates_of
 from fathom.agents.looking import Look
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.documents.base import Builder
+from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
 
 ASKED = "How is a pothole filled?"

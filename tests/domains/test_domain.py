@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.language import stop_words
 from fathom.domains.domain import SHIPPED, load_domain
 from fathom.errors import SettingsError, UsageError
 from fathom.settings.maf import PHASES
+from fathom.text.language import stop_words
 
 SMALL = """
 name = "library"

@@ -21,7 +21,6 @@ from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.documents.base import Refused
 from fathom.documents.discover import content_digest, document_id
-from fathom.documents.language import detect
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
@@ -29,6 +28,7 @@ from fathom.index.embedded import open_writer
 from fathom.index.places import is_gone
 from fathom.index.rebuild import rebuilding
 from fathom.models.hashing import HashingEmbedder
+from fathom.text.language import detect
 
 CHANGES = int(os.environ.get("CHANGES", "500"))
 FOLDERS = ("px", "px2", "px/in", "px/in/deep")

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from tests.scripted_pairs import ScriptedPairs
 
-from fathom.documents.language import question_language
 from fathom.errors import ModelError
 from fathom.models.cross_reader import OnnxCrossReader, Shape
 from fathom.models.reading import NOTHING, CrossReader
@@ -18,6 +17,7 @@ from fathom.models.shipped import (
     load_readers,
     load_shipped_reader,
 )
+from fathom.text.language import question_language
 from fathom.types import Chunk, Span
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"

@@ -11,9 +11,9 @@ from tests.calm import CALM
 from tests.making import context_of, hit_of
 from tests.retrieval.hits import hit, words
 
-from fathom.agents.content import ContentTerms
 from fathom.retrieval.context_selection import ContextSelector, Selection, is_list, packed, site_of
 from fathom.settings.anchor import AnchorSettings
+from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
 QUESTION = "who won the 2004 award"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from tests.making import context_of, hit_of
 
-from fathom.agents.content import ContentTerms
 from fathom.errors import RunError
 from fathom.retrieval.multihop import MultiHop, bridges, plain, remaining, titled, without_aside
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
+from fathom.text.content_words import ContentTerms
 from fathom.types import Hit, Query
 from fathom.usage import Budget
 

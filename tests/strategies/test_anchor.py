@@ -8,7 +8,6 @@ from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
 from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.hyde import FeedbackHypothesis
 from fathom.context import RunContext
 from fathom.control.gate import Thresholds
@@ -23,6 +22,7 @@ from fathom.settings import Settings
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.signals import TokenAllowance
+from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage
 

@@ -10,7 +10,6 @@ from tests.making import QUESTION, engine_at, extractive, hit_of, ingested
 from tests.scripted_server import Extractive, served
 from tests.strategies.running import finalizer, ran, replays
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import ClauseDecomposer
 from fathom.agents.planner import Plan, PolicyPlanner, RulePolicy
 from fathom.agents.rewriter import PlainRewriter
@@ -21,6 +20,7 @@ from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
 from fathom.strategies.run import Outcome
+from fathom.text.content_words import ContentTerms
 from fathom.types import Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget
 

@@ -40,11 +40,11 @@ from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
 
-from fathom.documents.language import question_language
 from fathom.evaluation.honesty import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader
+from fathom.text.language import question_language
 from fathom.types import Chunk, Span
 
 LANGUAGES = ("en", "id")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Protocol
 
-from fathom.agents.alike import alike, groups
 from fathom.agents.debater import Position
-from fathom.agents.kinds import WHOLE, kind_of
 from fathom.context import RunContext
-from fathom.documents.language import detect
+from fathom.text.answer_match import answers_match, cluster_answers
+from fathom.text.answer_type import WHOLE, answer_type
+from fathom.text.language import detect
 from fathom.types import Alternative, Claim, Draft
 
 _DIGITS = 6
@@ -92,7 +92,7 @@ class LocalAggregator:
     def readings(self, question: str, positions: Sequence[Position]) -> tuple[Reading, ...]:
         """All of them, those that hold first, the best backed first."""
         answers = [each.answer for each in positions]
-        found = [_reading(question, each, positions) for each in groups(question, answers)]
+        found = [_reading(question, each, positions) for each in cluster_answers(question, answers)]
         found.sort(key=lambda each: (-each.backing, each.agents[0]))
         held: list[Reading] = []
         fallen: list[Reading] = []
@@ -154,9 +154,9 @@ def _reading(question: str, places: Sequence[int], positions: Sequence[Position]
     """A group as a reading: the surest agent's answer, or the fullest where that says more."""
     sure = sorted(places, key=lambda place: (-positions[place].score, place))
     answers = [positions[place].answer for place in sure]
-    answer = max(answers, key=len) if kind_of(question) in WHOLE else answers[0]
+    answer = max(answers, key=len) if answer_type(question) in WHOLE else answers[0]
     seconded = sum(
-        any(alike(question, answer, each) for each in position.supports)
+        any(answers_match(question, answer, each) for each in position.supports)
         for place, position in enumerate(positions)
         if place not in places
     )
@@ -168,7 +168,7 @@ def _reading(question: str, places: Sequence[int], positions: Sequence[Position]
 def _disagree(question: str, one: Reading, other: Reading, positions: Sequence[Position]) -> bool:
     """Whether an agent of one of them contradicts the other's answer."""
     return any(
-        alike(question, said, against.answer)
+        answers_match(question, said, against.answer)
         for reading, against in ((one, other), (other, one))
         for place in reading.agents
         for said in positions[place].contradicts

@@ -7,12 +7,12 @@ from math import fsum
 from pydantic import BaseModel, Field
 
 from fathom.agents.aggregator import LocalAggregator, Reading, draft_of
-from fathom.agents.alike import alike
 from fathom.agents.debater import Position
 from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.text.answer_match import answers_match
 from fathom.types import Draft
 
 PROMPT = """\
@@ -91,7 +91,7 @@ def _readings(
             for number in dict.fromkeys(each.agents)
             if 1 <= number <= len(positions)
             and number - 1 not in taken
-            and alike(question, each.answer, positions[number - 1].answer)
+            and answers_match(question, each.answer, positions[number - 1].answer)
         ]
         if agents:
             taken.update(agents)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fathom.documents.language import stop_words
-from fathom.retrieval.names import common, names
 from fathom.text.dates import MONTH, YEAR
+from fathom.text.entities import common, names
+from fathom.text.language import stop_words
 from fathom.types import Span
 
 AnchorKind = Literal[

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from fathom.retrieval.names import names
+from fathom.text.entities import names
 from fathom.types import Hit
 
 _ACCORDING = re.compile(

@@ -25,8 +25,8 @@ from fathom.agents.clause_forms import (
     TAIL,
     A,
 )
-from fathom.agents.content import ContentTerms
-from fathom.retrieval.names import names
+from fathom.text.content_words import ContentTerms
+from fathom.text.entities import names
 from fathom.types import Span
 
 MOST = 4

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathom.agents.clauses import LONGEST, mark, mentions, unmark
-from fathom.documents.language import detect
+from fathom.text.language import detect
 
 Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
 

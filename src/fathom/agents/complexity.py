@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from fathom.context import RunContext
-from fathom.retrieval.names import texts
+from fathom.text.entities import texts
 
 Level = Literal["simple", "moderate", "complex"]
 Weights = tuple[float, float]

@@ -7,10 +7,9 @@ from math import prod
 from typing import Literal
 
 from fathom.agents.aggregator import Aggregator
-from fathom.agents.alike import alike
 from fathom.agents.debater import Debater, Position
-from fathom.agents.wording import folded
 from fathom.context import RunContext
+from fathom.text.answer_match import answers_match, normalize_answer
 from fathom.types import Draft, Hit
 
 Feedback = Literal["peers", "aggregate"]
@@ -109,7 +108,7 @@ class Debate:
 def settled(before: Sequence[Position], after: Sequence[Position]) -> bool:
     """Whether every agent has an answer, and it is the one that it had."""
     return all(
-        now.answer and folded(now.answer) == folded(then.answer)
+        now.answer and normalize_answer(now.answer) == normalize_answer(then.answer)
         for then, now in zip(before, after, strict=True)
     )
 
@@ -130,5 +129,7 @@ def heard_of(draft: Draft) -> list[Position]:
 
 
 def _sure(question: str, draft: Draft, positions: Sequence[Position]) -> float:
-    doubts = (1 - p.score for p in positions if alike(question, p.answer, draft.short_answer))
+    doubts = (
+        1 - p.score for p in positions if answers_match(question, p.answer, draft.short_answer)
+    )
     return round(1 - prod(doubts), _DIGITS)

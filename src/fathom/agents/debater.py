@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, Protocol
 
-from fathom.agents.alike import alike
 from fathom.agents.options import Option, options_of
 from fathom.agents.quotable import around
 from fathom.context import RunContext
-from fathom.documents.language import stop_words
 from fathom.models.reading import CrossReader
 from fathom.settings.maf import MafSettings
+from fathom.text.answer_match import answers_match
+from fathom.text.language import stop_words
 from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
@@ -126,7 +126,7 @@ class LocalDebater:
         against = [
             each
             for each in others
-            if not alike(question, each.answer, answer)
+            if not answers_match(question, each.answer, answer)
             and self._contradicts(question, hit, answer, each)
         ]
         told = Position(
@@ -145,7 +145,7 @@ class LocalDebater:
         )
 
     def _weight(self, question: str, option: Option, others: Sequence[Position]) -> float:
-        backing = sum(e.score for e in others if alike(question, option.text, e.answer))
+        backing = sum(e.score for e in others if answers_match(question, option.text, e.answer))
         return option.score + self.settings.peer_weight * backing
 
     def _contradicts(self, question: str, hit: Hit, answer: str, peer: Position) -> bool:
@@ -194,16 +194,17 @@ def _held(answer: str, words: Set[str]) -> float:
 def _move(question: str, own: Position | None, answer: str) -> Move:
     if own is None:
         return "opens"
-    return "keeps" if alike(question, own.answer, answer) else "adopts"
+    return "keeps" if answers_match(question, own.answer, answer) else "adopts"
 
 
 def _outnumbered(
     question: str, answer: str, against: Sequence[Position], others: Sequence[Position]
 ) -> bool:
     """Whether a contradicting answer has more agents behind it than the own one has."""
-    own = 1 + sum(alike(question, each.answer, answer) for each in others)
+    own = 1 + sum(answers_match(question, each.answer, answer) for each in others)
     return any(
-        sum(alike(question, each.answer, peer.answer) for each in others) > own for peer in against
+        sum(answers_match(question, each.answer, peer.answer) for each in others) > own
+        for peer in against
     )
 
 

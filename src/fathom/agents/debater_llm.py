@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.alike import alike
 from fathom.agents.debater import Debater, Move, Position, outline
 from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
 from fathom.agents.reader_llm import Sentence, located
-from fathom.agents.wording import folded
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.text.answer_match import answers_match, normalize_answer
 from fathom.types import Hit
 
 PROMPT = """\
@@ -95,7 +94,7 @@ def _position(
     evidence = located(Sentence(text=answer, chunk=1, quote=reply.quote), [hit])
     if evidence is None:
         return None
-    score = 1.0 if folded(answer) in folded(evidence.quote) else _UNQUOTED
+    score = 1.0 if normalize_answer(answer) in normalize_answer(evidence.quote) else _UNQUOTED
     return replace(told, answer=answer, evidence=replace(evidence, support=score), score=score)
 
 
@@ -104,7 +103,7 @@ def _move(question: str, own: Position | None, answer: str) -> Move:
         return "opens"
     if own.answer and not answer:
         return "drops"
-    kept = own.answer == answer or alike(question, own.answer, answer)
+    kept = own.answer == answer or answers_match(question, own.answer, answer)
     return "keeps" if kept else "adopts"
 
 

@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.clauses import MOST, chain
 from fathom.agents.comparison import comparison, joined
-from fathom.agents.wording import folded
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
 
 Manner = Literal["serial", "parallel"]
@@ -142,10 +142,10 @@ def bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
 
     Empty where there is neither.
     """
-    asked = folded(question)
+    asked = normalize_answer(question)
     titles = (hit.chunk.title for hit in (*(e.hit for e in draft.evidence), *hits[:1]))
     found = (draft.short_answer, *titles)
-    return next((each for each in found if each and folded(each) not in asked), "")
+    return next((each for each in found if each and normalize_answer(each) not in asked), "")
 
 
 def _kept(questions: Sequence[str], manner: Manner) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from fathom.agents.judge import Pair
 from fathom.agents.looking import Look
 from fathom.agents.quotable import around
 from fathom.agents.rivals import disagree
-from fathom.agents.wording import folded
 from fathom.models.reading import ReadSpan
+from fathom.text.answer_match import normalize_answer
 from fathom.types import Evidence, Span
 
 Judging = Callable[[Sequence[Pair]], Sequence[float]]
@@ -61,7 +61,7 @@ def candidates_of(seen: Sequence[Look]) -> list[Candidate]:
             place = (chunk.document_id, chunk.span.start + span.span.start)
             if found and place not in places and any(map(str.isalnum, found.text)):
                 places.add(place)  # what overlapping chunks share counts once
-                groups.setdefault(folded(found.text), []).append(found)
+                groups.setdefault(normalize_answer(found.text), []).append(found)
     candidates = [_candidate(sorted(each, key=_falling)) for each in groups.values()]
     return sorted(candidates, key=lambda each: -each.score)
 

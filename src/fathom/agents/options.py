@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fathom.agents.kinds import WHOLE, kind_of, spans_of
 from fathom.agents.quotable import around
-from fathom.agents.wording import folded, same
 from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.text.answer_match import contains_answer, normalize_answer
+from fathom.text.answer_type import WHOLE, answer_type, spans_of
 from fathom.types import Chunk, Span
 
 _MOST = 12
@@ -34,7 +34,7 @@ def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Op
     pair reader's own spans lend them what they have in common. Else its spans are the options.
     """
     (read,) = session.read([chunk])
-    kind = kind_of(question)
+    kind = answer_type(question)
     typed = spans_of(kind, chunk.text, question)
     if typed is None:
         found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
@@ -44,7 +44,7 @@ def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Op
     best: dict[str, Option] = {}
     for option in sorted(found, key=_falling):
         if any(map(str.isalnum, option.text)):
-            best.setdefault(folded(option.text), option)
+            best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
     return tuple(_whole(options) if kind in WHOLE else options)[:_MOST]
 
@@ -56,7 +56,9 @@ def _whole(options: Sequence[Option]) -> list[Option]:
     """
     kept: list[Option] = []
     for option in sorted(options, key=lambda each: (-len(each.text), each.span.start)):
-        home = next((at for at, other in enumerate(kept) if same(other.text, option.text)), None)
+        home = next(
+            (at for at, other in enumerate(kept) if contains_answer(other.text, option.text)), None
+        )
         if home is None:
             kept.append(option)
         else:

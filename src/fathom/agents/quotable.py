@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fathom.documents.sentences import split
+from fathom.text.sentences import split
 from fathom.types import HEADS, BlockKind, Chunk, ChunkBlock, Span
 
 # A printed label of a list item, as the builders of documents put it before the text.

@@ -9,9 +9,7 @@ from fathom.agents.attribution import attributed, naming
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.counts import listed, stated
 from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
-from fathom.agents.form import asks_steps, form_of, word_for
 from fathom.agents.judge import LocalJudge
-from fathom.agents.kinds import fits
 from fathom.agents.looking import Look, look
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
@@ -19,8 +17,10 @@ from fathom.agents.sides import decided
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
 from fathom.context import RunContext
-from fathom.documents.language import question_language
 from fathom.models.reading import CrossReader
+from fathom.text.answer_type import fits
+from fathom.text.language import question_language
+from fathom.text.question_form import asks_steps, form_of, word_for
 from fathom.types import Alternative, Draft, Evidence, Hit
 
 

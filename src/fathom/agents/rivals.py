@@ -8,13 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.alike import alike
-from fathom.agents.amount import Amount, agree, amounts_of
 from fathom.agents.anchors import anchors, missing
-from fathom.agents.content import ContentTerms
-from fathom.agents.kinds import kind_of, spans_of
 from fathom.agents.quotable import around
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
+from fathom.text.answer_match import Amount, agree, amounts_of, answers_match
+from fathom.text.answer_type import answer_type, spans_of
+from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
 
 _MEASURED = re.compile(
@@ -121,9 +120,9 @@ def _quoted(hit: Hit, said: ReadSpan) -> Span:
 
 def disagree(question: str, one: str, other: str) -> bool:
     """Whether two answers to a question cannot both be the same value."""
-    if alike(question, one, other):
+    if answers_match(question, one, other):
         return False
-    kind = kind_of(question)
+    kind = answer_type(question)
     if kind in _MEASURES:
         return _apart(amounts_of(one), amounts_of(other))
     return all(spans_of(kind, text, question) for text in (one, other))
@@ -137,7 +136,7 @@ def _apart(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
 
 def _is_telling(question: str, answer: str) -> bool:
     """Whether of such answers it can be told that they differ."""
-    kind = kind_of(question)
+    kind = answer_type(question)
     if kind in _MEASURES:
         asked = kind != "any" or _MEASURED.search(question)
         return bool(asked and amounts_of(answer))

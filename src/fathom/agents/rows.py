@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import NamedTuple
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.looking import Look
 from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span
 
 _CELLS = " | "

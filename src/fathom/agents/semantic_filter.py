@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fathom.context import RunContext
-from fathom.documents.sentences import split
+from fathom.text.sentences import split
 from fathom.types import Hit
 
 SHARED = 0.5

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from fathom.agents.expectation import expected_kind
-from fathom.retrieval.names import texts
+from fathom.text.answer_type import answer_type
 from fathom.text.dates import FULL_MONTHS
+from fathom.text.entities import texts
 from fathom.types import Draft
 
 Aggregate = Literal["average", "total", "estimate"]
@@ -67,7 +67,7 @@ def shortened(question: str, draft: Draft) -> Draft:
 
 def aggregate_of(question: str) -> Aggregate | None:
     """Which aggregate of numbers a question asks for."""
-    if expected_kind(question) != "number":
+    if answer_type(question) != "number":
         return None
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
@@ -101,12 +101,12 @@ def _only(question: str, sentence: str) -> str:
 
 
 def _of_kind(question: str, sentence: str) -> Iterator[str]:
-    kind = expected_kind(question)
+    kind = answer_type(question)
     if kind == "time":
         yield from (match.group() for match in _DATE.finditer(sentence))
     elif kind == "number":
         yield from (match.group().strip() for match in _NUMBER.finditer(sentence))
-    elif kind == "name":
+    elif kind in {"name", "place"}:
         yield from texts(sentence)
     elif _ASKS_TITLE.search(question):
         yield from (match.group(1) for match in _TITLE.finditer(sentence))

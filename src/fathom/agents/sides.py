@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.agents.comparison import Comparison
-from fathom.agents.form import word_for
-from fathom.agents.wording import same
+from fathom.text.answer_match import contains_answer
 from fathom.text.dates import Date, dates_of
 from fathom.text.numbers import quantities
+from fathom.text.question_form import word_for
 
 _RANGE = re.compile(
     r"\d\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga|s\.?/?d\.?)\s*\d"
@@ -87,7 +87,9 @@ def _same(question: str, answers: Sequence[str]) -> str:
     values = [value_of(answer) for answer in answers]
     first, others = values[0], values[1:]
     if first is None or None in others:
-        return word_for(question, yes=all(same(answers[0], other) for other in answers[1:]))
+        return word_for(
+            question, yes=all(contains_answer(answers[0], other) for other in answers[1:])
+        )
     if any(each is not None and each.kind != first.kind for each in others):
         return ""
     return word_for(question, yes=all(each == first for each in others))

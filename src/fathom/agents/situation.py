@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from fathom.agents.clauses import mentions
 from fathom.agents.decomposer import ClauseDecomposer
-from fathom.agents.expectation import expected_kind
-from fathom.agents.form import form_of
 from fathom.agents.rewriter import plain
+from fathom.text.answer_type import answer_type
+from fathom.text.question_form import form_of
 from fathom.types import Hit
 
 _DIGITS = 6
@@ -95,7 +95,7 @@ class Observer:
             "names": len(mentions(question)),
             **parts,
             "yes_no": form_of(question) == "yes or no",
-            "kind": expected_kind(question) != "any",
+            "kind": answer_type(question) != "any",
             "filler": 1 - _share(len(plain(question).split()), count),
             "hits": len(hits),
             "top": scores[0] if scores else 0.0,

@@ -10,15 +10,15 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.comparison import Comparison, comparison
-from fathom.agents.content import ContentTerms
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_for, fenced
 from fathom.agents.sides import decided
-from fathom.agents.wording import folded, same
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.text.answer_match import contains_answer, normalize_answer
+from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit
 
 PROMPT = """\
@@ -242,7 +242,7 @@ def _fitting(compared: Comparison, findings: Sequence[Finding]) -> str:
 
     def fit(place: int) -> tuple[bool, float]:
         found = findings[place]
-        named = same(found.draft.short_answer or "?", compared.options[place])
+        named = contains_answer(found.draft.short_answer or "?", compared.options[place])
         return named, found.draft.confidence
 
     return compared.options[max(range(len(findings)), key=fit)]
@@ -250,7 +250,7 @@ def _fitting(compared: Comparison, findings: Sequence[Finding]) -> str:
 
 def _common(answers: Sequence[str]) -> str:
     """The longest run of words that all answers hold, if it is more than small words."""
-    first, *others = [folded(answer).split() for answer in answers]
+    first, *others = [normalize_answer(answer).split() for answer in answers]
     padded = [f" {' '.join(other)} " for other in others]
     for length in range(len(first), 0, -1):
         for start in range(len(first) - length + 1):

@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.content import ContentTerms
 from fathom.agents.looking import Look
 from fathom.agents.quotable import units
 from fathom.agents.statement import Statement, statement
-from fathom.documents.language import question_language
 from fathom.models.reading import CrossReader, Reading
+from fathom.text.content_words import ContentTerms
+from fathom.text.language import question_language
 from fathom.types import Chunk, Evidence, Span
 
 _LEAST = 1e-4

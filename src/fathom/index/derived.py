@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fathom.index.analyzer import Analyzer
 from fathom.index.changes import Changes
 from fathom.index.filters import Numbers
 from fathom.index.graph import GraphRecord
 from fathom.index.keyword import Entered, KeywordLeg
 from fathom.index.store import Store
+from fathom.text.analyzer import Analyzer
 
 MOST_DEAD = 0.2
 

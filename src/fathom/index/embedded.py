@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index import schema
-from fathom.index.analyzer import Analyzer
 from fathom.index.derived import entries
 from fathom.index.graph import GraphRecord
 from fathom.index.keyword import FOLDER, KeywordLeg, discard
@@ -19,6 +18,7 @@ from fathom.index.lock import WriterLock, holder
 from fathom.index.reader import EmbeddedReader
 from fathom.index.store import Store
 from fathom.index.writer import EmbeddedWriter, OnStep
+from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
 MEND_WAIT_S = 30.0

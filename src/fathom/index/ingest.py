@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 
 from fathom.documents.base import Failure, Outcome, Parsed, Refused
 from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
-from fathom.documents.language import detect
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import Reader, Source
 from fathom.index.batch import Batch, Pending
 from fathom.index.course import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
+from fathom.text.language import detect
 from fathom.types import Document
 
 

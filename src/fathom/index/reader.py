@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fathom.errors import RunError, UsageError
 from fathom.index import schema
-from fathom.index.analyzer import Analyzer
 from fathom.index.base import Match, Source, Status, Summary
 from fathom.index.filters import Allowed
 from fathom.index.findings import graph_findings, keyword_findings, truth_findings
@@ -20,6 +19,7 @@ from fathom.index.keyword import KeywordLeg
 from fathom.index.status import status
 from fathom.index.store import Store
 from fathom.index.vectors import VectorLeg
+from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
 WAIT_S = 1.0

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fathom.context import RunContext
-from fathom.documents.sentences import split
 from fathom.errors import RunError
-from fathom.retrieval.names import texts
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
+from fathom.text.entities import texts
+from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
 
 Terms = Callable[[str], frozenset[str]]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fathom.documents.sentences import split
 from fathom.models.base import Embedder
 from fathom.retrieval.base import Retriever
+from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
 
 _DIGITS = 6

@@ -9,7 +9,6 @@ from langgraph.runtime import Runtime
 from fathom.agents.anchors import Anchor, anchors, missing
 from fathom.agents.editor import supported, within
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.form import form_of
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader
@@ -25,6 +24,7 @@ from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
+from fathom.text.question_form import form_of
 from fathom.types import Answer, Draft, Hit, Query
 
 

@@ -18,11 +18,11 @@ from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.supervisor import Order, Report, Supervisor
-from fathom.documents.language import detect
 from fathom.retrieval.search import Search
 from fathom.settings.hybrid import FIXED, HybridSettings
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
+from fathom.text.language import detect
 from fathom.types import Answer, Draft, Hit, Query
 
 KEYWORD, SEMANTIC = "keyword", "semantic"

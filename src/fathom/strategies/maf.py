@@ -15,11 +15,11 @@ from fathom.agents.web import WebSearch
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.control.cascade import Cascade, Verdict
-from fathom.documents.language import detect
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
 from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
+from fathom.text.language import detect
 from fathom.types import Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import inf
 
 from fathom.agents.anchors import Anchor, coverage, missing
-from fathom.agents.expectation import expected_kind
-from fathom.agents.form import form_of
 from fathom.agents.judge import Judge
 from fathom.context import RunContext
 from fathom.control.gate import Progress, Signals
+from fathom.text.answer_type import answer_type
+from fathom.text.question_form import form_of
 from fathom.types import Draft, Hit
 
 _TIMES = frozenset({"date", "quarter", "year"})
@@ -91,7 +91,7 @@ def signals_of(question: str, draft: Draft, seen: RoundEvidence, *, like_weight:
     """
     text = "\n".join(hit.chunk.context for hit in seen.hits)
     share = coverage(required(seen), text)
-    numeric = expected_kind(question) == "number"
+    numeric = answer_type(question) == "number"
     return Signals(
         answered=bool(draft.evidence),
         support=draft.confidence,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fathom.documents import sentences
 from fathom.documents.base import TABLE
+from fathom.text import sentences
 from fathom.types import Block, BlockKind, Document, Span
 
 Count = Callable[[str], int]

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.form import asks_steps, form_of, word_for
+from fathom.text.question_form import asks_steps, form_of, word_for
 
 
 @pytest.mark.parametrize(

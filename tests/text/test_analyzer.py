@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.index.analyzer import LONGEST_TERM, Analyzer
+from fathom.text.analyzer import LONGEST_TERM, Analyzer
 
 
 @pytest.fixture(scope="module")

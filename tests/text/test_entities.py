@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.retrieval.names import names, texts
+from fathom.text.entities import names, texts
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.language import detect, question_language
+from fathom.text.language import detect, question_language
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from fathom.documents.language import stop_words
+from fathom.text.language import stop_words
 from fathom.types import Span
 
 

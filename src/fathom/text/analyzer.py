@@ -5,7 +5,6 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Protocol, cast
 
 import Stemmer
@@ -25,14 +24,6 @@ _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
 
 class _Stems(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
-
-
-def _stop_words() -> frozenset[str]:
-    folder = files("fathom.documents")
-    texts = [
-        folder.joinpath(f"stopwords_{language}.txt").read_text("utf-8") for language in ("en", "id")
-    ]
-    return frozenset(word for text in texts for word in text.split()) - NEGATIONS
 
 
 def _stemmers() -> dict[str, _Stems]:

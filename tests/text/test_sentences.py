@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.documents.sentences import split
+from fathom.text.sentences import split
 
 
 def sentences(text: str) -> list[str]:

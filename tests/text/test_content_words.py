@@ -1,6 +1,6 @@
 """Content terms drop stop words and meet across inflections."""
 
-from fathom.agents.content import ContentTerms
+from fathom.text.content_words import ContentTerms
 
 
 def test_stop_words_go_and_stems_meet() -> None:

@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from fathom.retrieval.names import names
 from fathom.text.dates import MONTH, YEAR
+from fathom.text.entities import names
 from fathom.types import Span
 
-Kind = Literal["time", "number", "place", "sport", "party", "name", "any"]
+AnswerType = Literal["time", "number", "place", "sport", "party", "name", "any"]
 
-WHOLE: frozenset[Kind] = frozenset({"time", "number", "place"})
+WHOLE: frozenset[AnswerType] = frozenset({"time", "number", "place"})
 """Kinds of which the fuller of two answers that hold each other says more."""
 
 # The first that matches decides.
-_ASKED: tuple[tuple[Kind, str], ...] = (
+_ASKED: tuple[tuple[AnswerType, str], ...] = (
     (
         "time",
-        r"when|(?:what|which) (?:year|date|day|month|century)|(?:birth|release) date|kapan|"
-        r"tahun berapa|tanggal berapa|hari apa|bulan apa",
+        r"when|(?:what|which) (?:year|date|day|month|century|time)|(?:birth|release) date|kapan|"
+        r"(?:tahun|tanggal|jam|pukul) berapa|hari apa|bulan apa",
     ),
     (
         "number",
@@ -36,7 +36,7 @@ _ASKED: tuple[tuple[Kind, str], ...] = (
     ),
     ("sport", r"(?:what|which) sports?|olahraga apa"),
     ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
-    ("name", r"who|whom|whose|siapa(?:kah)?"),
+    ("name", r"who|whom|whose|which (?:person|company)|siapa(?:kah)?"),
 )
 _CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _ASKED)
 
@@ -44,10 +44,18 @@ _ABOUT = (
     r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
     r"[ -](?:the )?)?"
 )
+_CLOCK = (
+    r"(?:(?:pukul|jam)\s)?\d{1,2}:\d\d(?:\s?(?:[ap]m|[ap]\.m\.|WIB|WITA|WIT))?"
+    r"|(?:pukul|jam)\s\d{1,2}(?:\.\d\d)?(?:\s(?:WIB|WITA|WIT))?|\d{1,2}\s?(?:[ap]m\b|[ap]\.m\.)"
+)
+_WEEKDAY = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|senin|selasa|rabu|kamis|jum'?at|sabtu|minggu"
+)
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TIME = re.compile(
     rf"\b{_ABOUT}(?:{_DAY}\s+(?:of\s+)?{MONTH}\s*,?\s+{YEAR}|{MONTH}\s+{_DAY}\s*,?\s+{YEAR}"
     rf"|{MONTH}\s*,?\s+{YEAR}"
+    rf"|{_CLOCK}|{_WEEKDAY}"
     rf"|{YEAR}s?(?:\s?(?:[-\u2013/]|to|and|sampai|hingga)\s?(?:{YEAR}|\d\d)\b)?)(?!\w)",
     re.IGNORECASE,
 )
@@ -89,12 +97,12 @@ _LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _COMMA = re.compile(r"\s?,\s")
 
 
-def kind_of(question: str) -> Kind:
+def answer_type(question: str) -> AnswerType:
     """What kind of answer is asked for; `any` where the words do not tell."""
     return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
-def spans_of(kind: Kind, text: str, question: str) -> list[Span] | None:
+def spans_of(kind: AnswerType, text: str, question: str) -> list[Span] | None:
     """Where things of a kind stand, in order; `None` for `any`, which rules cannot see.
 
     Names that the question holds already answer nothing. Places take in what stands after a comma
@@ -120,7 +128,7 @@ def fits(question: str, text: str, span: Span) -> bool:
 
     Who is asked for is nobody without letters, and not where something is ("in Indonesia").
     """
-    if kind_of(question) != "name" or _WHOSE.search(question):
+    if answer_type(question) != "name" or _WHOSE.search(question):
         return True
     if not any(map(str.isalpha, span.cut(text))):
         return False

@@ -42,5 +42,5 @@ def question_language(question: str) -> Literal["en", "id"]:
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The commonest words of `en` or `id`, lower case."""
-    source = files("fathom.documents").joinpath(f"stopwords_{language}.txt")
+    source = files("fathom.text").joinpath(f"stopwords_{language}.txt")
     return frozenset(source.read_text(encoding="utf-8").split())

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.kinds import Kind, fits, kind_of, spans_of
+from fathom.text.answer_type import AnswerType, answer_type, fits, spans_of
 from fathom.types import Span
 
 
@@ -18,11 +18,16 @@ from fathom.types import Span
         ("Which political party is she in?", "party"),
         ("Who built it?", "name"),
         ("Siapa yang membangunnya?", "name"),
+        ("What time does the office open?", "time"),
+        ("Jam berapa kantor buka?", "time"),
+        ("How many branches does the library have?", "number"),
+        ("Berapa biaya izin usaha?", "number"),
+        ("Which company built it?", "name"),
         ("What does it mean?", "any"),
     ],
 )
-def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Kind) -> None:
-    assert kind_of(question) == kind
+def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: AnswerType) -> None:
+    assert answer_type(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -31,6 +36,8 @@ def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Kind
         ("time", "Born 24 June 1630, died 1691.", ["24 June 1630", "1691"]),
         ("time", "It ran about 1835, from 1840\u20131843.", ["about 1835", "1840\u20131843"]),
         ("time", "Lahir pada 7 Maret 1892.", ["7 Maret 1892"]),
+        ("time", "It opens at 08:30, closes at 5 pm.", ["08:30", "5 pm"]),
+        ("time", "Buka Senin pukul 08.00 WIB.", ["Senin", "pukul 08.00 WIB"]),
         ("number", "There were 3,559 people in 1,575 homes.", ["3,559 people", "1,575"]),
         ("number", "Panjangnya 98 km, biaya Rp 40.000.", ["98 km", "Rp 40.000"]),
         ("place", "It lies in Lyon, France and not in Paris.", ["Lyon, France", "Paris"]),
@@ -39,7 +46,7 @@ def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Kind
         ("name", "The mill was built by Ada Vale.", ["Ada Vale"]),
     ],
 )
-def test_things_of_a_kind_are_seen(kind: Kind, text: str, found: list[str]) -> None:
+def test_things_of_a_kind_are_seen(kind: AnswerType, text: str, found: list[str]) -> None:
     spans = spans_of(kind, text, "?")
     assert spans is not None
     assert [span.cut(text) for span in spans] == found

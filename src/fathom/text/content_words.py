@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from fathom.documents.language import stop_words
-from fathom.index.analyzer import Analyzer
+from fathom.text.analyzer import Analyzer
+from fathom.text.language import stop_words
 
 _WORD = re.compile(r"\w[\w'.,/-]*")
 
