@@ -9,6 +9,8 @@ from typing import Protocol, cast
 
 import Stemmer
 
+from fathom.text.language import stop_words
+
 VERSION = "1"
 LONGEST_TERM = 64
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
@@ -24,6 +26,10 @@ _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
 
 class _Stems(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
+
+
+def _stop_words() -> frozenset[str]:
+    return (stop_words("en") | stop_words("id")) - NEGATIONS
 
 
 def _stemmers() -> dict[str, _Stems]:
