@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from fathom.agents.reader import SpanReader
+from fathom.agents.reader import LocalReader
 from fathom.engine import Engine
 from fathom.models.hashing import HashingEmbedder
 from fathom.models.reading import NOTHING, Reading, ReadSpan
@@ -89,7 +89,7 @@ def measured(engine: Engine, questions: list[str]) -> dict[str, Any]:
 def by_hand(engine: Engine, question: str) -> None:
     """What `naive` does, without graph, ledger, threads, verification and trace."""
     hits = engine.search(question, k=engine.settings.ask.chunks)
-    draft = SpanReader(pairs=engine.assembly.cross_reader).draft(question, hits)
+    draft = LocalReader(pairs=engine.assembly.cross_reader).draft(question, hits)
     for item in draft.evidence:
         engine.reader().document(item.hit.chunk.document_id)
 

@@ -1,7 +1,7 @@
 """The debate table of docs/strategies/maf.md: python experiments/debate_table.py --indexes DIR.
 
 DIR/ramdocs is an index of SHARED_DATA/ramdocs (default ../shared/data) with the default settings.
-Each question is answered from its own documents alone, one agent a document, with local minds:
+Each question is answered from its own documents alone, one agent a document, all local:
 
 single   what the reader makes of all chunks at once, with the other answers that it gives
 vote     the answer that most agents give in the first round

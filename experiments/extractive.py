@@ -1,7 +1,7 @@
 """A stand-in for a language model: it repeats sentences of the prompt, by the schema it is given.
 
 Every role's prompt gets a valid reply by a simple rule; whoever reads or speaks for a chunk quotes
-the sentence around the best span of a pair reader. So it knows nothing that the local minds do
+the sentence around the best span of a pair reader. So it knows nothing that the local agents do
 not know, and says nothing about how well a real model would do; but prompts, replies, quotes,
 budgets and replays are those of a real one.
 
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.decomposer import ClauseDecomposer
+from fathom.agents.decomposer import LocalDecomposer
 from fathom.models.reading import CrossReader, Reading
 from fathom.text.sentences import split
 from fathom.types import Chunk, Span
@@ -84,7 +84,7 @@ class ExtractiveModel:
     pairs: CrossReader
     floor: float = 0.35
     keep: float = 0.3
-    decomposer: ClauseDecomposer = field(default_factory=ClauseDecomposer)
+    decomposer: LocalDecomposer = field(default_factory=LocalDecomposer)
 
     def __call__(self, messages: Messages) -> str:
         """The reply to a conversation."""

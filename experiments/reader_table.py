@@ -23,7 +23,7 @@ from statistics import fmean
 from sentence_reader import SentenceReader
 from training.fit_span_reader import chosen
 
-from fathom.agents.reader import SpanReader
+from fathom.agents.reader import LocalReader
 from fathom.engine import Engine
 from fathom.evaluation.answers import exact_match, f1, is_right
 from fathom.evaluation.datasets import Question, load
@@ -62,7 +62,7 @@ def asked(
     engine: Engine, questions: Sequence[Question], chunks: int
 ) -> tuple[list[Said], list[Said]]:
     """What the span reader and the sentence reader say."""
-    spans = SpanReader(pairs=engine.assembly.cross_reader)
+    spans = LocalReader(pairs=engine.assembly.cross_reader)
     sentences = SentenceReader(embedder=engine.embedder, terms=ContentTerms())
     new, old = [], []
     for question in questions:

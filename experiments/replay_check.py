@@ -1,7 +1,7 @@
 """How many answers replay byte for byte: python experiments/replay_check.py.
 
 Draws questions from data sets below SHARED_DATA (default ../shared/data), spreads them over all
-strategies and over local minds, a language model as reader, and one in every role (the extractive
+strategies and over local agents, a language model as reader, and one in every role (the extractive
 stand-in of `experiments/extractive.py` behind a real socket). Each is replayed from its trace over
 an index of another document, with the server gone and every score of the local models computed
 anew. The bar is all of them.

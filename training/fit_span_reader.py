@@ -20,8 +20,8 @@ import numpy as np
 from training.cross_reader.ranked import is_training, read_lines
 from training.cross_reader.rows import number_of
 
-from fathom.agents.finding import Candidate, candidates_of
-from fathom.agents.looking import Look, trust
+from fathom.agents.answer_candidates import Candidate, candidates_of
+from fathom.agents.early_stop import ReadHit, trust
 from fathom.agents.reader import SPANS, logit_of
 from fathom.engine import Engine
 from fathom.evaluation.answers import f1, is_right
@@ -70,7 +70,7 @@ def _leaves(number: int, rest: tuple[int, int]) -> bool:
     return number % rest[0] == rest[1]
 
 
-Read = tuple[Question, tuple[Look, ...]]
+Read = tuple[Question, tuple[ReadHit, ...]]
 
 
 def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
@@ -80,15 +80,15 @@ def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
         asking = engine.assembly.cross_reader.session(question.text, spans=SPANS)
         read = asking.read([hit.chunk for hit in hits])
-        looks = (Look(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
+        looks = (ReadHit(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
         found.append((question, tuple(looks)))
     return found
 
 
-def best_of(looks: Sequence[Look], fall: float) -> Candidate | None:
+def best_of(looks: Sequence[ReadHit], fall: float) -> Candidate | None:
     """The best answer, if hits are trusted so."""
     trusted = [
-        Look(hit=each.hit, reading=each.reading, trust=trust(place, fall))
+        ReadHit(hit=each.hit, reading=each.reading, trust=trust(place, fall))
         for place, each in enumerate(looks, start=1)
     ]
     return next(iter(candidates_of(trusted)), None)

@@ -24,7 +24,7 @@ from training.fit_span_reader import fit
 from training.manifest import fingerprint, manifest_of, read
 
 import fathom.models
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.statement import statement
 from fathom.agents.verdict import VerdictLaw, Verdicts, Weighed
 from fathom.models.reading import NOTHING
@@ -76,7 +76,9 @@ def best_of(verdicts: Verdicts, asked: Asked) -> Weighed | None:
         id="c", document_id="d", title=asked.title, text=asked.text,
         span=Span(0, len(asked.text)), ordinal=0,
     )  # fmt: skip
-    look = Look(hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=NOTHING, trust=1.0)
+    look = ReadHit(
+        hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=NOTHING, trust=1.0
+    )
     return max(
         verdicts.weigh(said, look, every=True), key=lambda each: each.factors[1], default=None
     )

@@ -2,7 +2,7 @@
 
 from experiments.lab.choosing import Value, measure_named
 
-from fathom.agents.workflow import is_legal
+from fathom.agents.planner import is_legal
 from fathom.evaluation.records import Record
 
 RETRIEVAL = 0.25

@@ -50,17 +50,17 @@ if TYPE_CHECKING:
     from fathom.agents.complexity import ComplexityAnalyser
     from fathom.agents.debate import Debate
     from fathom.agents.debater import Debater
-    from fathom.agents.decomposer import ClauseDecomposer, Decomposer
+    from fathom.agents.decomposer import Decomposer, LocalDecomposer
+    from fathom.agents.features import Observer
     from fathom.agents.hyde import Hypothesis
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
     from fathom.agents.planner import Planner
-    from fathom.agents.reader import Reader, SpanReader
+    from fathom.agents.reader import LocalReader, Reader
     from fathom.agents.reorderer import Reorderer
     from fathom.agents.rewriter import Rewriter
     from fathom.agents.selector import Selector
     from fathom.agents.semantic_filter import SemanticFilter
-    from fathom.agents.situation import Observer
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web import WebEngine, WebSearch
     from fathom.retrieval.context_selection import ContextSelector
@@ -342,11 +342,11 @@ class Assembly:
         )
 
     @cached_property
-    def local_reader(self) -> "SpanReader":
+    def local_reader(self) -> "LocalReader":
         """The local implementation of the reader."""
-        from fathom.agents.reader import SpanReader
+        from fathom.agents.reader import LocalReader
 
-        return SpanReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
+        return LocalReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
 
     @cached_property
     def reader(self) -> "Reader":
@@ -354,9 +354,9 @@ class Assembly:
         model = self.models.of("reader")
         if model is None:
             return self.local_reader
-        from fathom.agents.reader_llm import LanguageReader
+        from fathom.agents.reader import LLMReader
 
-        return LanguageReader(
+        return LLMReader(
             model=model,
             local=self.local_reader,
             judge=self.judge,
@@ -375,30 +375,28 @@ class Assembly:
     @cached_property
     def judge(self) -> "Judge":
         """Says how well quotes support claims."""
-        from fathom.agents.judge import LanguageJudge
+        from fathom.agents.judge import LLMJudge
 
         model = self.models.of("judge")
-        return LanguageJudge(model=model, local=self.local_judge) if model else self.local_judge
+        return LLMJudge(model=model, local=self.local_judge) if model else self.local_judge
 
     @cached_property
     def debater(self) -> "Debater":
         """Speaks for one chunk in a debate."""
-        from fathom.agents.debater import LocalDebater
-        from fathom.agents.debater_llm import LanguageDebater
+        from fathom.agents.debater import LLMDebater, LocalDebater
 
         model = self.models.of("debater")
         local = LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
-        return LanguageDebater(model=model, local=local) if model else local
+        return LLMDebater(model=model, local=local) if model else local
 
     @cached_property
     def aggregator(self) -> "Aggregator":
         """Says what the agents of a debate come to."""
-        from fathom.agents.aggregator import LocalAggregator
-        from fathom.agents.aggregator_llm import LanguageAggregator
+        from fathom.agents.aggregator import LLMAggregator, LocalAggregator
 
         model = self.models.of("aggregator")
         local = LocalAggregator(min_share=self.settings.maf.min_share)
-        return LanguageAggregator(model=model, local=local) if model else local
+        return LLMAggregator(model=model, local=local) if model else local
 
     @cached_property
     def debate(self) -> "Debate":
@@ -416,11 +414,11 @@ class Assembly:
     @cached_property
     def hypothesis(self) -> "Hypothesis":
         """Says what to search for in a later round; the local stand-in is RM3."""
-        from fathom.agents.hyde import FeedbackHypothesis, LanguageHypothesis
+        from fathom.agents.hyde import LLMHypothesis, LocalHypothesis
 
         model = self.models.of("hyde")
-        local = FeedbackHypothesis(feedback=Feedback(words=self.terms.words))
-        return LanguageHypothesis(model=model, local=local) if model else local
+        local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
+        return LLMHypothesis(model=model, local=local) if model else local
 
     @cached_property
     def classifier(self) -> "Classifier":
@@ -462,12 +460,12 @@ class Assembly:
     @cached_property
     def reorderer(self) -> "Reorderer":
         """Puts hits in the order of what they say to a question."""
-        from fathom.agents.reorderer import LanguageReorderer
+        from fathom.agents.reorderer import LLMReorderer
 
         model, own = self.models.of("reorderer"), self.settings.hybrid
         if model is None:
             return self.reranker
-        return LanguageReorderer(
+        return LLMReorderer(
             model=model,
             local=self.reranker,
             top=own.reorder_top,
@@ -478,46 +476,46 @@ class Assembly:
     @cached_property
     def rewriter(self) -> "Rewriter":
         """Rewrites questions for a search."""
-        from fathom.agents.rewriter import LanguageRewriter, PlainRewriter
+        from fathom.agents.rewriter import LLMRewriter, LocalRewriter
 
         model = self.models.of("rewriter")
-        return LanguageRewriter(model=model) if model else PlainRewriter()
+        return LLMRewriter(model=model) if model else LocalRewriter()
 
     @cached_property
-    def local_decomposer(self) -> "ClauseDecomposer":
+    def local_decomposer(self) -> "LocalDecomposer":
         """The local implementation of the decomposer."""
-        from fathom.agents.decomposer import ClauseDecomposer
+        from fathom.agents.decomposer import LocalDecomposer
 
-        return ClauseDecomposer(most=self.settings.mao.questions)
+        return LocalDecomposer(most=self.settings.mao.questions)
 
     @cached_property
     def decomposer(self) -> "Decomposer":
         """Splits questions."""
-        from fathom.agents.decomposer import LanguageDecomposer
+        from fathom.agents.decomposer import LLMDecomposer
 
         model, local = self.models.of("decomposer"), self.local_decomposer
-        return LanguageDecomposer(model=model, local=local) if model else local
+        return LLMDecomposer(model=model, local=local) if model else local
 
     @cached_property
     def selector(self) -> "Selector":
         """Selects the hits that are worth reading."""
-        from fathom.agents.selector import LanguageSelector, RelevanceSelector
+        from fathom.agents.selector import LLMSelector, LocalSelector
 
         model = self.models.of("reorderer")
-        local = RelevanceSelector(reranker=self.reranker, keep=self.settings.mao.keep)
-        return LanguageSelector(model=model, local=local) if model else local
+        local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
+        return LLMSelector(model=model, local=local) if model else local
 
     @cached_property
     def summarizer(self) -> "Summarizer":
         """Composes the answers to sub-questions."""
-        from fathom.agents.summarizer import LanguageSummarizer, RuleSummarizer
+        from fathom.agents.summarizer import LLMSummarizer, LocalSummarizer
 
         model = self.models.of("summarizer")
         if model is None:
-            return RuleSummarizer()
-        return LanguageSummarizer(
+            return LocalSummarizer()
+        return LLMSummarizer(
             model=model,
-            local=RuleSummarizer(),
+            local=LocalSummarizer(),
             judge=self.judge,
             min_support=self.settings.ask.min_support,
         )
@@ -525,18 +523,18 @@ class Assembly:
     @cached_property
     def observer(self) -> "Observer":
         """Tells a planner in numbers what a turn is like."""
-        from fathom.agents.situation import Observer
+        from fathom.agents.features import Observer
 
         return Observer(terms=self.terms, decomposer=self.local_decomposer)
 
     @cached_property
     def planner(self) -> "Planner":
         """Chooses the workflow of a turn."""
-        from fathom.agents.planner import LanguagePlanner, PolicyPlanner, policy_named
+        from fathom.agents.planner import LLMPlanner, LocalPlanner, policy_named
 
         own, model = self.settings.mao, self.models.of("planner")
         policy = policy_named(own.policy, score_gap=own.score_gap)
-        return LanguagePlanner(model=model, local=policy) if model else PolicyPlanner(policy=policy)
+        return LLMPlanner(model=model, local=policy) if model else LocalPlanner(policy=policy)
 
 
 RETRIEVERS: Mapping[str, Callable[[Assembly, Index], Retriever]] = {

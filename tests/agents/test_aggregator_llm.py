@@ -6,8 +6,7 @@ from tests.agents.test_aggregator import WHO, position
 from tests.llm.making import Scripted, said
 from tests.making import context_of
 
-from fathom.agents.aggregator import LocalAggregator
-from fathom.agents.aggregator_llm import LanguageAggregator
+from fathom.agents.aggregator import LLMAggregator, LocalAggregator
 from fathom.agents.debater import Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -28,7 +27,7 @@ def aggregated(
         outcome if isinstance(outcome, Exception) else said(text, usage=Usage(llm_calls=1))
     )
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
-    agent = LanguageAggregator(model=model, local=LocalAggregator())
+    agent = LLMAggregator(model=model, local=LocalAggregator())
     with context_of() as context:
         draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))
         assert isinstance(context.scope, Recorder)

@@ -6,8 +6,7 @@ from tests.llm.making import Scripted, said
 from tests.making import FEES, QUESTION, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.debater import LocalDebater, Position
-from fathom.agents.debater_llm import LanguageDebater
+from fathom.agents.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
@@ -35,7 +34,7 @@ def spoken(
     one = Usage(llm_calls=1)
     reply = outcome if isinstance(outcome, Exception) else said(json.dumps(outcome), usage=one)
     chat = Scripted(reply)
-    agent = LanguageDebater(model=RoleModel(chat=chat, retry=RetryPolicy(tries=1)), local=LOCAL)
+    agent = LLMDebater(model=RoleModel(chat=chat, retry=RetryPolicy(tries=1)), local=LOCAL)
     with context_of(budget) as context:
         position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
         assert isinstance(context.scope, Recorder)

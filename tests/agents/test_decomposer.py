@@ -5,9 +5,9 @@ from tests.llm.making import Scripted, said
 from tests.making import context_of, hit_of
 
 from fathom.agents.decomposer import (
-    ClauseDecomposer,
     Decomposer,
-    LanguageDecomposer,
+    LLMDecomposer,
+    LocalDecomposer,
     Manner,
     bridge,
     filled,
@@ -30,7 +30,7 @@ def split(
 
 
 def test_rules_split_in_both_manners_or_say_that_there_is_nothing_to_split() -> None:
-    local = ClauseDecomposer()
+    local = LocalDecomposer()
     assert split(local, NESTED, "serial") == CHAIN
     assert split(local, "Who was born first, Ana Silva or Nora Berg?", "parallel") == (
         "When was Ana Silva born?",
@@ -46,12 +46,12 @@ def test_rules_split_in_both_manners_or_say_that_there_is_nothing_to_split() -> 
 
 def test_no_more_than_so_many_questions() -> None:
     question = "Who was born first, Ana Silva, Nora Berg, or Bo Holm?"
-    assert len(split(ClauseDecomposer(most=2), question, "parallel")) == 2
+    assert len(split(LocalDecomposer(most=2), question, "parallel")) == 2
 
 
 def asked(*outcomes: Completion | Exception, manner: Manner = "serial") -> tuple[str, ...]:
     model = RoleModel(chat=Scripted(*outcomes))
-    return split(LanguageDecomposer(model=model, local=ClauseDecomposer()), NESTED, manner)
+    return split(LLMDecomposer(model=model, local=LocalDecomposer()), NESTED, manner)
 
 
 def test_the_model_splits() -> None:
@@ -83,7 +83,7 @@ def test_slots_have_no_place_in_a_parallel_split() -> None:
 
 def test_no_budget_no_question() -> None:
     model = RoleModel(chat=Scripted())
-    decomposer = LanguageDecomposer(model=model, local=ClauseDecomposer())
+    decomposer = LLMDecomposer(model=model, local=LocalDecomposer())
     assert split(decomposer, NESTED, "serial", Budget(calls=0)) == CHAIN
 
 

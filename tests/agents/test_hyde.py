@@ -5,7 +5,7 @@ from typing import Any
 from tests.llm.making import Scripted, said
 from tests.making import QUESTION, context_of, hit_of
 
-from fathom.agents.hyde import PROMPT, FeedbackHypothesis, Hypothesis, LanguageHypothesis
+from fathom.agents.hyde import PROMPT, Hypothesis, LLMHypothesis, LocalHypothesis
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
@@ -13,7 +13,7 @@ from fathom.retrieval.expansion import Feedback
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Budget, Usage
 
-LOCAL = FeedbackHypothesis(feedback=Feedback(words=ContentTerms().words, count=2))
+LOCAL = LocalHypothesis(feedback=Feedback(words=ContentTerms().words, count=2))
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
@@ -22,10 +22,10 @@ def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
         return asyncio.run(agent.text(QUESTION, [hit_of()], context))
 
 
-def asking(*outcomes: Any) -> tuple[LanguageHypothesis, Scripted]:
+def asking(*outcomes: Any) -> tuple[LLMHypothesis, Scripted]:
     scripted = Scripted(*outcomes)
     model = RoleModel(chat=scripted, retry=RetryPolicy(tries=1))
-    return LanguageHypothesis(model=model, local=LOCAL), scripted
+    return LLMHypothesis(model=model, local=LOCAL), scripted
 
 
 def paragraph(text: str) -> Any:

@@ -5,7 +5,7 @@ from tests.llm.making import Scripted, said
 from tests.making import context_of
 from tests.scripted_pairs import OVERLAP, ScriptedPairs, reading
 
-from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+from fathom.agents.judge import Judge, LLMJudge, LocalJudge
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
@@ -51,7 +51,7 @@ def test_a_number_that_the_quote_does_not_hold_has_no_support(claim: str) -> Non
 
 
 def asked(*outcomes: Completion | Exception, budget: Budget | None = None) -> tuple[float, ...]:
-    judge = LanguageJudge(model=RoleModel(chat=Scripted(*outcomes)), local=LOCAL)
+    judge = LLMJudge(model=RoleModel(chat=Scripted(*outcomes)), local=LOCAL)
     return judged(judge, QUOTE, "It costs 50.", budget=budget)
 
 

@@ -2,7 +2,7 @@ import asyncio
 
 from tests.making import QUESTION, context_of, hit_of
 
-from fathom.agents.lister import Lister
+from fathom.agents.reader import NullReader
 from fathom.tracing.recorder import Recorder
 from fathom.types import Draft
 
@@ -10,7 +10,7 @@ from fathom.types import Draft
 def test_the_hits_are_noted_in_their_order_and_nothing_is_said() -> None:
     with context_of() as context:
         hits = [hit_of(document=name, rank=n) for n, name in enumerate("ba", start=1)]
-        assert asyncio.run(Lister().read(QUESTION, hits, context)) == Draft()
+        assert asyncio.run(NullReader().read(QUESTION, hits, context)) == Draft()
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert (step.agent, step.inputs["chunks"]) == ("reader", ["b#0", "a#0"])

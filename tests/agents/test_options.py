@@ -2,7 +2,7 @@ import pytest
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.options import options_of
+from fathom.agents.answer_candidates import options_of
 from fathom.models.reading import Reading
 from fathom.types import Chunk
 

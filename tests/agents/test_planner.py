@@ -5,23 +5,25 @@ import pytest
 from tests.llm.making import Scripted, said
 from tests.making import context_of, hit_of
 
-from fathom.agents.decomposer import ClauseDecomposer
+from fathom.agents.decomposer import LocalDecomposer
+from fathom.agents.features import Observer
 from fathom.agents.planner import (
-    LanguagePlanner,
+    FIRST_TURN,
+    SUB_TURN,
+    LLMPlanner,
+    LocalPlanner,
     Planner,
-    PolicyPlanner,
     RulePolicy,
+    is_legal,
     policy_named,
 )
-from fathom.agents.situation import Observer
-from fathom.agents.workflow import FIRST_TURN, SUB_TURN, is_legal
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Usage
 
-OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())
+OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
 NESTED = "Who founded the company that distributed the film Harbour Lights?"
 
 
@@ -80,16 +82,16 @@ def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
     outcomes: tuple[Completion | Exception, ...], workflow: tuple[str, ...]
 ) -> None:
     model = RoleModel(chat=Scripted(*outcomes))
-    assert planned(LanguagePlanner(model=model, local=RulePolicy())) == workflow
+    assert planned(LLMPlanner(model=model, local=RulePolicy())) == workflow
 
 
 def test_the_model_is_told_the_grammar_of_the_turn() -> None:
     for first in (True, False):
         chat = Scripted(said('{"workflow": ["AG"]}'))
-        planner = LanguagePlanner(model=RoleModel(chat=chat), local=RulePolicy())
+        planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy())
         assert planned(planner, first=first) == ("AG",)
         assert ("QDS alone" in chat.asked[0][0][0].text) == first
 
 
 def test_a_policy_plans_as_a_step() -> None:
-    assert planned(PolicyPlanner(policy=RulePolicy())) == ("QDS",)
+    assert planned(LocalPlanner(policy=RulePolicy())) == ("QDS",)

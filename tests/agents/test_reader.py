@@ -6,7 +6,7 @@ import pytest
 from tests.making import FEES, QUESTION, context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.reader import Law, SpanReader
+from fathom.agents.reader import Law, LocalReader
 from fathom.agents.verdict import VerdictLaw
 from fathom.models.reading import Reading
 from fathom.tracing.recorder import Recorder
@@ -16,9 +16,9 @@ OLD = "In 2023 a mooring permit cost 35 crowns. It rained."
 SAME = "A permit is had for 40 crowns, they say."
 
 
-def reader(pairs: ScriptedPairs) -> SpanReader:
+def reader(pairs: ScriptedPairs) -> LocalReader:
     """One whose confidence is the score itself."""
-    return SpanReader(pairs=pairs, laws=laws(0.15, (1.0, 0.0, 0.0)))
+    return LocalReader(pairs=pairs, laws=laws(0.15, (1.0, 0.0, 0.0)))
 
 
 def laws(fall: float, sureness: tuple[float, float, float]) -> dict[str, Law]:
@@ -160,7 +160,7 @@ def test_confidence_is_a_law_of_the_score() -> None:
     pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
     wants = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
     for law, wanted in wants.items():
-        mind = SpanReader(pairs=pairs, laws=laws(0.8, law))
+        mind = LocalReader(pairs=pairs, laws=laws(0.8, law))
         assert mind.draft(QUESTION, [hit_of()]).confidence == pytest.approx(wanted, abs=1e-6)
 
 
@@ -170,6 +170,6 @@ def test_the_law_is_that_of_the_questions_language() -> None:
         "en": Law(fall=0.8, sureness=(1.0, 0.0, 0.0)),
         "id": Law(fall=0.8, sureness=(0.0, 1.0, 0.0)),
     }
-    mind = SpanReader(pairs=pairs, laws=each)
+    mind = LocalReader(pairs=pairs, laws=each)
     assert mind.draft("What does it cost?", [hit_of()]).confidence == pytest.approx(0.5, abs=1e-6)
     assert mind.draft("Berapa biayanya?", [hit_of()]).confidence == pytest.approx(0.8, abs=1e-6)

@@ -7,8 +7,7 @@ from tests.making import FEES, QUESTION, context_of, hit_of, reply
 from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader import SpanReader
-from fathom.agents.reader_llm import LanguageReader, Sentence, located
+from fathom.agents.reader import LLMReader, LocalReader, Sentence, located
 from fathom.context import Listener
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
@@ -18,12 +17,12 @@ from fathom.usage import Budget, Usage
 
 HITS = [hit_of("Dogs are welcome.", document="d0"), hit_of(rank=2)]
 COSTS = "A mooring permit costs 40 crowns a year."
-LOCAL = SpanReader(pairs=OVERLAP)
+LOCAL = LocalReader(pairs=OVERLAP)
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
-def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LanguageReader:
-    return LanguageReader(
+def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LLMReader:
+    return LLMReader(
         model=RoleModel(chat=Scripted(*outcomes)),
         local=LOCAL,
         judge=LocalJudge(pairs=OVERLAP),
@@ -33,7 +32,7 @@ def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LanguageR
     )
 
 
-def read(mind: LanguageReader, hits: list[Hit] = HITS, budget: Budget | None = None) -> Draft:
+def read(mind: LLMReader, hits: list[Hit] = HITS, budget: Budget | None = None) -> Draft:
     with context_of(budget) as context:
         return asyncio.run(mind.read(QUESTION, hits, context))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.llm.making import Scripted, said
 from tests.making import QUESTION, context_of, hit_of
 
-from fathom.agents.reorderer import LanguageReorderer, ends_first, permutation, windows
+from fathom.agents.reorderer import LLMReorderer, ends_first, permutation, windows
 from fathom.context import RunContext
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
@@ -33,13 +33,13 @@ def order(*numbers: int) -> Completion:
     return said(json.dumps({"order": numbers}), usage=Usage(llm_calls=1))
 
 
-def made(*outcomes: Completion | Exception) -> LanguageReorderer:
+def made(*outcomes: Completion | Exception) -> LLMReorderer:
     retry = RetryPolicy(tries=1)
     model = RoleModel(chat=Scripted(*outcomes), retry=retry)
-    return LanguageReorderer(model=model, local=Same(), top=5, window=3, step=2)
+    return LLMReorderer(model=model, local=Same(), top=5, window=3, step=2)
 
 
-def reordered(agent: LanguageReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
+def reordered(agent: LLMReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
     with context_of(budget) as context:
         hits = asyncio.run(agent(QUESTION, HITS, keep=keep, context=context))
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
@@ -56,9 +56,7 @@ def test_the_window_climbs_from_the_last_hit_to_the_first() -> None:
 def test_texts_stand_in_a_fence_and_are_numbered() -> None:
     scripted = Scripted(order(), order())
     agent = made()
-    agent = LanguageReorderer(
-        model=RoleModel(chat=scripted), local=agent.local, top=5, window=3, step=2
-    )
+    agent = LLMReorderer(model=RoleModel(chat=scripted), local=agent.local, top=5, window=3, step=2)
     assert reordered(agent) == ["1", "2", "3", "4", "5", "6"]
     system, user = (message.text for message in scripted.asked[0][0][:2])
     (fence,) = set(re.findall(r"=== [0-9a-f]{16} ===", user))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.llm.making import Scripted, said
 from tests.making import context_of
 
-from fathom.agents.rewriter import LanguageRewriter, PlainRewriter, Rewriter, plain
+from fathom.agents.rewriter import LLMRewriter, LocalRewriter, Rewriter, plain
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -65,5 +65,5 @@ def test_the_model_rewrites_unless_it_loses_a_name_or_fails(
     outcomes: tuple[Completion | Exception, ...], text: str
 ) -> None:
     model = RoleModel(chat=Scripted(*outcomes))
-    assert rewritten(LanguageRewriter(model=model), QUESTION) == text
-    assert rewritten(PlainRewriter(), QUESTION) == "Who wrote Dune in 1965?"
+    assert rewritten(LLMRewriter(model=model), QUESTION) == text
+    assert rewritten(LocalRewriter(), QUESTION) == "Who wrote Dune in 1965?"

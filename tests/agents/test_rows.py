@@ -6,7 +6,7 @@ import pytest
 from tests.making import chunk_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.rows import Rows
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
@@ -34,7 +34,7 @@ def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer, score)
 
-    look = Look(hit=hit, reading=script(question, hit.chunk), trust=1.0)
+    look = ReadHit(hit=hit, reading=script(question, hit.chunk), trust=1.0)
     session = ScriptedPairs(script).session(question)
     best = Rows()(question, look, session).reading.spans[0]
     return best.span.cut(hit.chunk.text), best.score

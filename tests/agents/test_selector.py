@@ -5,7 +5,7 @@ from tests.llm.making import Scripted, said
 from tests.making import context_of, hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.selector import LanguageSelector, RelevanceSelector, Selector
+from fathom.agents.selector import LLMSelector, LocalSelector, Selector
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -22,7 +22,7 @@ def relevance(_: str, chunk: Chunk) -> Reading:
     return reading(chunk, relevance=RELEVANCE[chunk.document_id])
 
 
-LOCAL = RelevanceSelector(reranker=Reranker(pairs=ScriptedPairs(relevance), weight=1.0), keep=0.5)
+LOCAL = LocalSelector(reranker=Reranker(pairs=ScriptedPairs(relevance), weight=1.0), keep=0.5)
 
 
 def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
@@ -53,5 +53,5 @@ def test_the_model_selects_and_the_local_mind_stands_in(
     outcomes: tuple[Completion | Exception, ...], found: list[tuple[str, int]]
 ) -> None:
     model = RoleModel(chat=Scripted(*outcomes))
-    assert selected(LanguageSelector(model=model, local=LOCAL)) == found
-    assert selected(LanguageSelector(model=model, local=LOCAL), ()) == []
+    assert selected(LLMSelector(model=model, local=LOCAL)) == found
+    assert selected(LLMSelector(model=model, local=LOCAL), ()) == []

@@ -4,8 +4,8 @@ import pytest
 from tests.making import chunk_of, hit_with
 from tests.scripted_pairs import reading
 
-from fathom.agents.finding import candidates_of
-from fathom.agents.looking import Look
+from fathom.agents.answer_candidates import candidates_of
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.documents.base import Builder
 from fathom.text.content_words import ContentTerms
@@ -23,11 +23,11 @@ def builder_of(*items: str, lead: str = "Do this:") -> Builder:
     return builder
 
 
-def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> Look:
-    return Look(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
+def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> ReadHit:
+    return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
 
 
-def quotes_of(*seen: Look) -> list[str]:
+def quotes_of(*seen: ReadHit) -> list[str]:
     steps = steps_of(ASKED, seen, ContentTerms())
     return [each.quote for each in steps[0].evidence] if steps else []
 
@@ -125,7 +125,7 @@ def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
         hit = hit_with(builder)
         found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
         read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))
-        look = Look(hit=hit, reading=read, trust=1.0)
+        look = ReadHit(hit=hit, reading=read, trust=1.0)
         return steps_of("How can I renew a film?", [look], ContentTerms())
 
     assert asked(("renewed", 0.5), ("free", 0.1)) == []

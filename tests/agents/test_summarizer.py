@@ -7,7 +7,7 @@ from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge
-from fathom.agents.summarizer import Finding, LanguageSummarizer, RuleSummarizer, Summarizer
+from fathom.agents.summarizer import Finding, LLMSummarizer, LocalSummarizer, Summarizer
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -31,7 +31,7 @@ def summarized(
 ) -> Draft:
     with context_of() as context:
         return asyncio.run(
-            (by or RuleSummarizer()).summarize(question, manner, findings, [hit_of()], context)
+            (by or LocalSummarizer()).summarize(question, manner, findings, [hit_of()], context)
         )
 
 
@@ -78,11 +78,11 @@ def test_without_an_answer_at_the_end_there_is_none() -> None:
     assert summarized("?", "parallel") == Draft()
 
 
-def model(*outcomes: Completion | Exception) -> LanguageSummarizer:
+def model(*outcomes: Completion | Exception) -> LLMSummarizer:
     pairs = ScriptedPairs(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
-    return LanguageSummarizer(
+    return LLMSummarizer(
         model=RoleModel(chat=Scripted(*outcomes)),
-        local=RuleSummarizer(),
+        local=LocalSummarizer(),
         judge=LocalJudge(pairs=pairs),
         min_support=0.5,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.statement import statement
 from fathom.agents.verdict import Verdict, VerdictLaw, Verdicts
 from fathom.models.reading import NOTHING, Reading
@@ -35,7 +35,7 @@ def script(claim: str, chunk: Chunk) -> Reading:
 
 def decided(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Verdict | None:
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, text in enumerate(texts, 1)]
-    seen = [Look(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
+    seen = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
     return Verdicts(pairs=ScriptedPairs(script), laws=laws, sure=sure)(question, seen)
 
@@ -71,7 +71,7 @@ def test_what_a_verdict_depends_on() -> None:
     hit: Hit = hit_of(YES)
     asked = statement(ASKED)
     assert asked is not None
-    look = Look(hit=hit, reading=NOTHING, trust=1.0)
+    look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
     (weighed,) = Verdicts(pairs=ScriptedPairs(script)).weigh(asked, look)
     tells, decides, words, denial, one = weighed.factors
     assert weighed.yes
@@ -83,7 +83,7 @@ def test_what_a_verdict_depends_on() -> None:
 def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
     asked = statement(ASKED)
     assert asked is not None
-    look = Look(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
+    look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
     verdicts = Verdicts(pairs=ScriptedPairs(script))
     assert list(verdicts.weigh(asked, look)) == []
     (weighed,) = verdicts.weigh(asked, look, every=True)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.agents.workflow import DEFAULT, EXECUTORS, FIRST_TURN, SUB_TURN, is_legal, legal
+from fathom.agents.planner import DEFAULT, EXECUTORS, FIRST_TURN, SUB_TURN, is_legal, legal
 
 PLANS = st.lists(st.sampled_from([*EXECUTORS, "AS", "XY", ""]), max_size=6)
 

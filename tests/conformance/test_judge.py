@@ -7,7 +7,7 @@ from tests.llm.making import Scripted, said
 from tests.making import FEES, context_of
 from tests.scripted_pairs import OVERLAP
 
-from fathom.agents.judge import Judge, LanguageJudge, LocalJudge
+from fathom.agents.judge import Judge, LLMJudge, LocalJudge
 from fathom.llm.call import RoleModel
 
 PAIRS = [(FEES, FEES), ("It costs 41 crowns.", FEES), ("🙂", "\x00"), ("x" * 5_000, "y")]
@@ -19,7 +19,7 @@ def judge(request: pytest.FixtureRequest) -> Judge:
     if request.param == "local":
         return local
     words = '{"support": [1, 1, 1, 1]}' if request.param == "model" else "?"
-    return LanguageJudge(model=RoleModel(chat=Scripted(said(words), said(words))), local=local)
+    return LLMJudge(model=RoleModel(chat=Scripted(said(words), said(words))), local=local)
 
 
 def test_one_number_a_pair_from_0_to_1_and_false_numbers_have_none(judge: Judge) -> None:

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 from tests.making import FEES, QUESTION
 from tests.scripted_pairs import OVERLAP
 
-from fathom.agents.aggregator_llm import AggregatorReply
-from fathom.agents.debater_llm import DebaterReply
+from fathom.agents.aggregator import AggregatorReply
+from fathom.agents.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
 from fathom.agents.planner import FIRST, SUB, PlannerReply
 from fathom.agents.prompt_delimiters import fence_for, fenced
-from fathom.agents.reader_llm import ReaderReply
+from fathom.agents.reader import ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 

@@ -11,7 +11,7 @@ from tests.making import FEES, QUESTION
 from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.prompt_delimiters import fence_for, fenced
-from fathom.agents.reader_llm import ReaderReply
+from fathom.agents.reader import ReaderReply
 from fathom.llm.base import Message
 from fathom.llm.structured import ask_for
 

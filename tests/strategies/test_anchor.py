@@ -8,7 +8,7 @@ from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
 from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
-from fathom.agents.hyde import FeedbackHypothesis
+from fathom.agents.hyde import LocalHypothesis
 from fathom.context import RunContext
 from fathom.control.gate import Thresholds
 from fathom.engine import Engine
@@ -92,7 +92,7 @@ def strategy(
         reranker=None,
         context_selector=ContextSelector(selection=Selection(terms=terms, settings=own), count=len),
         reader=reader,
-        hypothesis=FeedbackHypothesis(feedback=Feedback(words=terms.words)),
+        hypothesis=LocalHypothesis(feedback=Feedback(words=terms.words)),
         judge=judge or Judges(),
         finalizer=finalizer("anchor"),
         allowance=TokenAllowance(metered=metered, count=len, chunks=8, overhead=0, ceiling=1.2),

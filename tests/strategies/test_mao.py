@@ -10,12 +10,11 @@ from tests.making import QUESTION, engine_at, extractive, hit_of, ingested
 from tests.scripted_server import Extractive, served
 from tests.strategies.running import finalizer, ran, replays
 
-from fathom.agents.decomposer import ClauseDecomposer
-from fathom.agents.planner import Plan, PolicyPlanner, RulePolicy
-from fathom.agents.rewriter import PlainRewriter
-from fathom.agents.situation import Observer, Situation
-from fathom.agents.summarizer import RuleSummarizer
-from fathom.agents.workflow import EXECUTORS, FIRST_TURN, Workflow
+from fathom.agents.decomposer import LocalDecomposer
+from fathom.agents.features import Observation, Observer
+from fathom.agents.planner import EXECUTORS, FIRST_TURN, LocalPlanner, Plan, RulePolicy, Workflow
+from fathom.agents.rewriter import LocalRewriter
+from fathom.agents.summarizer import LocalSummarizer
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
@@ -85,7 +84,7 @@ class Whims:
     plans: tuple[tuple[str, ...], ...]
     name: str = "whims"
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
         return Plan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
 
 
@@ -93,13 +92,13 @@ def mao(**other: Any) -> Mao:
     made = Mao(
         search=Looks(),  # type: ignore[arg-type]
         following=None,
-        observer=Observer(terms=ContentTerms(), decomposer=ClauseDecomposer()),
-        planner=PolicyPlanner(policy=RulePolicy()),
-        rewriter=PlainRewriter(),
-        decomposer=ClauseDecomposer(),
+        observer=Observer(terms=ContentTerms(), decomposer=LocalDecomposer()),
+        planner=LocalPlanner(policy=RulePolicy()),
+        rewriter=LocalRewriter(),
+        decomposer=LocalDecomposer(),
         selector=Keeps(),
         reader=Knows(),
-        summarizer=RuleSummarizer(),
+        summarizer=LocalSummarizer(),
         finalizer=finalizer("mao"),
         hits=5,
         turns=5,
@@ -148,7 +147,7 @@ def test_the_things_of_a_comparison_are_asked_for_side_by_side() -> None:
 
 @pytest.mark.parametrize("plan", [("QDS", "QDS"), ("R",), ("AG", "R"), ("QR", "QR", "AG"), ()])
 def test_an_illegal_plan_gives_way_to_the_default(plan: tuple[str, ...]) -> None:
-    planner = PolicyPlanner(policy=Whims((plan,)))
+    planner = LocalPlanner(policy=Whims((plan,)))
     outcome = ran(mao(planner=planner))
     assert [step.verdict for step in steps(outcome, "grammar")] == ["illegal"]
     assert outcome.answer.phase == "R,AG"
@@ -157,12 +156,12 @@ def test_an_illegal_plan_gives_way_to_the_default(plan: tuple[str, ...]) -> None
 @pytest.mark.parametrize("manner", ["QDS", "QDP"])
 def test_what_cannot_be_split_is_answered_as_it_is(manner: str) -> None:
     reader = Knows()
-    ran(mao(reader=reader, planner=PolicyPlanner(policy=Whims(((manner,),)))))
+    ran(mao(reader=reader, planner=LocalPlanner(policy=Whims(((manner,),)))))
     assert reader.read_for == [QUESTION]
 
 
 def test_an_answer_without_retrieval_has_nothing_to_read() -> None:
-    outcome = ran(mao(planner=PolicyPlanner(policy=Whims((("AG",),)))))
+    outcome = ran(mao(planner=LocalPlanner(policy=Whims((("AG",),)))))
     assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "no_evidence")
 
 
@@ -195,7 +194,7 @@ def test_a_search_that_the_budget_refuses_does_not_take_the_others_with_it() -> 
 @pytest.mark.parametrize("role", ["planner", "rewriter", "selector", "decomposer"])
 @pytest.mark.parametrize("plan", [("QR", "R", "DS", "AG"), ("QDS",)])
 def test_an_agent_that_raises_is_done_without(role: str, plan: tuple[str, ...]) -> None:
-    broken: dict[str, Any] = {"planner": PolicyPlanner(policy=Whims((plan,))), role: Breaks()}
+    broken: dict[str, Any] = {"planner": LocalPlanner(policy=Whims((plan,))), role: Breaks()}
     reader = Knows({FIRST: "Acme"})
     outcome = ran(mao(reader=reader, **broken), question=CHAIN)
     assert reader.read_for
@@ -215,7 +214,7 @@ PLANS = st.lists(
 def test_whatever_is_planned_it_ends_and_replays(
     plans: tuple[tuple[str, ...], ...], question: str
 ) -> None:
-    planner = PolicyPlanner(policy=Whims(plans))
+    planner = LocalPlanner(policy=Whims(plans))
     search = Looks()
     outcome = ran(mao(planner=planner, search=search), question=question)
     assert len(search.asked) <= 2 * 5

@@ -7,13 +7,13 @@ pytest.importorskip("bm25s")
 
 from training.fit_span_reader import Read, best_of, f1_at, fit, labelled
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.evaluation.datasets import Question
 
 
-def look(answer: str, score: float, rank: int) -> Look:
+def look(answer: str, score: float, rank: int) -> ReadHit:
     hit = hit_of(document=f"d{rank}", rank=rank)
-    return Look(hit=hit, reading=reading(hit.chunk, answer, score), trust=1.0)
+    return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=1.0)
 
 
 RIGHT = Question(id="a", text="How much?", answers=("40 crowns",))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.steps import Steps, steps_of
 from fathom.text.numbers import numbers
 
@@ -24,7 +24,7 @@ def counted(question: str) -> str:
 
 
 def listed(
-    question: str, seen: Sequence[Look], terms: Callable[[str], frozenset[str]]
+    question: str, seen: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
 ) -> Steps | None:
     """The list of what is to be counted, if it is whole; of several the likeliest.
 

@@ -56,8 +56,8 @@ class Decomposer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClauseDecomposer:
-    """The local mind: clause rules, English and Indonesian; deterministic.
+class LocalDecomposer:
+    """The local implementation: clause rules, English and Indonesian; deterministic.
 
     Attributes:
         most: So many questions at most.
@@ -89,11 +89,11 @@ class DecomposerReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageDecomposer:
-    """Asks a language model; what it cannot or may not answer the local mind does."""
+class LLMDecomposer:
+    """Asks a language model; what it cannot or may not answer the local implementation does."""
 
     model: RoleModel
-    local: ClauseDecomposer
+    local: LocalDecomposer
 
     async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
         """See `Decomposer.split`."""

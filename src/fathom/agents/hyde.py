@@ -42,7 +42,7 @@ class Hypothesis(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackHypothesis:
+class LocalHypothesis:
     """The local stand-in, RM3."""
 
     feedback: Feedback
@@ -62,7 +62,7 @@ class HydeReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageHypothesis:
+class LLMHypothesis:
     """Asks a language model; the stand-in serves where it says nothing."""
 
     model: RoleModel

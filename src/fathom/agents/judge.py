@@ -88,11 +88,11 @@ class JudgeReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageJudge:
-    """Asks a language model; what it cannot or may not answer the local mind does.
+class LLMJudge:
+    """Asks a language model; what it cannot or may not answer the local implementation does.
 
-    A claim that the local mind finds without any support stays without: a model can be talked
-    into much by what it reads.
+    A claim that the local judge finds without any support stays without: a model can be
+    talked into much by what it reads.
     """
 
     model: RoleModel

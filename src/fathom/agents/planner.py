@@ -7,15 +7,47 @@ untrained planner), or one that was learned.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import permutations
+from typing import Literal, Protocol, TypeGuard, get_args
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.situation import Situation
-from fathom.agents.workflow import EXECUTORS, Workflow
+from fathom.agents.features import Observation
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+
+Executor = Literal["QR", "QDS", "QDP", "R", "DS", "AG"]
+Workflow = tuple[Executor, ...]
+
+EXECUTORS: tuple[Executor, ...] = get_args(Executor)
+
+
+def _before_the_answer(*executors: Executor) -> tuple[Workflow, ...]:
+    """Every ordering of every subset of `executors`, then AG; short ones first."""
+    sizes = range(len(executors) + 1)
+    return tuple((*some, "AG") for size in sizes for some in permutations(executors, size))
+
+
+FIRST_TURN: tuple[Workflow, ...] = (("QDS",), ("QDP",), *_before_the_answer("QR", "R", "DS"))
+"""The 18 workflows for the question itself."""
+
+SUB_TURN: tuple[Workflow, ...] = _before_the_answer("R", "DS")
+"""The 5 workflows for a sub-question."""
+
+DEFAULT: Workflow = ("R", "AG")
+"""Takes the place of an illegal one; legal in every turn."""
+
+
+def legal(*, first: bool) -> tuple[Workflow, ...]:
+    """The workflows of a turn, in a fixed order: a learned planner's actions are places in it."""
+    return FIRST_TURN if first else SUB_TURN
+
+
+def is_legal(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
+    """Whether a planner may choose this."""
+    return tuple(plan) in legal(first=first)
+
 
 PROMPT = """\
 You plan how a question is answered from documents. Executors:
@@ -58,7 +90,7 @@ class Policy(Protocol):
         """How tables call it."""
         ...
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
         """What to do in this situation; equal situations give equal plans.
 
         Args:
@@ -72,7 +104,7 @@ class Planner(Protocol):
     """Chooses a workflow for a turn."""
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
+        self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """What to do with the question, as one step of the run; it may turn out illegal.
 
@@ -93,7 +125,7 @@ class RulePolicy:
     score_gap: float = 0.3
     name: str = "rules"
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
         """See `Policy.choose`."""
         if ("QDP",) in legal and situation.parallel > 1:
             return Plan(workflow=("QDP",), reason=f"asks about {situation.parallel:.0f} things")
@@ -123,7 +155,7 @@ class FixedPolicy:
         """See `Policy.name`."""
         return ",".join(self.first)
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> Plan:  # noqa: ARG002
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:  # noqa: ARG002
         """See `Policy.choose`."""
         return Plan(workflow=self.first if situation.first else self.sub, reason="always")
 
@@ -141,13 +173,13 @@ def policy_named(name: str, *, score_gap: float) -> Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyPlanner:
-    """The local mind: lets a policy choose."""
+class LocalPlanner:
+    """The local implementation: lets a policy choose."""
 
     policy: Policy
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
+        self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """See `Planner.plan`."""
         with context.step(
@@ -169,14 +201,14 @@ class PlannerReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguagePlanner:
+class LLMPlanner:
     """The paper's untrained planner; what the model cannot or may not answer the policy does."""
 
     model: RoleModel
     local: Policy
 
     async def plan(
-        self, question: str, situation: Situation, legal: Sequence[Workflow], context: RunContext
+        self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
     ) -> Plan:
         """See `Planner.plan`."""
         grammar = FIRST if ("QDS",) in legal else SUB

@@ -1,27 +1,34 @@
 """The reader: what the hits say to a question."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
+from pydantic import BaseModel, Field, ValidationError
+
+from fathom.agents.answer_candidates import Candidate, candidates_of, nearly, quotes, supporting
 from fathom.agents.attribution import attributed, naming
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.counts import listed, stated
-from fathom.agents.finding import Candidate, candidates_of, nearly, quotes, supporting
-from fathom.agents.judge import LocalJudge
-from fathom.agents.looking import Look, look
+from fathom.agents.early_stop import ReadHit, look
+from fathom.agents.judge import Judge, LocalJudge
+from fathom.agents.prompt_delimiters import chunk_messages
 from fathom.agents.rivals import Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.sides import decided
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
-from fathom.context import RunContext
+from fathom.context import Listener, RunContext
+from fathom.ledger import BudgetRefused
+from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.faults import CallFailed
 from fathom.models.reading import CrossReader
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
 from fathom.text.question_form import asks_steps, form_of, word_for
-from fathom.types import Alternative, Draft, Evidence, Hit
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +75,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpanReader:
+class LocalReader:
     """Answers with the span that the pair reader finds best, and quotes the sentence around it.
 
     Equal answers of several hits count together. Hits are read best first, no further than the
@@ -111,7 +118,7 @@ class SpanReader:
         """What `read` gives, at once."""
         return self.looked(question, hits)[1]
 
-    def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
+    def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
         """The hits that were read, and what came of it."""
         hits = attributed(question, hits)
         compared = comparison(question, _SIDES)
@@ -121,7 +128,7 @@ class SpanReader:
                 return seen, draft
         return self._looked(question, hits)
 
-    def _looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[Look, ...], Draft]:
+    def _looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
         session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
@@ -158,13 +165,13 @@ class SpanReader:
 
     def _sides(
         self, question: str, compared: Comparison, hits: Sequence[Hit]
-    ) -> tuple[tuple[Look, ...], Draft]:
+    ) -> tuple[tuple[ReadHit, ...], Draft]:
         """A comparison decided by what is read of each side; no short answer where it is not.
 
         A side is read in the hits that name it. What is not sure, or what documents do not agree
         on, is not known of it.
         """
-        seen: list[Look] = []
+        seen: list[ReadHit] = []
         drafts: list[Draft] = []
         for option, asked in zip(compared.options, compared.questions, strict=True):
             looks, draft = self._looked(asked, naming(option, hits))
@@ -192,7 +199,7 @@ class SpanReader:
             confidence=self._confidence(question, candidates[0]),
         )
 
-    def _listed(self, question: str, seen: Sequence[Look], *, several: bool) -> Draft:
+    def _listed(self, question: str, seen: Sequence[ReadHit], *, several: bool) -> Draft:
         candidates = candidates_of(seen)
         lists = steps_of(question, seen, self.rows.terms) if candidates else []
         steps = next((each for each in lists if each.answers(candidates[0], self.keep)), None)
@@ -221,7 +228,7 @@ class SpanReader:
         logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)
 
-    def _decided(self, question: str, seen: Sequence[Look]) -> Draft:
+    def _decided(self, question: str, seen: Sequence[ReadHit]) -> Draft:
         """Yes or no with the sentence that decides; else what stands where it would answer."""
         verdict = Verdicts(pairs=self.pairs, laws=self.verdicts)(question, seen)
         if verdict is not None:
@@ -253,18 +260,18 @@ def logit_of(share: float) -> float:
     return max(-_LOGIT, min(_LOGIT, math.log(share / (1 - share))))
 
 
-def _best(seen: Look) -> float:
+def _best(seen: ReadHit) -> float:
     return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
 
 
-def _fitting(question: str, seen: Look) -> Look:
+def _fitting(question: str, seen: ReadHit) -> ReadHit:
     """A hit that was read, without spans that cannot be what is asked for."""
     text, spans = seen.hit.chunk.text, seen.reading.spans
     kept = tuple(each for each in spans if fits(question, text, each.span))
     return replace(seen, reading=replace(seen.reading, spans=kept))
 
 
-def _decides(seen: Look) -> float:
+def _decides(seen: ReadHit) -> float:
     """Probability that the hit decides the question as it says, times the trust in it."""
     read = seen.reading
     sure = read.relevance * read.decided * max(read.yes, 1 - read.yes)
@@ -286,3 +293,193 @@ def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:
 
 def _quoted_alike(own: Evidence, rival: Rival) -> bool:
     return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
+
+
+PROMPT = """\
+You answer a question from numbered chunks of documents, and from nothing else.
+- Write the answer in as few sentences as it takes, in the language of the question.
+- Each sentence names the chunk that supports it and quotes the part that does, word for word.
+- If the chunks do not hold the answer, say so with "answerable": false and no sentences.
+- short_answer is the bare answer (a name, a number, a date, a few words), or empty.
+{rule}"""
+
+_MARK = re.compile(r"\s*\[\d+\]")
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_LONGEST_CHUNK = 6_000
+_MOST_SENTENCES = 12
+
+
+class Sentence(BaseModel):
+    """A sentence of the answer with its evidence."""
+
+    text: str = Field(max_length=2_000)
+    chunk: int = Field(description="Number of the chunk that supports the sentence.")
+    quote: str = Field(max_length=2_000, description="The part that does, word for word.")
+
+
+class ReaderReply(BaseModel):
+    """What a language model is asked for."""
+
+    answerable: bool
+    sentences: list[Sentence] = Field(default_factory=list)
+    short_answer: str = Field(default="", max_length=300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMReader:
+    """Lets the local reader answer what it is certain of; asks a language model for the rest.
+
+    A sentence counts only if its quote stands in the chunk it names and the judge finds it
+    supported; so whatever a document or a server says, nothing unverified is shown.
+
+    Attributes:
+        local: Reads first.
+        skip_above_confidence: From this confidence of the local reader on the model is not
+            asked; above 1 it always is.
+        min_support: Sentences with less support are dropped.
+        fallback: What happens when the model gives nothing that can be verified: the local
+            draft counts, or there is no answer.
+    """
+
+    model: RoleModel
+    local: Reader
+    judge: Judge
+    skip_above_confidence: float
+    min_support: float
+    fallback: Literal["local", "abstain"]
+
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+        """See `Reader.read`.
+
+        Raises:
+            BudgetRefused: If there was no time even for the local implementation.
+            RunError: If the model fails and the local draft is not to count.
+        """
+        inputs = {"chunks": [hit.chunk.id for hit in hits]}
+        with context.step("read", agent="reader", inputs=inputs) as here:
+            first = await self.local.read(question, hits, here)
+            if first.confidence >= self.skip_above_confidence or not hits:
+                here.done(
+                    outputs=outline(first),
+                    verdict="local",
+                    reason="the local implementation is sure",
+                )
+                return first
+            draft, verdict, reason = await self._or_local(first, question, hits, here)
+            here.done(outputs=outline(draft), verdict=verdict, reason=reason)
+        return draft
+
+    async def _or_local(
+        self, first: Draft, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Draft, str, str]:
+        try:
+            reply = await self._ask(question, hits, context)
+            if not reply.answerable:
+                return Draft(), "model", "the model finds no answer in the chunks"
+            draft = await self._checked(reply, hits, context)
+        except BudgetRefused as refused:
+            return first, "local", str(refused)
+        except CallFailed as failed:
+            if self.fallback == "abstain":
+                raise
+            return first, "local", str(failed)
+        if draft.evidence:
+            return draft, "model", f"{len(draft.claims)} sentences hold"
+        if self.fallback == "abstain":
+            return draft, "model", "no sentence of the model could be verified"
+        return first, "local", "no sentence of the model could be verified"
+
+    async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
+        with context.step("ask", agent="reader", inputs={"model": self.model.chat.name}) as here:
+            reply = await ask_model(
+                self.model,
+                ReaderReply,
+                chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK),
+                here,
+                on_text=_Stream(hits, here.listener) if here.listener.wants_text else None,
+            )
+            if isinstance(reply.failure, CallFailed):
+                here.done(usage=reply.usage)
+            value = reply.required()
+            here.done(outputs={"reply": value}, usage=reply.usage, reason=reply.reason)
+        return value
+
+    async def _checked(self, reply: ReaderReply, hits: Sequence[Hit], context: RunContext) -> Draft:
+        """The sentences of a reply that hold; without evidence if none does."""
+        found = [
+            (text, evidence)
+            for sentence in reply.sentences[:_MOST_SENTENCES]
+            if (text := _MARK.sub("", sentence.text).strip())
+            and (evidence := located(sentence, hits))
+        ]
+        pairs = [(text, evidence.quote) for text, evidence in found]
+        scores = await self.judge.support(pairs, context)
+        kept = [
+            (text, Evidence(hit=evidence.hit, span=evidence.span, support=score))
+            for (text, evidence), score in zip(found, scores, strict=True)
+            if score >= self.min_support
+        ]
+        if not kept:
+            return Draft()
+        total = sum(evidence.support for _, evidence in kept)
+        return Draft(
+            evidence=tuple(evidence for _, evidence in kept),
+            claims=tuple(Claim(text=text, evidence=(at,)) for at, (text, _) in enumerate(kept)),
+            short_answer=_backed(reply.short_answer, kept),
+            confidence=round(total / len(reply.sentences), 6),
+        )
+
+
+def located(sentence: Sentence, hits: Sequence[Hit]) -> Evidence | None:
+    """Where the quote stands in the chunk that the sentence names, but for white space.
+
+    Its support is 0 until a judge has seen it.
+    """
+    if not 1 <= sentence.chunk <= len(hits):
+        return None
+    hit = hits[sentence.chunk - 1]
+    words = sentence.quote.split()
+    if not any(char.isalnum() for char in sentence.quote):
+        return None
+    match = re.search(r"\s+".join(map(re.escape, words)), hit.chunk.text)
+    return Evidence(hit=hit, span=Span(*match.span()), support=0.0) if match else None
+
+
+class _Stream:
+    """Finds the sentences in a reply that is still coming, and tells those with a true quote."""
+
+    def __init__(self, hits: Sequence[Hit], listener: Listener) -> None:
+        self._hits = hits
+        self._listener = listener
+        self._text = ""
+        self._at = 0
+
+    def __call__(self, words: str) -> None:
+        self._text += words
+        while match := _OBJECT.search(self._text, self._at):
+            self._at = match.end()
+            try:
+                sentence = Sentence.model_validate_json(match.group())
+            except ValidationError:
+                continue  # what does not fit is told at the end, if at all
+            if located(sentence, self._hits):
+                self._listener.text(sentence.text)
+
+
+def _backed(short: str, kept: Sequence[tuple[str, Evidence]]) -> str:
+    """The short answer, if a quote holds it."""
+    plain = " ".join(short.split()).casefold()
+    quotes = (" ".join(evidence.quote.split()).casefold() for _, evidence in kept)
+    return short.strip() if plain and any(plain in quote for quote in quotes) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NullReader:
+    """A `Reader` that reads nothing: it records the hits, and its draft is always empty."""
+
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+        """See `Reader.read`."""
+        inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
+        with context.step("list", agent="reader", inputs=inputs) as here:
+            here.done(reason=f"{len(hits)} chunks, none read")
+        return Draft()

@@ -23,7 +23,7 @@ _LONGEST_CHUNK = 1_200
 
 
 class Reorderer(Protocol):
-    """Puts hits in a better order; `Reranker` is the local mind."""
+    """Puts hits in a better order; `Reranker` is the local implementation."""
 
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
@@ -43,12 +43,12 @@ class OrderReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageReorderer:
+class LLMReorderer:
     """Listwise reordering with a sliding window (Sun et al. 2023, "Is ChatGPT good at search?").
 
     The window moves from the last of the first `top` hits to the first, so that what belongs to
     the top climbs there. When a call is refused or fails, the windows done so far count; when
-    none was done, the local mind takes over.
+    none was done, the local implementation takes over.
 
     Attributes:
         local: Used when the model gives nothing.

@@ -68,8 +68,8 @@ class Rewriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainRewriter:
-    """The local mind: rules that drop what is polite and complete what is left out."""
+class LocalRewriter:
+    """The local implementation: rules that drop what is polite and complete what is left out."""
 
     async def rewrite(self, question: str, context: RunContext) -> str:
         """See `Rewriter.rewrite`."""
@@ -86,8 +86,8 @@ class RewriterReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageRewriter:
-    """Asks a language model; the local mind decides where the reply loses a name or a number."""
+class LLMRewriter:
+    """Asks a language model; the local rewriter decides where a reply loses a name or a number."""
 
     model: RoleModel
 

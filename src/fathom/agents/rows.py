@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import NamedTuple
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span
@@ -45,7 +45,7 @@ class Rows:
 
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, seen: Look, session: ReadingSession) -> Look:
+    def __call__(self, question: str, seen: ReadHit, session: ReadingSession) -> ReadHit:
         """A hit that was read, spans in a table moved to the cell that is asked for.
 
         Where the question names one row of a table, what the reader gives to all its rows goes to

@@ -39,8 +39,8 @@ class Selector(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelevanceSelector:
-    """The local mind: the relevance that the cross-reader gives; deterministic.
+class LocalSelector:
+    """The local implementation: the relevance that the cross-reader gives; deterministic.
 
     Attributes:
         reranker: Orders the hits by relevance.
@@ -71,15 +71,15 @@ class SelectorReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageSelector:
-    """Asks a language model; what it cannot or may not answer the local mind does.
+class LLMSelector:
+    """Asks a language model; what it cannot or may not answer the local implementation does.
 
-    A model that finds nothing helpful is not believed blindly: the best chunk by the local mind
-    stays, and the reader decides.
+    A model that finds nothing helpful is not believed blindly: the best chunk by the local
+    selector stays, and the reader decides.
     """
 
     model: RoleModel
-    local: RelevanceSelector
+    local: LocalSelector
 
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext

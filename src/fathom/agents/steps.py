@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from fathom.agents.finding import Candidate, Found
-from fathom.agents.looking import Look
+from fathom.agents.answer_candidates import Candidate, Found
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.quotable import blocks_of, unlabelled
 from fathom.models.reading import ReadSpan
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
@@ -64,7 +64,7 @@ class Steps:
         return ", ".join(items) if all(len(item) <= _SHORT for item in items) else ""
 
 
-def steps_of(question: str, seen: Sequence[Look], terms: Terms) -> list[Steps]:
+def steps_of(question: str, seen: Sequence[ReadHit], terms: Terms) -> list[Steps]:
     """The lists that may be the answer, likeliest first; of equal ones the first.
 
     How likely one is is the sum over its own spans and those of the line that leads it in. A list
@@ -111,7 +111,7 @@ def _led_in(evidence: Evidence) -> list[Span]:
     return _items(chunk, run)[:_MOST]
 
 
-def _lists(seen: Look, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> Iterator[Steps]:
+def _lists(seen: ReadHit, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> Iterator[Steps]:
     chunk = seen.hit.chunk
     blocks = blocks_of(chunk)
     for run in _runs(chunk):

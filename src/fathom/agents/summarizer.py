@@ -77,8 +77,8 @@ class Summarizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RuleSummarizer:
-    """The local mind: rules by the kind of question; deterministic.
+class LocalSummarizer:
+    """The local implementation: rules by the kind of question; deterministic.
 
     The last hop answers a chain, as long as it found something; a comparison is decided by the
     order of dates or amounts, or by whether the answers are the same. What cannot be decided is
@@ -137,7 +137,7 @@ class SummarizerReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageSummarizer:
+class LLMSummarizer:
     """Asks a language model; a sentence counts only if its quotes support it.
 
     Attributes:
@@ -147,7 +147,7 @@ class LanguageSummarizer:
     """
 
     model: RoleModel
-    local: RuleSummarizer
+    local: LocalSummarizer
     judge: Judge
     min_support: float
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.looking import Look
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.quotable import units
 from fathom.agents.statement import Statement, statement
 from fathom.models.reading import CrossReader, Reading
@@ -91,7 +91,7 @@ class Verdicts:
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, seen: Sequence[Look]) -> Verdict | None:
+    def __call__(self, question: str, seen: Sequence[ReadHit]) -> Verdict | None:
         """The surest verdict of the hits that were read.
 
         `None` where the form of the question is not known, where nothing is sure, or where some
@@ -107,7 +107,7 @@ class Verdicts:
             return None
         return max(sure, key=lambda each: each.confidence)
 
-    def weigh(self, asked: Statement, look: Look, *, every: bool = False) -> Iterator[Weighed]:
+    def weigh(self, asked: Statement, look: ReadHit, *, every: bool = False) -> Iterator[Weighed]:
         """What the sentences of a hit say that share most words with a statement.
 
         Those that most likely decide nothing are left out, unless `every` one is asked for.

@@ -31,7 +31,7 @@ class Retriever(Protocol):
 
 
 def to_hits(matches: Sequence[Match], index: Reader, retriever: str) -> list[Hit]:
-    """Look up the chunks of `matches`, which are in rank order.
+    """ReadHit up the chunks of `matches`, which are in rank order.
 
     A chunk that is gone is left out and the ranks close up behind it.
     """

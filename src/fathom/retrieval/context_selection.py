@@ -120,7 +120,6 @@ def ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
 
 
-_DIGITS = 6
 _SPARE = 2
 
 

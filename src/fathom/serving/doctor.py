@@ -23,7 +23,7 @@ class Finding:
 
 
 def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
-    """Look at the installation, the models, the index, the traces and the environment.
+    """ReadHit at the installation, the models, the index, the traces and the environment.
 
     What `ask` would refuse is found by making all that it makes before it asks.
 

@@ -55,7 +55,7 @@ class HybridSettings(Section):
     reorder: bool = True
     reorder_top: int = Field(default=50, ge=1)
     """So many hits of the comparison a language model puts in order, the rest stay behind them;
-    the local mind reads at most `retrieval.rerank_most`."""
+    the local implementation reads at most `retrieval.rerank_most`."""
     window: int = Field(default=20, ge=2)
     """Of them a language model sees at once."""
     step: int = Field(default=10, ge=1)

@@ -116,7 +116,7 @@ class AskSettings(Section):
 
 
 class RoleSettings(Section):
-    """Which mind each role has: `local`, `llm` (the model of `[llm]`), or a `provider:model`."""
+    """How each role is done: `local`, `llm` (the model of `[llm]`), or a `provider:model`."""
 
     reader: str = "auto"
     """`auto` is `llm` where `llm.model` is given, else `local`."""
@@ -157,7 +157,7 @@ class LlmSettings(Section):
     tries: int = Field(default=4, ge=1)
     """At most so many calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
-    """From this confidence of the local mind on the model is not asked; above 1 it always is."""
+    """From this confidence of the local reader on the model is not asked; above 1 it always is."""
     fallback: Literal["local", "abstain"] = "local"
     """What counts when the model gives nothing that can be verified."""
     prices: Path | None = None

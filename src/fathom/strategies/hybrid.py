@@ -12,8 +12,7 @@ from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
-from fathom.agents.lister import Lister
-from fathom.agents.reader import Reader
+from fathom.agents.reader import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.assembly import Assembly
 from fathom.context import RunContext
@@ -123,7 +122,7 @@ class Hybrid(GraphStrategy):
             supervisor=Supervisor(own.retries),
             comparer=Comparer(),
             reorderer=parts.reorderer if own.reorder else None,
-            reader=parts.reader if own.read else Lister(),
+            reader=parts.reader if own.read else NullReader(),
             finalizer=parts.finalizer(cls.name),
             candidates=own.candidates,
             relax=own.relax,

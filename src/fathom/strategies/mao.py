@@ -11,14 +11,13 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.anchors import anchors
 from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
+from fathom.agents.features import Observer
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.planner import Planner
+from fathom.agents.planner import DEFAULT, Executor, Planner, Workflow, is_legal, legal
 from fathom.agents.reader import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
-from fathom.agents.situation import Observer
 from fathom.agents.summarizer import Finding, Summarizer
-from fathom.agents.workflow import DEFAULT, Executor, Workflow, is_legal, legal
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused

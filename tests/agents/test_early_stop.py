@@ -1,7 +1,7 @@
 from tests.making import hit_of
 from tests.scripted_pairs import ScriptedPairs, reading
 
-from fathom.agents.looking import Look, look, trust
+from fathom.agents.early_stop import ReadHit, look, trust
 from fathom.models.reading import Reading
 from fathom.types import Chunk
 
@@ -19,7 +19,7 @@ def seen(*scores: float) -> list[str]:
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, chunk.text, scores[int(chunk.text[-1]) - 1])
 
-    def best(each: Look) -> float:
+    def best(each: ReadHit) -> float:
         return each.trust * each.reading.spans[0].score
 
     session = ScriptedPairs(script).session("?")

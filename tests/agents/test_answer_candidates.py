@@ -2,14 +2,14 @@ import pytest
 from tests.making import hit_of, hit_with
 from tests.scripted_pairs import reading
 
-from fathom.agents.finding import candidates_of, supporting
-from fathom.agents.looking import Look
+from fathom.agents.answer_candidates import candidates_of, supporting
+from fathom.agents.early_stop import ReadHit
 from fathom.documents.base import Builder
 from fathom.types import Hit
 
 
-def looked(hit: Hit, answer: str, score: float, trust: float = 1.0) -> Look:
-    return Look(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
+def looked(hit: Hit, answer: str, score: float, trust: float = 1.0) -> ReadHit:
+    return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
 
 
 def test_equal_answers_of_several_hits_count_together() -> None:

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, fields
 from itertools import pairwise
 
 from fathom.agents.clauses import mentions
-from fathom.agents.decomposer import ClauseDecomposer
+from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import plain
 from fathom.text.answer_type import answer_type
 from fathom.text.question_form import form_of
@@ -20,7 +20,7 @@ _LONG = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Observation:
     """A turn as a planner sees it; equal questions and hits give equal numbers.
 
     Attributes:
@@ -77,9 +77,9 @@ class Observer:
     """
 
     terms: Callable[[str], frozenset[str]]
-    decomposer: ClauseDecomposer
+    decomposer: LocalDecomposer
 
-    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Situation:
+    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Observation:
         """The numbers for a question and its first look, best hit first."""
         count = len(question.split())
         wanted = self.terms(question)
@@ -106,7 +106,7 @@ class Observer:
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
         rounded = {name: round(float(value), _DIGITS) for name, value in numbers.items()}
-        return Situation(**rounded)
+        return Observation(**rounded)
 
 
 def _share(part: int, whole: int) -> float:

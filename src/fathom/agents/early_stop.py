@@ -10,7 +10,7 @@ _AT_LEAST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ReadHit:
     """A hit that was read.
 
     Attributes:
@@ -22,7 +22,7 @@ class Look:
     trust: float
 
 
-Best = Callable[[Look], float]
+Best = Callable[[ReadHit], float]
 """The highest score that anything in a hit has, at most its trust."""
 
 
@@ -33,20 +33,20 @@ def trust(place: int, fall: float) -> float:
 
 def look(
     session: ReadingSession, hits: Sequence[Hit], best: Best, *, fall: float
-) -> tuple[Look, ...]:
+) -> tuple[ReadHit, ...]:
     """Read the hits in order until the rest cannot change what is best; two at least.
 
     The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
     best score so far is at least the trust of the next hit, none of the others can hold anything
     better. The second hit is read in any case: it may say otherwise.
     """
-    seen: list[Look] = []
+    seen: list[ReadHit] = []
     highest = 0.0
     for place, hit in enumerate(hits, start=1):
         trusted = trust(place, fall)
         if place > _AT_LEAST and highest >= trusted:
             break
         (reading,) = session.read([hit.chunk])
-        seen.append(Look(hit=hit, reading=reading, trust=trusted))
+        seen.append(ReadHit(hit=hit, reading=reading, trust=trusted))
         highest = max(highest, best(seen[-1]))
     return tuple(seen)

@@ -2,11 +2,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.making import hit_of
 
-from fathom.agents.decomposer import ClauseDecomposer
-from fathom.agents.situation import Observer, Situation
+from fathom.agents.decomposer import LocalDecomposer
+from fathom.agents.features import Observation, Observer
 from fathom.text.content_words import ContentTerms
 
-OBSERVER = Observer(terms=ContentTerms(), decomposer=ClauseDecomposer())
+OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
@@ -30,6 +30,6 @@ def test_what_rules_could_split_is_counted() -> None:
 def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
     seen = OBSERVER(text, (), first=first)
     values = seen.values()
-    assert len(values) == len(Situation.names_of_values())
+    assert len(values) == len(Observation.names_of_values())
     assert all(isinstance(value, float) for value in values)
     assert values == OBSERVER(text, (), first=first).values()

@@ -1,16 +1,17 @@
-"""The possible answers in hits that were read, equal ones together."""
+"""Answer candidates: the spans of the hits that may answer, and the options of one chunk."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from fathom.agents.early_stop import ReadHit
 from fathom.agents.judge import Pair
-from fathom.agents.looking import Look
 from fathom.agents.quotable import around
 from fathom.agents.rivals import disagree
-from fathom.models.reading import ReadSpan
-from fathom.text.answer_match import normalize_answer
-from fathom.types import Evidence, Span
+from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.text.answer_match import contains_answer, normalize_answer
+from fathom.text.answer_type import WHOLE, answer_type, spans_of
+from fathom.types import Chunk, Evidence, Span
 
 Judging = Callable[[Sequence[Pair]], Sequence[float]]
 """Gives how well quotes support claims, in [0, 1]."""
@@ -50,7 +51,7 @@ class Candidate:
     places: tuple[Found, ...]
 
 
-def candidates_of(seen: Sequence[Look]) -> list[Candidate]:
+def candidates_of(seen: Sequence[ReadHit]) -> list[Candidate]:
     """The answers of the hits, best first; ties in the order of hits, then of reading."""
     groups: dict[str, list[Found]] = {}
     places: set[tuple[str, int]] = set()
@@ -62,17 +63,15 @@ def candidates_of(seen: Sequence[Look]) -> list[Candidate]:
             if found and place not in places and any(map(str.isalnum, found.text)):
                 places.add(place)  # what overlapping chunks share counts once
                 groups.setdefault(normalize_answer(found.text), []).append(found)
-    candidates = [_candidate(sorted(each, key=_falling)) for each in groups.values()]
+    candidates = [
+        _candidate(sorted(each, key=lambda found: -found.score)) for each in groups.values()
+    ]
     return sorted(candidates, key=lambda each: -each.score)
 
 
 def _candidate(places: Sequence[Found]) -> Candidate:
     score = 1 - prod(1 - each.score for each in places)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
-
-
-def _falling(found: Found) -> float:
-    return -found.score
 
 
 def supporting(
@@ -115,7 +114,7 @@ def quotes(places: Sequence[Found]) -> list[Found]:
     return list(first.values())
 
 
-def _found(seen: Look, span: ReadSpan) -> Found | None:
+def _found(seen: ReadHit, span: ReadSpan) -> Found | None:
     """What stands at a span, with what is quoted for it; `None` where that is a heading."""
     chunk = seen.hit.chunk
     quoted = around(chunk, span.span)
@@ -128,3 +127,82 @@ def _found(seen: Look, span: ReadSpan) -> Found | None:
         answerable=seen.reading.answerable,
         evidence=Evidence(hit=seen.hit, span=quoted, support=span.score),
     )
+
+
+_MOST = 12
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A possible answer.
+
+    Attributes:
+        text: As it stands in the chunk, in one line.
+        score: Probability that the chunk answers, and that this is the answer, 0 to 1.
+    """
+
+    text: str
+    span: Span
+    score: float
+
+
+def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Option, ...]:
+    """Possible answers, best first; each text once.
+
+    Where the question says what kind of thing is asked for, only spans of that kind count: the
+    pair reader's own spans lend them what they have in common. Else its spans are the options.
+    """
+    (read,) = session.read([chunk])
+    kind = answer_type(question)
+    typed = spans_of(kind, chunk.text, question)
+    if typed is None:
+        found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
+    else:
+        said = [span for span in typed if around(chunk, span)]  # headings answer nothing
+        found = [_typed(span, chunk, session, read.spans) for span in said]
+    best: dict[str, Option] = {}
+    for option in sorted(found, key=_falling):
+        if any(map(str.isalnum, option.text)):
+            best.setdefault(normalize_answer(option.text), option)
+    options = list(best.values())
+    return tuple(_whole(options) if kind in WHOLE else options)[:_MOST]
+
+
+def _whole(options: Sequence[Option]) -> list[Option]:
+    """Options without those that a fuller one holds, whose scores it takes over.
+
+    "about 1835" holds "1835", "98 km" holds "98", and "Lyon, France" holds "Lyon".
+    """
+    kept: list[Option] = []
+    for option in sorted(options, key=lambda each: (-len(each.text), each.span.start)):
+        home = next(
+            (at for at, other in enumerate(kept) if contains_answer(other.text, option.text)), None
+        )
+        if home is None:
+            kept.append(option)
+        else:
+            score = min(1.0, kept[home].score + option.score)
+            kept[home] = replace(kept[home], score=round(score, _DIGITS))
+    return sorted(kept, key=_falling)
+
+
+def _falling(option: Option) -> tuple[float, int]:
+    return -option.score, option.span.start
+
+
+def _typed(span: Span, chunk: Chunk, session: ReadingSession, read: tuple[ReadSpan, ...]) -> Option:
+    text = span.cut(chunk.text)
+    lent = sum(each.score * _common(span, each.span) for each in read if each.span != span)
+    score = min(1.0, session.score(chunk, text) + lent)
+    return Option(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
+
+
+def _common(one: Span, other: Span) -> float:
+    """Share of the longer span that both have in common."""
+    both = min(one.end, other.end) - max(one.start, other.start)
+    return max(0, both) / max(one.end - one.start, other.end - other.start, 1)
+
+
+def _line(span: Span, chunk: Chunk) -> str:
+    return " ".join(span.cut(chunk.text).split())
