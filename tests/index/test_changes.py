@@ -172,9 +172,9 @@ def killed_after(steps: int, patch: pytest.MonkeyPatch) -> None:
     def writer(*args: Any, **options: Any) -> Any:
         return open_writer(*args, **options, on_step=step)
 
-    patch.setattr("fathom.engine.open_writer", writer)
+    patch.setattr("fathom.library.open_writer", writer)
     patch.setattr(
-        "fathom.engine.rebuilding",
+        "fathom.library.rebuilding",
         lambda directory, roots, open_new: rebuilding(directory, roots, open_new, step),
     )
 
