@@ -18,7 +18,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from safetensors.numpy import load_file
 
 NAME = "all-MiniLM-L6-v2"
 HEADS, WIDTH = 12, 384
@@ -192,6 +191,8 @@ def _ints(*values: int) -> Array:
 
 def write(folder: Path, weights: Path, precision: str) -> None:
     """Write model and vocabulary, and print their sizes and digests."""
+    from safetensors.numpy import load_file  # the graph alone needs only onnx
+
     folder.mkdir(parents=True, exist_ok=True)
     model = build(load_file(weights), precision)
     (folder / f"{NAME}.onnx").write_bytes(model.SerializeToString(deterministic=True))

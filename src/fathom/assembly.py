@@ -4,7 +4,7 @@ What stands behind the protocols is known here alone. Parts are imported by who 
 no question needs all of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from threading import Lock
@@ -19,8 +19,10 @@ from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
 from fathom.index.base import Reader as Index
+from fathom.index.base import Space
+from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
-from fathom.models.base import Embedder
+from fathom.models.base import Embedder, for_questions
 from fathom.models.cached import CachedEmbedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
@@ -30,7 +32,7 @@ from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
-from fathom.retrieval.hybrid import HybridRetriever
+from fathom.retrieval.hybrid import HybridRetriever, VectorSide
 from fathom.retrieval.keyword import KeywordRetriever
 from fathom.retrieval.lead import LeadRetriever
 from fathom.retrieval.quotes import Quotes
@@ -38,6 +40,7 @@ from fathom.retrieval.search import Search
 from fathom.retrieval.sentence import SentenceRetriever
 from fathom.retrieval.vector import VectorRetriever
 from fathom.settings import Settings
+from fathom.settings.retrievers import split
 from fathom.text.analyzer import Analyzer
 from fathom.text.content_words import ContentTerms
 from fathom.text.language import detect, question_language
@@ -67,6 +70,9 @@ if TYPE_CHECKING:
     from fathom.retrieval.multihop import MultiHop
     from fathom.retrieval.rerank import Reranker
 
+SERVED = "openai:"
+"""Begins the names of embedders that a server gives."""
+FURTHER_WEIGHT = 0.4
 WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
 
 
@@ -104,14 +110,58 @@ class Assembly:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors."""
+        return CheckedEmbedder(self._searched)
+
+    @cached_property
+    def _searched(self) -> Embedder:
+        return self._embedder or self._load_embedder(self.settings.models.embedder)
+
+    @cached_property
+    def asked(self) -> Embedder:
+        """What turns questions into vectors that are compared with those of texts."""
+        return CheckedEmbedder(for_questions(self._searched))
+
+    @cached_property
+    def further(self) -> Mapping[str, Embedder]:
+        """The embedders of further vector spaces, by the names of these."""
+        return {name: self._load_embedder(name) for name in self.settings.retrieval.embedders}
+
+    def _load_embedder(self, name: str) -> Embedder:
         models = self.settings.models
-        embedder = self._embedder or load_embedder(
-            models.embedder,
-            runtime=models.runtime,
-            threads=models.threads,
-            offline=self.settings.offline,
+        if name.startswith(SERVED):
+            return self._served_embedder(name)
+        return load_embedder(
+            name, runtime=models.runtime, threads=models.threads, offline=self.settings.offline
         )
-        return CheckedEmbedder(embedder)
+
+    def _served_embedder(self, name: str) -> Embedder:
+        from fathom.llm.embeddings import ServedEmbedder, embedding_endpoint
+
+        own = self.settings.embedding
+        endpoint = embedding_endpoint(
+            name, base_url=own.base_url, key_env=own.key_env, offline=self.settings.offline
+        )
+        policy = RetryPolicy(tries=own.tries)
+        return ServedEmbedder(endpoint, batch=own.batch, seconds=own.seconds, policy=policy)
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The further vector spaces that the index is to have."""
+        return [Space(name=name, identity=each.identity) for name, each in self.further.items()]
+
+    def side(self, name: str) -> VectorSide:
+        """The embedder of questions and the space of this name; `""` is `models.embedder`.
+
+        Raises:
+            UsageError: If the settings name no such embedder.
+        """
+        if name in {"", self.settings.models.embedder}:
+            return VectorSide(embedder=self.asked)
+        if name not in self.settings.retrieval.embedders:
+            raise UsageError(f"no vectors of {name!r} are searched; add it to retrieval.embedders")
+        embedder = self.further[name]
+        asked = CheckedEmbedder(for_questions(embedder))
+        return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
 
     @cached_property
     def cross_reader(self) -> CrossReader:
@@ -249,37 +299,55 @@ class Assembly:
         Raises:
             UsageError: If there is none of this name.
         """
-        if name not in RETRIEVERS:
-            raise UsageError(f"retriever {name!r}: choose one of {', '.join(RETRIEVERS)}")
-        return RETRIEVERS[name](self, index)
+        try:
+            kind, embedder = split(name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if not embedder:
+            return RETRIEVERS[kind](self, index)
+        side = self.side(embedder)
+        if kind == "vector":
+            return VectorRetriever(index, side.embedder, name, side.space)
+        return self._fused(index, name, [embedder])
 
     @cached_property
     def remembering(self) -> Embedder:
-        """The embedder, which is not asked twice for the same text."""
-        return CachedEmbedder(self.embedder)
+        """The embedder of questions, which is not asked twice for the same text."""
+        return CachedEmbedder(self.asked)
 
     def hybrid(self, index: Index) -> HybridRetriever:
-        """Both legs, fused."""
+        """The words and all vector spaces, fused."""
+        return self._fused(index, "hybrid", ["", *self.settings.retrieval.embedders])
+
+    def _fused(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
         settings = self.settings.retrieval
         fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
         return HybridRetriever(
             index=index,
-            embedder=self.embedder,
+            sides=[self.side(space) for space in spaces],
             fusion=fusion,
-            weights=self._weights,
+            weights=lambda text: [
+                settings.keyword_weight,
+                *(self._vector_weight(space, text) for space in spaces),
+            ],
             candidates=settings.candidates,
+            name=name,
         )
 
-    def _weights(self, text: str) -> tuple[float, float]:
+    def _vector_weight(self, space: str, text: str) -> float:
         settings = self.settings.retrieval
+        if space in settings.embedders:
+            weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
+            return weights[settings.embedders.index(space)]
         foreign = detect(text) not in {"en", "und"}
-        vector = settings.foreign_vector_weight if foreign else settings.vector_weight
-        return vector, settings.keyword_weight
+        return settings.foreign_vector_weight if foreign else settings.vector_weight
 
     def search(self, name: str) -> Search:
         """The retriever of this name as runs use it; made when a ranking is not recorded."""
         later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
-        identity = self.settings.retrieval.model_dump(exclude=later)
+        if not self.settings.retrieval.embedders:  # as searches were recorded before there were any
+            later |= {"embedders", "embedder_weights"}
+        identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
         return Search(
             retriever=cache(lambda: self.retriever(name, self._index())),
             spare=cache(lambda: KeywordRetriever(self._index())),
@@ -538,14 +606,14 @@ class Assembly:
 
 
 RETRIEVERS: Mapping[str, Callable[[Assembly, Index], Retriever]] = {
-    "vector": lambda parts, index: VectorRetriever(index, parts.embedder),
+    "vector": lambda parts, index: VectorRetriever(index, parts.asked),
     "keyword": lambda _, index: KeywordRetriever(index),
     "hybrid": Assembly.hybrid,
-    "lead": lambda parts, index: LeadRetriever(index, parts.embedder),
+    "lead": lambda parts, index: LeadRetriever(index, parts.asked),
     "sentence": lambda parts, index: SentenceRetriever(
-        first=VectorRetriever(index, parts.embedder), embedder=parts.remembering
+        first=VectorRetriever(index, parts.asked), embedder=parts.remembering
     ),
-    "vector_feedback": lambda parts, index: VectorFeedback(index=index, embedder=parts.embedder),
+    "vector_feedback": lambda parts, index: VectorFeedback(index=index, embedder=parts.asked),
     "keyword_feedback": lambda parts, index: KeywordFeedback(
         index=index, feedback=Feedback(words=parts.terms.words, hits=5, count=5)
     ),

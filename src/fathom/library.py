@@ -143,21 +143,26 @@ class Library:
         if rebuild and not lose:
             self._check_none_lost(roots)
         from fathom.documents.sandbox.parent import Sandbox
-        from fathom.index.batch import Batch
+        from fathom.index.batch import Batch, fill_spaces
         from fathom.index.ingest import Ingester
 
         with (
             self._writing(roots, anew=rebuild) as (writer, before),
             Sandbox(self.assembly.parse_limits) as sandbox,
         ):
+            writer.lay_out(self.assembly.spaces)
+            further = self.assembly.further
+            filled = fill_spaces(writer, further)
             batch = Batch(
                 writer=writer,
+                more=further,
                 embedder=self.assembly.embedder,
                 chunker=self.assembly.chunker,
                 most_documents=self.settings.ingest.batch_documents,
             )
             ingester = Ingester(batch, sandbox, before=before, on_progress=on_progress)
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
+            report.filled = filled
         self._sweep_traces()
         return report
 
@@ -258,6 +263,19 @@ class Library:
             writer.set_roots(roots)
         self._sweep_traces()
         return removed
+
+    def drop_vectors(self, name: str) -> None:
+        """Remove the vectors of a further embedder, and their graph; all else stays.
+
+        Raises:
+            UsageError: If there are none of this name.
+        """
+        names = [space.name for space in self.status().spaces]
+        if name not in names:
+            known = f"there are of {', '.join(names)}" if names else "there are none"
+            raise UsageError(f"no vectors of {name!r}: {known} beside those of models.embedder")
+        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+            writer.drop_space(name)
 
     def _sweep_traces(self) -> None:
         """Let go of traces whose texts are gone; by then the index is as it was asked to be."""

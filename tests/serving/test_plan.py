@@ -26,7 +26,7 @@ def test_two_that_are_compared_are_strategies_unless_both_are_among_the_retrieve
 
 def test_an_unknown_system_is_told_at_once() -> None:
     Systems.of(["hybrid"], ["naive"]).check()
-    with pytest.raises(UsageError, match="retriever 'magic': choose vector"):
+    with pytest.raises(UsageError, match="retriever 'magic': choose one of vector"):
         Systems.of(["magic"], []).check()
     with pytest.raises(UsageError, match="magic"):
         Systems.of([], [], ("naive", "magic")).check()

@@ -2,7 +2,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.embedding_server import Embeds
 from tests.making import QUESTION, engine_at, ingested
+from tests.scripted_server import served
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
@@ -42,6 +44,29 @@ def test_four_retrievers_and_one_context_as_in_the_paper(tmp_path: Path) -> None
     assert answer.usage.retrievals == 4
     (read,) = (step for step in trace.steps if step.name == "read")
     assert len(read.inputs["chunks"]) == 1
+
+
+def test_three_embedding_models_and_bm25_as_in_the_paper(tmp_path: Path) -> None:
+    folder = ingested(tmp_path)
+    names = ["vector", "vector:openai:small", "vector:openai:large", "keyword"]
+    with served(Embeds()) as server:
+        sections = {
+            "retrieval": {"embedders": ["openai:small", "openai:large"]},
+            "embedding": {"base_url": server.base_url},
+            "rrf": {"retrievers": names},
+        }
+        with engine_at(folder, **sections) as engine:
+            engine.ingest()
+            answer = engine.ask(QUESTION, strategy="rrf")
+            trace = engine.traces.get(str(answer.trace_id))
+            asked = server.calls
+            assert engine.replay(str(answer.trace_id)).same
+            assert server.calls == asked  # a replay asks nobody
+
+    assert answer.status == "answered"
+    assert answer.usage.retrievals == 4
+    (fused,) = (step for step in trace.steps if step.name == "compare")
+    assert sorted(fused.inputs) == sorted(names)
 
 
 def test_who_stands_in_more_lists_wins() -> None:

@@ -19,12 +19,36 @@ class Entry:
 
     Attributes:
         digest: sha256 of the bytes (or of the record) the document was made from.
+        more: Vectors of the chunks in further spaces, by the names of these.
     """
 
     document: Document
     chunks: tuple[Chunk, ...]
     vectors: Matrix
     digest: str
+    more: Mapping[str, Matrix] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A vector space beside the one that every index has: the vectors of one more embedder.
+
+    Attributes:
+        identity: Of the embedder; vectors of another one are not comparable.
+    """
+
+    name: str
+    identity: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceStatus:
+    """The state of a further vector space; `chunks` have their vectors in it."""
+
+    name: str
+    identity: Mapping[str, str]
+    dimension: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +114,11 @@ class Status:
         failed: Places that gave no document.
         stale: Places whose document is kept although it cannot be read there any more.
         content: sha256 over all documents, chunks and vectors, independent of the order in
-            which they came.
+            which they came; without further spaces, which are made of the chunks.
         keys: What documents can be filtered by, beside the columns that all have: each key with
             the kinds of its values and the number of documents that have one.
         bytes_on_disk: By part (`sqlite`, `tantivy`, `usearch`).
+        spaces: Further vector spaces, in the order in which they came.
     """
 
     revision: int
@@ -106,6 +131,7 @@ class Status:
     identity: Mapping[str, str]
     keys: Mapping[str, "Key"] = field(default_factory=dict)
     bytes_on_disk: Mapping[str, int] = field(default_factory=dict)
+    spaces: tuple[SpaceStatus, ...] = ()
 
 
 class Reader(Protocol):
@@ -115,9 +141,24 @@ class Reader(Protocol):
     """
 
     def vector_search(
-        self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()
+        self,
+        vector: NDArray[np.float32],
+        *,
+        k: int,
+        filters: Sequence[Filter] = (),
+        space: Space | None = None,
     ) -> list[Match]:
-        """The `k` chunks with the highest cosine to the unit vector, ties by chunk id."""
+        """The `k` chunks with the highest cosine to the unit vector, ties by chunk id.
+
+        Args:
+            vector: Of unit length.
+            k: At most so many.
+            filters: Only of documents that pass.
+            space: In which of the further spaces; by default in the one that every index has.
+
+        Raises:
+            IndexMismatch: If that space is not there, lacks vectors, or was made otherwise.
+        """
         ...
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
@@ -196,12 +237,31 @@ class Writer(Reader, Protocol):
         """Note which files and folders the index is asked to hold."""
         ...
 
-    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors, by the text they are of, until a document with it is stored."""
+    def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
+        """Keep vectors, by the text they are of, until a chunk with it is stored."""
         ...
 
-    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """Those of the vectors that are kept."""
+        ...
+
+    def lay_out(self, spaces: Sequence[Space]) -> None:
+        """Make these further spaces where they are missing or were made otherwise, empty.
+
+        What is put from then on has its vectors in all of them.
+        """
+        ...
+
+    def lacking(self, space: str, *, most: int) -> list[Chunk]:
+        """Of the chunks that have no vector in a space the first ones."""
+        ...
+
+    def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors in a space, by chunk id; ids that are gone are left out."""
+        ...
+
+    def drop_space(self, name: str) -> bool:
+        """Remove a further space with its vectors and its graph; whether it was there."""
         ...
 
     def optimize(self) -> None:

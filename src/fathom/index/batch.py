@@ -1,7 +1,7 @@
 """Documents on their way into the index: cut, embedded, and stored together in one step."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fathom.documents.chunking.base import Chunker
@@ -13,6 +13,7 @@ from fathom.types import Document
 
 BATCH_SECONDS = 2.0
 MOST_CHARS = 400_000
+FILLED_AT_ONCE = 256
 _FIRST_CHARS = 50_000
 _LEAST_CHARS = 10_000
 
@@ -50,6 +51,7 @@ class Batch:
         embedder: Embedder,
         chunker: Chunker,
         most_documents: int,
+        more: Mapping[str, Embedder] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nothing is in it yet.
@@ -59,12 +61,17 @@ class Batch:
             embedder: What turns chunks into vectors.
             chunker: What cuts documents.
             most_documents: So many are stored in one step at most.
+            more: Embedders of further spaces, by the names of these.
             clock: Gives seconds.
         """
         self.writer = writer
         self.files = Files(writer)
         self.clock = clock
         self._embedder = PatientEmbedder(embedder, writer, clock)
+        self._more = {
+            name: PatientEmbedder(each, writer, clock, space=name)
+            for name, each in (more or {}).items()
+        }
         self._chunker = chunker
         self._most_documents = most_documents
         self._pending: list[Pending] = []
@@ -132,6 +139,7 @@ class Batch:
         split = [self._chunker.split(pending.document) for pending in fresh.values()]
         texts = [chunk.context for chunks in split for chunk in chunks]
         vectors = self._embedder.embed(texts, told=lambda done: told(done, len(texts)))
+        further = {name: each.embed(texts) for name, each in self._more.items()}
         start = 0
         for pending, chunks in zip(fresh.values(), split, strict=True):
             end = start + len(chunks)
@@ -140,6 +148,7 @@ class Batch:
                 chunks=chunks,
                 vectors=vectors[start:end],
                 digest=pending.source.digest,
+                more={name: each[start:end] for name, each in further.items()},
             )
             start = end
 
@@ -148,3 +157,28 @@ class Batch:
         turned = {one.source.path: one.document.id for one in self._pending}
         elsewhere = turned.get(stored.path, stored.id) != stored.id
         return elsewhere or self.files.is_gone(stored.path)
+
+
+def fill_spaces(
+    writer: Writer,
+    embedders: Mapping[str, Embedder],
+    told: Callable[[int], None] = lambda _chunks: None,
+) -> int:
+    """Give the stored chunks vectors in further spaces, where they have none; returns how many.
+
+    No document is read again. May be broken off: what is done by then is kept.
+
+    Args:
+        writer: Of the index, where the spaces are laid out.
+        embedders: Of the spaces, by the names of these.
+        told: Told after each step how many chunks have got a vector.
+    """
+    count = 0
+    for name, embedder in embedders.items():
+        patient = PatientEmbedder(embedder, writer, space=name)
+        while chunks := writer.lacking(name, most=FILLED_AT_ONCE):
+            vectors = patient.embed([chunk.context for chunk in chunks])
+            writer.fill(name, {c.id: v for c, v in zip(chunks, vectors, strict=True)})
+            count += len(chunks)
+            told(count)
+    return count

@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
-from fathom.index.base import Entry, Source, Vector
+from fathom.index.base import Entry, Source, Space, Vector
 from fathom.index.rows import checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.schema import transaction
+from fathom.index.spaces import StoredSpace
+from fathom.index.store import Store
 
 # A document whose own place let go of it is from now on that of another of its places.
 _MOVE = """
@@ -25,8 +26,9 @@ WHERE id IN (SELECT value FROM json_each(?))
 class Changes:
     """Writes new revisions; whoever holds one holds the writer's lock."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._connection = store.connection
 
     def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
         """Step 1 of a put: documents and places of the next revision, durable but unpublished."""
@@ -34,8 +36,9 @@ class Changes:
             revision = self._next_revision()
             self._note_dimension(entries)
             self._remove_documents([entry.document.id for entry in entries], revision)
+            spaces = {space.name: space for space in self._store.spaces()}
             for entry in entries:
-                self._add(entry, revision)
+                self._add(entry, revision, spaces)
             self._let_go_of_vectors(entries)
             left = self._replace_sources(sources, revision)
             self._remove_unheld(left, revision)
@@ -56,7 +59,8 @@ class Changes:
             self._set("dead", self._number("dead") + int(dead.fetchone()[0]))
             if self.touches_chunks():
                 self._set("chunks_at", revision)
-            execute(f"DELETE FROM vectors WHERE chunk_no IN ({gone})", (revision,))  # noqa: S608 - constant
+            for space in self._store.all_spaces():
+                execute(f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})", (revision,))  # noqa: S608 - a number makes the name
             execute(
                 "DELETE FROM contents WHERE document_no IN "
                 "(SELECT no FROM documents WHERE removed <= ?)",
@@ -84,17 +88,72 @@ class Changes:
         rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
         return [row[0] for row in rows]
 
-    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
+    def lay_out(self, wanted: Sequence[Space]) -> None:
+        """Make spaces where they are missing or were made otherwise."""
+        known = {space.name: space for space in self._store.spaces()}
+        for space in wanted:
+            found = known.get(space.name)
+            if found is not None and found.identity == space.identity:
+                continue
+            with transaction(self._connection, write=True):
+                if found is not None:
+                    self._drop(found)
+                made = self._connection.execute(
+                    "INSERT INTO spaces(name, identity, dimension, graph, changes) "
+                    "VALUES (?, ?, 0, '', 0)",
+                    (space.name, json.dumps(dict(space.identity))),
+                )
+                self._connection.execute(
+                    f"CREATE TABLE vectors_{made.lastrowid}("
+                    "chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)"
+                )
+
+    def drop_space(self, name: str) -> bool:
+        """Remove a space; whether it was there."""
+        found = self._store.space(name) if name else None
+        if found is None:
+            return False
+        with transaction(self._connection, write=True):
+            self._drop(found)
+        return True
+
+    def _drop(self, space: StoredSpace) -> None:
+        self._connection.execute(f"DROP TABLE {space.table}")
+        self._connection.execute("DELETE FROM spaces WHERE no = ?", (space.number,))
+
+    def fill(self, space: StoredSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
+        """Store vectors in a space, by chunk number; those that were kept of `texts` go."""
+        with transaction(self._connection, write=True):
+            self._add_vectors(space, vectors)
+            self._connection.execute(
+                "UPDATE spaces SET changes = changes + 1 WHERE no = ?", (space.number,)
+            )
+            self._let_go([_key(text, space.name) for text in texts])
+
+    def _add_vectors(self, space: StoredSpace, vectors: Mapping[int, Vector]) -> None:
+        stored = [
+            (number, half, checksum(half))
+            for number, vector in vectors.items()
+            for half in [vector.astype(np.float16).tobytes()]
+        ]
+        self._connection.executemany(f"INSERT INTO {space.table} VALUES (?, ?, ?)", stored)  # noqa: S608 - a number makes the name
+        if space.number and vectors:
+            dimension = len(next(iter(vectors.values())))
+            self._connection.execute(
+                "UPDATE spaces SET dimension = ? WHERE no = ?", (dimension, space.number)
+            )
+
+    def keep_vectors(self, vectors: Mapping[str, Vector], space: str = "") -> None:
         """Keep vectors of texts whose documents are not stored yet."""
         with transaction(self._connection, write=True):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO kept VALUES (?, ?)",
-                [(_key(text), vector.tobytes()) for text, vector in vectors.items()],
+                [(_key(text, space), vector.tobytes()) for text, vector in vectors.items()],
             )
 
-    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+    def kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
         """Those of the vectors that are kept."""
-        by_key = {_key(text): text for text in texts}
+        by_key = {_key(text, space): text for text in texts}
         rows = self._connection.execute(
             "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(list(by_key)),),
@@ -103,16 +162,35 @@ class Changes:
 
     def _let_go_of_vectors(self, entries: Sequence[Entry]) -> None:
         if self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()[0]:
-            stored = [_key(chunk.context) for entry in entries for chunk in entry.chunks]
-            self._connection.execute(
-                "DELETE FROM kept WHERE key IN (SELECT value FROM json_each(?))",
-                (json.dumps(stored),),
+            self._let_go(
+                [
+                    _key(chunk.context, space)
+                    for entry in entries
+                    for chunk in entry.chunks
+                    for space in ("", *entry.more)
+                ]
             )
+
+    def _let_go(self, keys: Sequence[str]) -> None:
+        self._connection.execute(
+            "DELETE FROM kept WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(keys)),),
+        )
 
     def drop_vectors(self) -> None:
         """Drop what `keep_vectors` kept: whoever wanted it has come to an end."""
         with transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM kept")
+
+    def note_graph(self, space: StoredSpace, record: str) -> None:
+        """Keep what is known of a space's graph, in a transaction of its own."""
+        if not space.number:
+            self.note("graph", record)
+            return
+        with transaction(self._connection, write=True):
+            self._connection.execute(
+                "UPDATE spaces SET graph = ? WHERE no = ?", (record, space.number)
+            )
 
     def note(self, key: str, value: str) -> None:
         """Keep a value in `meta`, in a transaction of its own."""
@@ -137,10 +215,11 @@ class Changes:
     def _set(self, key: str, value: object) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
-    def _add(self, entry: Entry, revision: int) -> None:
+    def _add(self, entry: Entry, revision: int, spaces: Mapping[str, StoredSpace]) -> None:
         half = entry.vectors.astype(np.float16)
         number = self._add_document(entry, fingerprint(entry, half), revision)
-        for chunk, vector in zip(entry.chunks, half, strict=True):
+        numbers = []
+        for chunk in entry.chunks:
             cursor = self._connection.execute(
                 'INSERT INTO chunks(id, document_no, ordinal, start, "end", page, headings, added)'
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -155,11 +234,10 @@ class Changes:
                     revision,
                 ),
             )
-            stored = vector.tobytes()
-            self._connection.execute(
-                "INSERT INTO vectors VALUES (?, ?, ?)",
-                (cursor.lastrowid, stored, checksum(stored)),
-            )
+            numbers.append(int(cursor.lastrowid or 0))
+        self._add_vectors(self._store.main_space(), dict(zip(numbers, half, strict=True)))
+        for name, vectors in entry.more.items():
+            self._add_vectors(spaces[name], dict(zip(numbers, vectors, strict=True)))
 
     def _add_document(self, entry: Entry, mark: bytes, revision: int) -> int:
         document = entry.document
@@ -240,5 +318,6 @@ class Changes:
         )
 
 
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _key(text: str, space: str = "") -> str:
+    own = f"{space}\0{text}" if space else text
+    return hashlib.sha256(own.encode()).hexdigest()

@@ -51,6 +51,14 @@ def entries(store: Store, analyzer: Analyzer, *, after: int) -> Iterator[Entered
             yield Entered(chunk_number, number, terms)
 
 
+def discard_graphs(directory: Path, store: Store) -> None:
+    """Remove files of graphs that belong to no space."""
+    kept = {space.graph.file for space in store.all_spaces() if space.graph is not None}
+    for path in directory.glob("vectors-*"):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
 def graph_is_worn(
     directory: Path, record: GraphRecord | None, numbers: Numbers, from_chunks: int
 ) -> bool:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index import schema
-from fathom.index.derived import entries
-from fathom.index.graph import GraphRecord
+from fathom.index.derived import discard_graphs, entries
 from fathom.index.keyword import FOLDER, KeywordLeg, discard
 from fathom.index.lock import WriterLock, holder
 from fathom.index.reader import EmbeddedReader
@@ -166,7 +165,8 @@ def _open_store(
         _check_laid_out(store, directory)
         if identity is not None:
             _check_identity(directory, store.identity(), identity)
-        connection.execute(schema.LATER)
+        for statement in schema.LATER:
+            connection.execute(statement)
     except BaseException:
         connection.close()
         raise
@@ -175,10 +175,7 @@ def _open_store(
 
 def discard_strays(directory: Path, store: Store) -> None:
     """Remove what belongs to no part of the index: a kill or a reader may have left it."""
-    graph = GraphRecord.loads(store.meta("graph"))
-    for path in directory.glob("vectors-*"):
-        if graph is None or path.name != graph.file:
-            path.unlink(missing_ok=True)
+    discard_graphs(directory, store)
     for folder in directory.glob(f"{FOLDER}*"):
         if folder.name != store.keyword_folder():
             discard(folder)

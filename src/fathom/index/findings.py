@@ -8,6 +8,7 @@ from fathom.index.graph import Graph, GraphRecord
 from fathom.index.keyword import KeywordLeg, damaged_files
 from fathom.index.rows import checksum
 from fathom.index.schema import FILE
+from fathom.index.spaces import StoredSpace
 from fathom.index.store import Store
 
 MEND = "run `fathom doctor --fix`"
@@ -22,7 +23,8 @@ def truth_findings(directory: Path, store: Store) -> Iterator[str]:
             yield f"{file}: {row[0]}; {REBUILD}"
     try:
         yield from _damaged_contents(store)
-        yield from _damaged_vectors(store)
+        for space in store.all_spaces():
+            yield from _damaged_vectors(store, space)
         yield from _broken_ties(store)
     except (sqlite3.Error, ValueError, TypeError, AttributeError) as error:
         yield f"{file}: rows cannot be read ({error}); {REBUILD}"
@@ -40,11 +42,15 @@ def _damaged_contents(store: Store) -> Iterator[str]:
             yield f"chunk {chunk!r} lies outside its document; {REBUILD}"
 
 
-def _damaged_vectors(store: Store) -> Iterator[str]:
-    size = 2 * int(store.meta("dimension") or 0)
-    for number, vector, stored in store.connection.execute("SELECT * FROM vectors"):
+def _damaged_vectors(store: Store, space: StoredSpace) -> Iterator[str]:
+    size = 2 * space.dimension
+    of, mend = "", REBUILD
+    if space.number:
+        of = f" by {space.name!r}"
+        mend = f"run `fathom vectors drop {space.name}`, then `fathom ingest`"
+    for number, vector, stored in store.connection.execute(f"SELECT * FROM {space.table}"):  # noqa: S608 - a number makes the name
         if len(vector) != size or checksum(vector) != stored:
-            yield f"the vector of chunk number {number} differs from what was stored; {REBUILD}"
+            yield f"the vector{of} of chunk number {number} differs from what was stored; {mend}"
 
 
 def _broken_ties(store: Store) -> Iterator[str]:
@@ -83,11 +89,14 @@ def keyword_findings(directory: Path, keyword: KeywordLeg, store: Store) -> Iter
 
 def graph_findings(directory: Path, store: Store) -> Iterator[str]:
     """What is wrong with the graph of neighbours, which can be made anew."""
-    record = GraphRecord.loads(store.meta("graph"))
-    if record is None:
-        return
+    for space in store.all_spaces():
+        if space.graph is not None:
+            yield from _graph_findings(directory, space.graph, space.dimension)
+
+
+def _graph_findings(directory: Path, record: GraphRecord, dimension: int) -> Iterator[str]:
     try:
-        Graph(directory, record, int(store.meta("dimension")))
+        Graph(directory, record, dimension)
     except OSError as error:
         yield f"{error}; searches scan all chunks; {MEND}"
         return

@@ -39,6 +39,7 @@ class Report:
         failed: Files, folders and records that could not be read.
         stale: Documents that stay although their place could not be read or is gone.
         skipped: Files that are no documents (pictures, programs) and were not asked for.
+        filled: Vectors that chunks got in further spaces, where they had none.
         files: One entry a file (of a corpus also one a record that failed), in order.
     """
 
@@ -50,6 +51,7 @@ class Report:
     stale: int = 0
     skipped: int = 0
     chunks: int = 0
+    filled: int = 0
     seconds: float = 0.0
     files: list[FileReport] = field(default_factory=list)
 

@@ -19,10 +19,16 @@ class PatientEmbedder:
     """Embeds in slices of about half a second; whoever asks for the same texts again goes on."""
 
     def __init__(
-        self, embedder: Embedder, writer: Writer, clock: Callable[[], float] = time.monotonic
+        self,
+        embedder: Embedder,
+        writer: Writer,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        space: str = "",
     ) -> None:
         self._embedder = embedder
         self._writer = writer
+        self._space = space
         self._clock = clock
         self._size = _FIRST
 
@@ -35,7 +41,7 @@ class PatientEmbedder:
             texts: What to embed.
             told: Told after each slice how many are done.
         """
-        kept = self._writer.kept_vectors(texts)
+        kept = self._writer.kept_vectors(texts, space=self._space)
         wanted = [text for text in dict.fromkeys(texts) if text not in kept]
         found, since = dict(kept), self._clock()
         fresh: list[str] = []
@@ -47,7 +53,7 @@ class PatientEmbedder:
             self._adapt(self._clock() - begun)
             told(len(texts) - len(wanted))
             if wanted and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
-                self._writer.keep_vectors({text: found[text] for text in fresh})
+                self._writer.keep_vectors({text: found[text] for text in fresh}, space=self._space)
                 fresh, since = [], self._clock()
         if not texts:
             return np.zeros((0, self._embedder.dimension), dtype=np.float32)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from fathom.errors import RunError, UsageError
 from fathom.index import schema
-from fathom.index.base import Match, Source, Status, Summary
+from fathom.index.base import Match, Source, Space, Status, Summary
 from fathom.index.filters import Allowed
 from fathom.index.findings import graph_findings, keyword_findings, truth_findings
 from fathom.index.keyword import KeywordLeg
+from fathom.index.spaces import check_made_with
 from fathom.index.status import status
 from fathom.index.store import Store
 from fathom.index.vectors import VectorLeg
@@ -49,7 +50,7 @@ class EmbeddedReader:
         self._store = store
         self._keyword = keyword
         self._mend = mend
-        self._vectors = VectorLeg(directory)
+        self._legs: dict[str, VectorLeg] = {}
         self._analyzer = Analyzer()
         self._busy = threading.RLock()
         self._closed = False
@@ -68,15 +69,30 @@ class EmbeddedReader:
         return truth_findings(self._directory, self._store)
 
     def vector_search(
-        self, vector: NDArray[np.float32], *, k: int, filters: Sequence[Filter] = ()
+        self,
+        vector: NDArray[np.float32],
+        *,
+        k: int,
+        filters: Sequence[Filter] = (),
+        space: Space | None = None,
     ) -> list[Match]:
         """See `Reader.vector_search`."""
         k = _checked(k)
         with self._snapshot() as revision:
-            self._vectors.refresh(self._store, revision)
+            leg = self._leg(space, revision)
             allowed = self._allowed(filters, revision)
-            found = self._vectors.search(self._store, vector, k, allowed)
+            found = leg.search(self._store, vector, k, allowed)
             return self._ranked(found, k)
+
+    def _leg(self, space: Space | None, revision: int) -> VectorLeg:
+        name = space.name if space else ""
+        if space is None:
+            stored = self._store.main_space()
+        else:
+            stored = check_made_with(self._directory, space, self._store.space(name))
+        leg = self._legs.setdefault(name, VectorLeg(self._directory))
+        leg.refresh(self._store, revision, stored)
+        return leg
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """See `Reader.keyword_search`."""

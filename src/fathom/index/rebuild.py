@@ -9,8 +9,8 @@ from pathlib import Path
 from fathom.errors import FathomError, IndexCorrupt
 from fathom.index import schema
 from fathom.index.base import Reader
+from fathom.index.changes import Changes
 from fathom.index.embedded import REBUILD, discard_strays, open_reader, take_lock
-from fathom.index.graph import GraphRecord
 from fathom.index.keyword import FOLDER, discard
 from fathom.index.store import Store
 from fathom.index.writer import EmbeddedWriter, OnStep
@@ -111,13 +111,14 @@ def _move_parts(directory: Path, new: Path, store: Store) -> None:
         discard(directory / keyword)
         (new / store.keyword_folder()).replace(directory / keyword)
     notes["keyword"] = keyword
-    graph = GraphRecord.loads(store.meta("graph"))
-    if graph is not None and (new / graph.file).is_file():
-        own = replace(graph, file=f"vectors-{lineage}-{graph.until}.usearch")
-        (new / graph.file).replace(directory / own.file)
-        notes["graph"] = own.dumps()
     with schema.transaction(store.connection, write=True):
         store.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes.items())
+    for space in store.all_spaces():
+        graph = space.graph
+        if graph is not None and (new / graph.file).is_file():
+            own = replace(graph, file=space.graph_file(f"{lineage}-{graph.until}"))
+            (new / graph.file).replace(directory / own.file)
+            Changes(store).note_graph(space, own.dumps())
 
 
 def _put_truth(directory: Path, source: sqlite3.Connection) -> None:

@@ -52,8 +52,14 @@ CREATE TABLE vectors(
   chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
 
-# Came later; indexes that were made before get it when they are next written to.
-LATER = "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+# Came later; indexes that were made before get them when they are next written to. The vectors of
+# further space number n are in a table of its own, `vectors_n`, laid out like `vectors`.
+LATER = (
+    "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS spaces(no INTEGER PRIMARY KEY AUTOINCREMENT, "
+    "name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, dimension INTEGER NOT NULL, "
+    "graph TEXT NOT NULL, changes INTEGER NOT NULL)",
+)
 
 
 class Damaged(sqlite3.DatabaseError):

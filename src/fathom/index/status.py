@@ -4,9 +4,10 @@ import hashlib
 import json
 from pathlib import Path
 
-from fathom.index.base import Key, Status
+from fathom.index.base import Key, SpaceStatus, Status
 from fathom.index.filters import IS_DATE, KEY
 from fathom.index.schema import FILE
+from fathom.index.spaces import StoredSpace
 from fathom.index.store import Store
 
 
@@ -28,6 +29,16 @@ def status(directory: Path, store: Store, revision: int) -> Status:
         identity=store.identity(),
         keys=_keys(store, revision),
         bytes_on_disk=_sizes(directory, store.keyword_folder()),
+        spaces=tuple(_space(store, space, count("chunks"), revision) for space in store.spaces()),
+    )
+
+
+def _space(store: Store, space: StoredSpace, chunks: int, revision: int) -> SpaceStatus:
+    return SpaceStatus(
+        name=space.name,
+        identity=space.identity,
+        dimension=space.dimension,
+        chunks=chunks - store.lacking(space, revision),
     )
 
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from fathom.index.base import Source, Summary
 from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.graph import GraphRecord
 from fathom.index.keyword import FOLDER
 from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document, to_matrix
+from fathom.index.spaces import StoredSpace, to_space
 from fathom.types import Block, Chunk, Document, Filter
 
 
@@ -56,23 +58,78 @@ class Store:
         )
         return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
-    def vectors_after(self, revision: int, after: int, dimension: int) -> HalfMatrix:
+    def main_space(self) -> StoredSpace:
+        """The one that every index has."""
+        return StoredSpace(
+            number=0,
+            name="",
+            dimension=int(self.meta("dimension") or 0),
+            graph=GraphRecord.loads(self.meta("graph")),
+        )
+
+    def spaces(self) -> list[StoredSpace]:
+        """The further ones, in the order in which they came."""
+        if not self._has_spaces():
+            return []
+        return [
+            to_space(row) for row in self.connection.execute("SELECT * FROM spaces ORDER BY no")
+        ]
+
+    def all_spaces(self) -> list[StoredSpace]:
+        """The one that every index has, and the further ones."""
+        return [self.main_space(), *self.spaces()]
+
+    def space(self, name: str) -> StoredSpace | None:
+        """The space of this name, if there is one; `""` is the one that every index has."""
+        return next((space for space in self.all_spaces() if space.name == name), None)
+
+    def _has_spaces(self) -> bool:
+        query = "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE name = 'spaces')"
+        return bool(self.connection.execute(query).fetchone()[0])
+
+    def lacking(self, space: StoredSpace, revision: int) -> int:
+        """How many visible chunks have no vector in a space."""
+        query = (
+            "SELECT count(*) FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
+            f"AND no NOT IN (SELECT chunk_no FROM {space.table})"
+        )
+        return int(self.connection.execute(query, (revision,)).fetchone()[0])
+
+    def lacking_ids(self, space: StoredSpace, most: int) -> list[str]:
+        """Ids of published chunks without a vector in a space, the first so many."""
+        rows = self.connection.execute(
+            "SELECT id FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
+            f"AND no NOT IN (SELECT chunk_no FROM {space.table}) ORDER BY no LIMIT ?",
+            (self.published(), most),
+        )
+        return [row[0] for row in rows]
+
+    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """Numbers of the chunks that are not removed, by id."""
+        rows = self.connection.execute(
+            "SELECT id, no FROM chunks WHERE removed IS NULL "
+            "AND id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def vectors_after(self, revision: int, after: int, space: StoredSpace) -> HalfMatrix:
         """Vectors of the visible chunks with numbers above `after`, by number."""
         rows = self.connection.execute(
-            "SELECT vector FROM chunks JOIN vectors ON chunk_no = no "
+            f"SELECT vector FROM chunks JOIN {space.table} ON chunk_no = no "  # noqa: S608
             "WHERE no > ? AND added <= ? ORDER BY no",
             (after, revision),
         )
-        return to_matrix((row[0] for row in rows), dimension)
+        return to_matrix((row[0] for row in rows), space.dimension)
 
-    def vectors(self, numbers: Sequence[int], dimension: int) -> HalfMatrix:
+    def vectors(self, numbers: Sequence[int], space: StoredSpace) -> HalfMatrix:
         """Vectors of these chunks, which must exist and be ascending."""
         rows = self.connection.execute(
-            "SELECT vector FROM vectors WHERE chunk_no IN (SELECT value FROM json_each(?)) "
-            "ORDER BY chunk_no",
+            f"SELECT vector FROM {space.table} WHERE chunk_no IN "  # noqa: S608
+            "(SELECT value FROM json_each(?)) ORDER BY chunk_no",
             (json.dumps(list(numbers)),),
         )
-        return to_matrix((row[0] for row in rows), dimension)
+        return to_matrix((row[0] for row in rows), space.dimension)
 
     def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Ids by number."""

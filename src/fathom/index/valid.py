@@ -3,26 +3,42 @@
 from collections.abc import Sequence
 
 from fathom.errors import IndexMismatch
-from fathom.index.base import Entry
+from fathom.index.base import Entry, Matrix, Vector
+from fathom.index.spaces import StoredSpace
 
 
-def check_entries(entries: Sequence[Entry], dimension: int) -> None:
+def check_entries(entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:
     """Check shapes, ids and spans before anything is stored.
 
     Args:
         entries: What is to be stored in one step.
-        dimension: Of the vectors stored already, 0 when there are none.
+        spaces: All that there are.
 
     Raises:
-        ValueError: If an entry contradicts itself or another one.
-        IndexMismatch: If vectors have another dimension.
+        ValueError: If an entry contradicts itself or another one, or names no space.
+        IndexMismatch: If vectors have another dimension than those stored.
     """
     ids = [entry.document.id for entry in entries]
     if len(set(ids)) != len(ids):
         raise ValueError(f"entries name a document twice: {sorted(ids)}")
     for entry in entries:
         _check_chunks(entry)
-        found = entry.vectors.shape[1] if len(entry.vectors) else dimension
+    known = {space.name: space.dimension for space in spaces}
+    for name in sorted({name for entry in entries for name in entry.more}):
+        if name not in known:
+            raise ValueError(f"entries have vectors of {name!r}, which is no space of the index")
+        _check_dimension([(e, e.more[name]) for e in entries if name in e.more], known[name])
+    _check_dimension([(entry, entry.vectors) for entry in entries], known[""])
+
+
+def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) -> None:
+    for entry, matrix in vectors:
+        if matrix.ndim != 2 or len(matrix) != len(entry.chunks):
+            raise ValueError(
+                f"document {entry.document.id!r}: {len(entry.chunks)} chunks, vectors of shape "
+                f"{matrix.shape}"
+            )
+        found = matrix.shape[1] if len(matrix) else dimension
         if dimension and found != dimension:
             raise IndexMismatch(
                 f"document {entry.document.id!r} has vectors of {found} numbers, the index holds "
@@ -31,13 +47,22 @@ def check_entries(entries: Sequence[Entry], dimension: int) -> None:
         dimension = found
 
 
+def check_vectors(vectors: Sequence[Vector], space: StoredSpace) -> None:
+    """Check what is to be filled into a space.
+
+    Raises:
+        IndexMismatch: If they have another dimension than those stored, or not all the same.
+    """
+    lengths = {len(vector) for vector in vectors} | ({space.dimension} - {0})
+    if len(lengths) > 1:
+        raise IndexMismatch(
+            f"{space.name!r} gives vectors of {sorted(lengths)} numbers; run "
+            f"`fathom vectors drop {space.name}`, then `fathom ingest`"
+        )
+
+
 def _check_chunks(entry: Entry) -> None:
     document = entry.document
-    if entry.vectors.ndim != 2 or len(entry.vectors) != len(entry.chunks):
-        raise ValueError(
-            f"document {document.id!r}: {len(entry.chunks)} chunks, vectors of shape "
-            f"{entry.vectors.shape}"
-        )
     for ordinal, chunk in enumerate(entry.chunks):
         if chunk.document_id != document.id or chunk.ordinal != ordinal:
             raise ValueError(f"chunk {chunk.id!r} is not number {ordinal} of {document.id!r}")

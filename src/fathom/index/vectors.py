@@ -9,6 +9,7 @@ from fathom.errors import IndexMismatch
 from fathom.index.filters import Allowed, Numbers
 from fathom.index.graph import Graph, GraphRecord
 from fathom.index.rows import HalfMatrix
+from fathom.index.spaces import StoredSpace, check_filled
 from fathom.index.store import Store
 
 # The quick product in float32 may err by this much against the exact one.
@@ -31,19 +32,25 @@ class VectorLeg:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._state = ""
-        self._dimension = 0
+        self._space = StoredSpace(number=0, name="", dimension=0, graph=None)
         self._graph: Graph | None = None
         self._record: GraphRecord | None = None
         self._numbers: Numbers = np.empty(0, dtype=np.int64)
         self._tail: Vector = np.empty((0, 0), dtype=np.float32)
 
-    def refresh(self, store: Store, revision: int) -> None:
-        """Bring what is held to this state of the chunks."""
-        record = GraphRecord.loads(store.meta("graph"))
-        state = store.marker(revision)
+    def refresh(self, store: Store, revision: int, space: StoredSpace) -> None:
+        """Bring what is held to this state of the chunks.
+
+        Raises:
+            IndexMismatch: If the space lacks vectors.
+        """
+        record = space.graph
+        state = f"{store.marker(revision)} {space.number} {space.changes}"
         if state == self._state and record == self._record:
             return
-        self._dimension = int(store.meta("dimension") or 0)
+        if space.number:
+            check_filled(self._directory, space, store.lacking(space, revision))
+        self._space = space
         if record != self._record:
             self._open_graph(record)
         self._numbers = store.chunk_numbers(revision)
@@ -54,14 +61,14 @@ class VectorLeg:
         self._graph, self._record = None, record
         if record is not None:
             try:
-                self._graph = Graph(self._directory, record, self._dimension)
+                self._graph = Graph(self._directory, record, self._space.dimension)
             except OSError:
                 self._graph = None  # every chunk is scanned until a writer rebuilds it
 
     def _read_tail(self, store: Store, revision: int) -> Vector:
-        if not self._dimension:
+        if not self._space.dimension:
             return np.empty((0, 0), dtype=np.float32)
-        return store.vectors_after(revision, self._until, self._dimension).astype(np.float32)
+        return store.vectors_after(revision, self._until, self._space).astype(np.float32)
 
     @property
     def _until(self) -> int:
@@ -75,10 +82,10 @@ class VectorLeg:
         """
         if not len(self._numbers):
             return []
-        if vector.shape != (self._dimension,):
+        if vector.shape != (self._space.dimension,):
             raise IndexMismatch(
                 f"the query's vector has {vector.size} numbers, those of the index "
-                f"{self._dimension}; use the embedder that made the index, or "
+                f"{self._space.dimension}; use the embedder that made the index, or "
                 "`fathom ingest --rebuild PATH...`"
             )
         inside = self._numbers if allowed is None else allowed.chunks
@@ -117,7 +124,7 @@ class VectorLeg:
         return covered
 
     def _score(self, store: Store, vector: Vector, k: int, near: Numbers) -> Scored:
-        exact = _cosines(store.vectors(near.tolist(), self._dimension), vector)
+        exact = _cosines(store.vectors(near.tolist(), self._space), vector)
         if len(exact) > k:
             threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
             near, exact = near[exact >= threshold], exact[exact >= threshold]

@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fathom.index import schema
-from fathom.index.base import Entry, Source, Vector
+from fathom.index.base import Entry, Source, Space, Vector
 from fathom.index.changes import Changes
-from fathom.index.derived import catch_up, entries, graph_is_worn
-from fathom.index.graph import GraphRecord, build
+from fathom.index.derived import catch_up, discard_graphs, entries, graph_is_worn
+from fathom.index.graph import build
 from fathom.index.keyword import KeywordLeg
 from fathom.index.lock import WriterLock
 from fathom.index.reader import EmbeddedReader
+from fathom.index.spaces import StoredSpace
 from fathom.index.store import Store
-from fathom.index.valid import check_entries
+from fathom.index.valid import check_entries, check_vectors
+from fathom.types import Chunk
 
 # Below 20,000 chunks filling anew takes seconds, so every dead chunk is worth it.
 MOST_DEAD = 0.02
@@ -32,7 +34,7 @@ class EmbeddedWriter(EmbeddedReader):
     finishes what an earlier one left between two steps.
 
     Attributes:
-        on_step: Told `stored`, `applied`, `published`, `building`, `built` as they happen.
+        on_step: Told `stored`, `applied`, `published`, `filled`, `building`, `built` as it happens.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class EmbeddedWriter(EmbeddedReader):
         on_step: OnStep,
     ) -> None:
         super().__init__(directory, store, keyword)
-        self._changes = Changes(store.connection)
+        self._changes = Changes(store)
         self._lock = lock
         self._ann_from_chunks = ann_from_chunks
         self._on_step = on_step
@@ -66,7 +68,7 @@ class EmbeddedWriter(EmbeddedReader):
             RunError: If it cannot be kept (disk full); then it is wholly kept or not at all.
         """
         with self._writing():
-            check_entries(entries, int(self._store.meta("dimension") or 0))
+            check_entries(entries, self._store.all_spaces())
             self._finish()
             self._unfinished = True
             self._changes.put(entries, sources)
@@ -94,15 +96,60 @@ class EmbeddedWriter(EmbeddedReader):
         with self._writing():
             self._changes.note("roots", json.dumps(list(roots)))
 
-    def keep_vectors(self, vectors: Mapping[str, Vector]) -> None:
+    def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
         """See `Writer.keep_vectors`."""
         with self._writing():
-            self._changes.keep_vectors(vectors)
+            self._changes.keep_vectors(vectors, space)
 
-    def kept_vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """See `Writer.kept_vectors`."""
         with self._writing():
-            return self._changes.kept_vectors(texts)
+            return self._changes.kept_vectors(texts, space)
+
+    def lay_out(self, spaces: Sequence[Space]) -> None:
+        """See `Writer.lay_out`."""
+        with self._writing():
+            self._finish()
+            self._changes.lay_out(spaces)
+            discard_graphs(self._directory, self._store)
+
+    def lacking(self, space: str, *, most: int) -> list[Chunk]:
+        """See `Writer.lacking`."""
+        with self._writing():
+            self._finish()
+            ids = self._store.lacking_ids(self._known(space), most)
+        return self.chunks(ids)
+
+    def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
+        """See `Writer.fill`.
+
+        Raises:
+            IndexMismatch: If the vectors have another dimension than those stored.
+        """
+        chunks = self.chunks(list(vectors))
+        with self._writing():
+            self._finish()
+            into = self._known(space)
+            check_vectors([vectors[chunk.id] for chunk in chunks], into)
+            numbers = self._store.numbers([chunk.id for chunk in chunks])
+            by_number = {numbers[chunk.id]: vectors[chunk.id] for chunk in chunks}
+            self._changes.fill(into, by_number, [chunk.context for chunk in chunks])
+            self._on_step("filled")
+
+    def drop_space(self, name: str) -> bool:
+        """See `Writer.drop_space`."""
+        with self._writing():
+            self._finish()
+            dropped = self._changes.drop_space(name)
+            discard_graphs(self._directory, self._store)
+        self._legs.pop(name, None)
+        return dropped
+
+    def _known(self, name: str) -> StoredSpace:
+        found = self._store.space(name)
+        if not name or found is None:
+            raise ValueError(f"{name!r} is no further space of the index; lay it out first")
+        return found
 
     def optimize(self) -> None:
         """See `Writer.optimize`.
@@ -118,7 +165,7 @@ class EmbeddedWriter(EmbeddedReader):
             dead = int(self._store.meta("dead"))
             if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
                 self._purge()
-            self._build_graph()
+            self._build_graphs()
             self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
@@ -133,29 +180,33 @@ class EmbeddedWriter(EmbeddedReader):
         catch_up(self._store, self._changes, self._keyword, self._analyzer, self._on_step)
         self._unfinished = False
 
-    def _build_graph(self) -> None:
+    def _build_graphs(self) -> None:
+        for space in self._store.all_spaces():
+            self._build_graph(space)
+        discard_graphs(self._directory, self._store)
+
+    def _build_graph(self, space: StoredSpace) -> None:
         revision = self._store.published()
-        record = GraphRecord.loads(self._store.meta("graph"))
         numbers = self._store.chunk_numbers(revision)
-        if not graph_is_worn(self._directory, record, numbers, self._ann_from_chunks):
+        if not graph_is_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
             return
+        if self._store.lacking(space, revision):
+            return  # nobody can search it until it is filled
         self._on_step("building")
-        dimension = int(self._store.meta("dimension"))
-        vectors = self._store.vectors_after(revision, 0, dimension)
-        fresh = build(self._directory, f"vectors-{revision}.usearch", numbers, vectors)
+        vectors = self._store.vectors_after(revision, 0, space)
+        state = f"{revision}.{space.changes}" if space.number else str(revision)
+        fresh = build(self._directory, space.graph_file(state), numbers, vectors)
         self._on_step("built")
-        self._changes.note("graph", fresh.dumps())
-        for path in self._directory.glob("vectors-*"):
-            if path.name != fresh.file:
-                path.unlink(missing_ok=True)
+        self._changes.note_graph(space, fresh.dumps())
 
     def renew(self) -> None:
         """Make everything that is derived anew."""
         with self._writing():
             self._finish()
             self._purge()
-            self._changes.note("graph", "")
-            self._build_graph()
+            for space in self._store.all_spaces():
+                self._changes.note_graph(space, "")
+            self._build_graphs()
 
     def _purge(self) -> None:
         """Fill the keyword leg anew, without the words of removed chunks."""

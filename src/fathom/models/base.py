@@ -1,7 +1,7 @@
 """What a local model promises."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,3 +39,18 @@ class Embedder(Protocol):
     def count(self, text: str) -> int:
         """Number of tokens of `text`, uncut, without the model's own marks."""
         ...
+
+
+@runtime_checkable
+class TwoSided(Protocol):
+    """An embedder of a model that is told whether a text is searched or asked."""
+
+    @property
+    def questions(self) -> Embedder:
+        """Embeds what is asked, where the embedder itself embeds what is searched."""
+        ...
+
+
+def for_questions(embedder: Embedder) -> Embedder:
+    """The embedder whose vectors of questions are compared with those of `embedder`."""
+    return embedder.questions if isinstance(embedder, TwoSided) else embedder

@@ -4,6 +4,7 @@ from importlib import resources
 from pathlib import Path
 
 from fathom.errors import ModelError
+from fathom.models import e5
 from fathom.models.base import Embedder
 from fathom.models.hub import load_hub_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
@@ -24,9 +25,11 @@ def load_embedder(
     """The embedder called `name`.
 
     Args:
-        name: `all-MiniLM-L6-v2` is shipped; any other is a folder or a sentence-transformers
-            model of the hub that holds `onnx/model.onnx` (extra `hub`).
-        runtime: `onnxruntime`, or `openvino` (extra `openvino`).
+        name: `all-MiniLM-L6-v2` is shipped; `multilingual-e5-small` comes with the extra
+            `multilingual`; any other is a folder or a sentence-transformers model of the hub that
+            holds `onnx/model.onnx` (extra `hub`).
+        runtime: `onnxruntime`, or `openvino` (extra `openvino`); `multilingual-e5-small` always
+            runs on ONNX Runtime, as its products of 4 bits are operators of that runtime.
         threads: Threads it may use; 0 means as many as this process has cores.
         offline: Open no socket; a model of the hub must have been downloaded before.
 
@@ -34,6 +37,8 @@ def load_embedder(
         ModelError: If it cannot be had or cannot be loaded.
         SettingsError: If there is no such runtime.
     """
+    if name == e5.NAME:
+        return e5.load_e5(threads=threads)
     if name != SHIPPED:
         return load_hub_embedder(name, runtime=runtime, threads=threads, offline=offline)
     return load_shipped(Path(str(resources.files("fathom.models") / "resources")), runtime, threads)

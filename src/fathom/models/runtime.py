@@ -56,7 +56,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
             f"runtime {runtime!r} is unknown: choose from {', '.join(sorted(kinds))}"
         )
     try:
-        return kinds[runtime](model, min(threads or _cores(), _cores()))
+        return kinds[runtime](model, min(threads or cores(), cores()))
     except ImportError as error:
         raise ModelError(f"{runtime} is not installed: pip install 'fathom[{runtime}]'") from error
     except Exception as error:  # both libraries raise their own and plain RuntimeErrors
@@ -80,7 +80,7 @@ def sha256_of(model: Path) -> str:
         raise ModelError(f"model file {str(model)!r}: {reason}; reinstall it") from error
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use; a container or `taskset` can leave fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

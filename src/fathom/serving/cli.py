@@ -44,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(manage.docs, name="docs")
+app.add_typer(manage.vectors, name="vectors")
 app.add_typer(manage.config, name="config")
 app.command()(manage.status)
 app.command()(manage.doctor)
@@ -199,7 +200,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
     k: Annotated[int | None, typer.Option("-k", "--k", help="How many hits.")] = None,
     retriever: Annotated[
-        str | None, typer.Option(help="vector, keyword or hybrid (default).")
+        str | None, typer.Option(help="vector, keyword, hybrid (default), vector:EMBEDDER...")
     ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,

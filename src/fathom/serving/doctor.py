@@ -34,6 +34,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
     return [
         _python(),
         _made("embedder", lambda: _embedder(engine)),
+        *(_further(engine, name) for name in engine.settings.retrieval.embedders),
         _made("cross-reader", lambda: _cross_reader(engine)),
         _made("language model", lambda: _language_models(engine)),
         _made("strategy", lambda: _strategy(engine)),
@@ -62,6 +63,14 @@ def _embedder(engine: Engine) -> str:
             f"gives {len(vector)} numbers instead of {engine.embedder.dimension}; reinstall it"
         )
     return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
+
+
+def _further(engine: Engine, name: str) -> Finding:
+    def embedded() -> str:
+        side = engine.assembly.side(name)
+        return f"{len(side.embedder.embed(['fathom'])[0])} numbers a vector"
+
+    return _made(f"embedder {name}", embedded)
 
 
 def _cross_reader(engine: Engine) -> str:

@@ -10,6 +10,7 @@ import typer
 from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
 
 docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
+vectors = typer.Typer(help="Vectors of further embedders.", no_args_is_help=True)
 config = typer.Typer(help="Settings and where they come from.", no_args_is_help=True)
 
 
@@ -75,6 +76,42 @@ def docs_rm(
         show_json({"removed": removed})
     else:
         show(f"{removed} removed")
+
+
+@vectors.command("list")
+def vectors_list(
+    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+) -> None:
+    """Of which further embedders there are vectors, and of how many chunks."""
+    from dataclasses import asdict
+
+    from fathom.serving.output import show, show_json, space_text
+
+    with build_engine(index, assignments) as engine:
+        state = engine.status()
+    if as_json:
+        show_json({"vectors": [asdict(space) for space in state.spaces]})
+    else:
+        lines = [space_text(space, state.chunks) for space in state.spaces]
+        show("\n".join(lines) or "none beside those of models.embedder")
+
+
+@vectors.command("drop")
+def vectors_drop(
+    name: Annotated[str, typer.Argument(help="The embedder, as in retrieval.embedders.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> None:
+    """Remove the vectors of one further embedder; documents and other vectors stay."""
+    from fathom.serving.output import show, show_json
+
+    with build_engine(index, assignments) as engine:
+        engine.drop_vectors(name)
+    if as_json:
+        show_json({"dropped": name})
+    else:
+        show(f"vectors of {name} dropped")
 
 
 def status(

@@ -9,7 +9,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
-from fathom.index.base import Status, Summary
+from fathom.index.base import SpaceStatus, Status, Summary
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.ending import json_text
@@ -218,12 +218,20 @@ def status_text(status: Status) -> str:
         f"revision {status.revision}, {size:.1f} MB on disk",
     ]
     lines += [f"  {key} = {value}" for key, value in status.identity.items()]
+    lines += [f"vectors of {space_text(space, status.chunks)}" for space in status.spaces]
     lines.append(f"filter by {', '.join(COLUMNS)} (all documents)")
     lines += [
         f"  {name}: {' or '.join(key.kinds)} ({key.documents} documents)"
         for name, key in status.keys.items()
     ]
     return "\n".join(lines)
+
+
+def space_text(space: SpaceStatus, chunks: int) -> str:
+    """The state of a further vector space in one line."""
+    if space.chunks < chunks:
+        return f"{space.name}: {space.chunks} of {chunks} chunks; `fathom ingest` makes the rest"
+    return f"{space.name}: all {chunks} chunks, {space.dimension} numbers each"
 
 
 def document_json(document: Document) -> dict[str, Any]:
@@ -246,6 +254,8 @@ def ingest_text(report: "Report") -> str:
         f"{report.stale} stale; "
         f"{report.chunks} chunks in {report.seconds:.1f} s"
     ]
+    if report.filled:
+        lines.append(f"{report.filled} vectors of further embedders made of stored chunks")
     bad = [file for file in report.files if file.outcome not in {"ok", "skipped"}]
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, Self
 
 from fathom.errors import UsageError
 from fathom.serving.asked import answers, rankings
@@ -60,11 +60,13 @@ class Systems:
         Raises:
             UsageError: If one is not.
         """
-        from fathom.settings.rrf import Name
+        from fathom.settings.retrievers import split
 
         for name in self.retrievers:
-            if name not in get_args(Name):
-                raise UsageError(f"retriever {name!r}: choose {', '.join(get_args(Name))}")
+            try:
+                split(name)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
         if self.strategies:
             from fathom.engine import check_strategy
 

@@ -1,14 +1,11 @@
 """Settings of the strategy `rrf`: the rankings of several retrievers, fused by reciprocal rank."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from fathom.settings.retrievers import Name
 from fathom.settings.section import Section
-
-Name = Literal[
-    "vector", "keyword", "hybrid", "lead", "sentence", "vector_feedback", "keyword_feedback"
-]
 
 
 class RrfSettings(Section):
@@ -17,8 +14,9 @@ class RrfSettings(Section):
     retrievers: tuple[Name, ...] = Field(
         default=("vector", "keyword", "hybrid", "keyword_feedback"), min_length=1
     )
-    """The paper has BM25 and three embedding models. One model is shipped; so the others are the
-    weighted sum of both legs, and BM25 a second time with words of what it found first."""
+    """The paper has BM25 and three embedding models: with two more in `retrieval.embedders` that is
+    `vector`, `vector:ONE`, `vector:OTHER`, `keyword`. One model is shipped; so by default the
+    others are the weighted sum of both legs, and BM25 a second time with words of what it found."""
     weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
     """One for each retriever; empty for 1 each, as in the paper."""
     k: int = Field(default=4, ge=1)

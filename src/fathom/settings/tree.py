@@ -1,14 +1,15 @@
 """The settings: one frozen tree with its defaults; `config` reads their values."""
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fathom.settings.anchor import AnchorSettings
 from fathom.settings.hybrid import HybridSettings
 from fathom.settings.maf import MafSettings
 from fathom.settings.mao import MaoSettings
+from fathom.settings.retrievers import Leg
 from fathom.settings.rrf import RrfSettings
 from fathom.settings.section import Section
 
@@ -84,7 +85,13 @@ class RetrievalSettings(Section):
     """How hits are found and fused."""
 
     k: int = Field(default=10, ge=1, le=MOST_HITS)
-    retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
+    retriever: Leg = "hybrid"
+    embedders: tuple[str, ...] = ()
+    """Further ones beside `models.embedder`, each with vectors of its own: `fathom ingest` makes
+    them of the chunks that are there. `multilingual-e5-small` (extra `multilingual`), a folder or
+    model of the hub, or `openai:MODEL` at the server of `[embedding]`."""
+    embedder_weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    """One for each of them, in questions of any language; empty for 0.4 each."""
     candidates: int = Field(default=100, ge=1, le=MOST_HITS)
     """How many hits each leg gives to the fusion, at least."""
     fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
@@ -98,6 +105,33 @@ class RetrievalSettings(Section):
     """Of what the cross-reader says, where a strategy reranks; 0 reranks nothing."""
     rerank_most: int = Field(default=24, ge=1, le=MOST_HITS)
     """At most so many hits are read, where a strategy reranks."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(set(self.embedders)) < len(self.embedders) or "" in self.embedders:
+            raise ValueError("retrieval.embedders must name each embedder once")
+        if self.embedder_weights and len(self.embedder_weights) != len(self.embedders):
+            raise ValueError(
+                "retrieval.embedder_weights must have one number for each of retrieval.embedders"
+            )
+        return self
+
+
+class EmbeddingSettings(Section):
+    """The server of embedders that are named `openai:MODEL`; any of that protocol will do."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset({"base_url"})
+
+    base_url: str | None = None
+    """Where it is; OpenAI's own by default."""
+    key_env: str | None = None
+    """The variable that holds its key; by default OPENAI_API_KEY, and with a base_url none."""
+    batch: int = Field(default=64, ge=1, le=2048)
+    """At most so many texts a request."""
+    seconds: float = Field(default=60.0, gt=0)
+    """The longest one request may take."""
+    tries: int = Field(default=4, ge=1)
+    """At most so many requests for one batch."""
 
 
 class AskSettings(Section):
@@ -215,6 +249,7 @@ class Settings(Section):
     models: ModelSettings = Field(default_factory=ModelSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     ask: AskSettings = Field(default_factory=AskSettings)
     roles: RoleSettings = Field(default_factory=RoleSettings)
     domain: DomainSettings = Field(default_factory=DomainSettings)

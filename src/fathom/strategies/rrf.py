@@ -75,9 +75,10 @@ class Rrf(GraphStrategy):
         for node in (self.fuse, self.read, self.finalize):
             figure.add_node(node.__name__, node)
         for name in self.searches:
-            figure.add_node(f"retrieve_{name}", partial(self.retrieve, name))
-            figure.add_edge(START, f"retrieve_{name}")
-            figure.add_edge(f"retrieve_{name}", "fuse")
+            own = f"retrieve_{name.replace(':', ' ')}"  # LangGraph keeps colons for itself
+            figure.add_node(own, partial(self.retrieve, name))
+            figure.add_edge(START, own)
+            figure.add_edge(own, "fuse")
         figure.add_edge("fuse", "read")
         figure.add_edge("read", "finalize")
         figure.add_edge("finalize", END)

