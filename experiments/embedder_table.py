@@ -1,0 +1,98 @@
+"""What one embedder more is worth.
+
+    python experiments/embedder_table.py FOLDER... --work PLACE
+
+Each folder is a retrieval set, whole or a part of one (`retrieval_cut.py`). It is ingested with
+MiniLM's vectors and, beside them, those of multilingual-e5-small (extra `multilingual`); every
+judged question is asked with each system. Rows are appended to --results; vectors of chunks are
+kept in --work, so that a run that is broken off goes on.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from cached_embedder import CachedEmbedder
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load
+from fathom.evaluation.report import row_of
+from fathom.models.base import Embedder, for_questions
+from fathom.models.cached import CachedEmbedder as Remembering
+from fathom.models.e5 import NAME
+from fathom.models.embedder import SHIPPED, load_embedder
+from fathom.serving.asked import rankings
+from fathom.settings import Settings
+
+SYSTEMS = (
+    "keyword",
+    "vector",
+    f"vector:{NAME}",
+    f"hybrid:{SHIPPED}",
+    f"hybrid:{NAME}",
+    "hybrid",
+)
+RESULTS = Path(__file__).parent / "results" / "embedders.jsonl"
+
+
+class Kept(CachedEmbedder):
+    """Keeps vectors of chunks in a file, and of questions while it runs."""
+
+    def __init__(self, inner: Embedder, file: Path) -> None:
+        super().__init__(inner, file)
+        self.questions = Remembering(for_questions(inner))
+
+
+def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[dict[str, object]]:
+    """One row a system."""
+    settings = Settings.model_validate(
+        {
+            "index": {"directory": work / "index" / folder.name},
+            "retrieval": {"embedders": [NAME]},
+        }
+    )
+    dataset = load(folder)
+    found: list[dict[str, object]] = []
+    with Engine(settings, embedder=embedders[SHIPPED]) as engine:
+        engine.assembly.__dict__["further"] = {NAME: embedders[NAME]}
+        report = engine.ingest([dataset.corpus])
+        for system in SYSTEMS:
+            begun = time.perf_counter()
+            row = row_of(rankings(dataset, engine, system))
+            seconds = time.perf_counter() - begun
+            found.append(
+                {
+                    "dataset": folder.name,
+                    "documents": report.documents,
+                    "chunks": engine.status().chunks,
+                    "questions": row.queries,
+                    "system": system,
+                    "nDCG@10": row.measures["nDCG@10"],
+                    "interval": row.intervals["nDCG@10"],
+                    "seconds": seconds,
+                }
+            )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    embedders: dict[str, Embedder] = {
+        name: Kept(load_embedder(name, offline=True), given.work / f"{name}.db")
+        for name in (SHIPPED, NAME)
+    }
+    for folder in given.folders:
+        with given.results.open("a", encoding="utf-8") as out:
+            for row in measured(folder, given.work, embedders):
+                out.write(json.dumps(row) + "\n")
+                print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""`fathom vectors`, and what status and doctor say of further embedders."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.embedding_server import Embeds
+from tests.making import ingested
+from tests.scripted_server import served
+from tests.test_library import LARGE, SMALL, engine_with
+
+from fathom.engine import Engine
+from fathom.index.base import SpaceStatus
+from fathom.serving.doctor import diagnose
+from fathom.serving.manage import vectors_drop, vectors_list
+from fathom.serving.output import space_text
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
+    folder = ingested(tmp_path)
+    with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+        engine.ingest()
+    index = folder / "index"
+    vectors_list(index)
+    told = capsys.readouterr().out
+    vectors_drop(SMALL, index)
+    dropped = capsys.readouterr().out
+    vectors_list(index, as_json=True)
+
+    assert f"{SMALL}: all 1 chunks, 32 numbers each" in told
+    assert dropped == f"vectors of {SMALL} dropped\n"
+    (left,) = json.loads(capsys.readouterr().out)["vectors"]
+    assert (left["name"], left["dimension"], left["chunks"]) == (LARGE, 48, 1)
+
+
+def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
+    vectors_list(ingested(tmp_path) / "index")
+
+    assert capsys.readouterr().out == "none beside those of models.embedder\n"
+
+
+def test_one_that_lacks_vectors_says_how_to_get_them() -> None:
+    space = SpaceStatus(name="e5", identity={}, dimension=384, chunks=2)
+
+    assert space_text(space, 5) == "e5: 2 of 5 chunks; `fathom ingest` makes the rest"
+
+
+def test_the_doctor_asks_each_of_them(tmp_path: Path) -> None:
+    folder = ingested(tmp_path)
+
+    def seen(engine: Engine) -> dict[str, tuple[bool, str]]:
+        found = diagnose(engine, fix=False)
+        return {each.name: (each.ok, each.detail) for each in found if SMALL in each.name}
+
+    with served(Embeds()) as server, engine_with(folder, server, SMALL) as engine:
+        assert seen(engine) == {f"embedder {SMALL}": (True, "32 numbers a vector")}
+    with engine_with(folder, server, SMALL) as engine:
+        ((ok, detail),) = seen(engine).values()
+    assert not ok
+    assert "cannot be reached" in detail
