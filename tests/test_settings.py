@@ -9,6 +9,7 @@ SOME = {
     "models": {"embedder", "cross_reader", "runtime"},
     "llm": {"model", "base_url", "max_tokens", "skip_above_confidence", "fallback"},
     "web": {"provider", "base_url", "results"},
+    "embedding": {"base_url"},
 }
 
 
