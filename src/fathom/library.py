@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Self
 from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import Reader, Source, Status, Summary, Writer
-from fathom.index.embedded import open_reader, open_writer, stamp_of, verify, writer_at
+from fathom.index.embedded.opening import open_reader, open_writer, stamp_of, verify, writer_at
+from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.index.places import (
     display,
     is_below,
@@ -20,10 +22,8 @@ from fathom.index.places import (
     places_named,
     roots_of,
 )
-from fathom.index.rebuild import rebuilding
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import TraceStore, open_traces
-from fathom.index.writer import EmbeddedWriter
 from fathom.settings import Settings
 from fathom.types import Document
 

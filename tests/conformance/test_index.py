@@ -9,7 +9,7 @@ import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
 from fathom.index.base import Entry, Reader, Source, Writer
-from fathom.index.embedded import open_reader, open_writer
+from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.types import Block, Chunk, ChunkBlock, Document, Filter, Scalar, Span
 
 IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}

@@ -24,9 +24,9 @@ from fathom.documents.discover import content_digest, document_id
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
-from fathom.index.embedded import open_writer
+from fathom.index.embedded.opening import open_writer
+from fathom.index.embedded.rebuild import rebuilding
 from fathom.index.places import is_gone
-from fathom.index.rebuild import rebuilding
 from fathom.models.hashing import HashingEmbedder
 from fathom.text.language import detect
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.embedded.opening import open_reader, open_writer, verify
 
 Make = Callable[..., tuple[Entry, Source]]
 
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from fathom.index.embedded import open_writer
+from fathom.index.embedded.opening import open_writer
 from tests.index.conftest import made
 
 directory, step = Path(sys.argv[1]), sys.argv[2]
@@ -93,7 +93,7 @@ def test_disk_full(tmp_path: Path, make: Make) -> None:
 import resource, sys
 from pathlib import Path
 from fathom.errors import RunError
-from fathom.index.embedded import open_writer
+from fathom.index.embedded.opening import open_writer
 from tests.index.conftest import made
 writer = open_writer(Path(sys.argv[1]), None)
 limit = 300_000

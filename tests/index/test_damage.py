@@ -8,8 +8,8 @@ import pytest
 
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer
-from fathom.index.schema import FILE
+from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.index.embedded.schema import FILE
 
 Make = Callable[..., tuple[Entry, Source]]
 PAGE = 4096

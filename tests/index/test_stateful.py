@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer, verify
+from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.types import Chunk, Document, Span
 
 DIMENSION = 4

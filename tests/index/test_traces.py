@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathom.errors import RunError
-from fathom.index.held import Held
+from fathom.index.trace_retention import Held
 from fathom.index.traces import TraceMissing, TraceStore
 from fathom.tracing.chain import TraceTampered
 from fathom.tracing.recorder import Recorder

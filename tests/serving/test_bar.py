@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from fathom.index.course import Advance
 from fathom.index.ingest import FileReport, Report
+from fathom.index.ingest_progress import Advance
 from fathom.serving.bar import Board, Pace, duration, ingest_bar
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.serving.test_cli import Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine
-from fathom.index.embedded import open_writer
-from fathom.index.lock import WriterLock
+from fathom.index.embedded.lock import WriterLock
+from fathom.index.embedded.opening import open_writer
 from fathom.serving.files import check_folder, check_writable
 from fathom.settings import IndexSettings, Settings
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fathom.documents.chunking.base import Chunker
 from fathom.index.base import Entry, Source, Writer
-from fathom.index.patience import PatientEmbedder
 from fathom.index.places import Files
+from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Embedder
 from fathom.types import Document
 

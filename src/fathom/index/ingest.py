@@ -16,7 +16,7 @@ from fathom.documents.discover import Wanted, absolute, content_digest, discover
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import Reader, Source
 from fathom.index.batch import Batch, Pending
-from fathom.index.course import Advance, Course
+from fathom.index.ingest_progress import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
 from fathom.text.language import detect
 from fathom.types import Document

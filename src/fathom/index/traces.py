@@ -18,7 +18,7 @@ from typing import Self
 
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Reader
-from fathom.index.held import Held
+from fathom.index.trace_retention import Held
 from fathom.tracing.chain import TraceTampered, decode
 from fathom.tracing.trace import Trace
 

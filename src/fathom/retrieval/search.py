@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathom.context import RunContext
 from fathom.errors import ModelError
-from fathom.index.held import Held
+from fathom.index.trace_retention import Held
 from fathom.jsonable import Json
 from fathom.reservation import CostBound
 from fathom.retrieval.base import Retriever

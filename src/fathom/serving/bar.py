@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fathom.index.course import Advance
 from fathom.index.ingest import Report
+from fathom.index.ingest_progress import Advance
 from fathom.serving.terminal import plain
 
 WINDOW_S = 20.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.index.base import SpaceStatus, Status, Summary
-from fathom.index.filters import COLUMNS
+from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.ending import json_text
 from fathom.serving.places import place_text

@@ -10,8 +10,8 @@ from fathom.errors import Interrupted
 from fathom.serving.terminal import plain
 
 if TYPE_CHECKING:  # who asks does not ingest
-    from fathom.index.course import Advance
     from fathom.index.ingest import Progress, Report
+    from fathom.index.ingest_progress import Advance
 
 _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fathom.index import schema
 from fathom.index.base import Entry, Source, Space, Vector
-from fathom.index.changes import Changes
-from fathom.index.derived import catch_up, discard_graphs, entries, graph_is_worn
-from fathom.index.graph import build
-from fathom.index.keyword import KeywordLeg
-from fathom.index.lock import WriterLock
-from fathom.index.reader import EmbeddedReader
-from fathom.index.spaces import StoredSpace
-from fathom.index.store import Store
-from fathom.index.valid import check_entries, check_vectors
+from fathom.index.embedded import schema
+from fathom.index.embedded.changes import Changes
+from fathom.index.embedded.derived import catch_up, discard_graphs, entries, graph_is_worn
+from fathom.index.embedded.hnsw import build
+from fathom.index.embedded.keyword import KeywordLeg
+from fathom.index.embedded.lock import WriterLock
+from fathom.index.embedded.reader import EmbeddedReader
+from fathom.index.embedded.spaces import StoredSpace
+from fathom.index.embedded.store import Store
+from fathom.index.embedded.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
 # Below 20,000 chunks filling anew takes seconds, so every dead chunk is worth it.

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError, UsageError
-from fathom.index import schema
-from fathom.index.derived import discard_graphs, entries
-from fathom.index.keyword import FOLDER, KeywordLeg, discard
-from fathom.index.lock import WriterLock, holder
-from fathom.index.reader import EmbeddedReader
-from fathom.index.store import Store
-from fathom.index.writer import EmbeddedWriter, OnStep
+from fathom.index.embedded import schema
+from fathom.index.embedded.derived import discard_graphs, entries
+from fathom.index.embedded.keyword import FOLDER, KeywordLeg, discard
+from fathom.index.embedded.lock import WriterLock, holder
+from fathom.index.embedded.reader import EmbeddedReader
+from fathom.index.embedded.store import Store
+from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at
 
-from fathom.index.course import Advance, Course
 from fathom.index.ingest import Report
+from fathom.index.ingest_progress import Advance, Course
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Space
-from fathom.index.graph import GraphRecord
+from fathom.index.embedded.hnsw import GraphRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

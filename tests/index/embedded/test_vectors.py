@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer
+from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.types import Chunk, Document, Filter, Span
 
 COUNT, DIMENSION = 12_600, 24

@@ -12,9 +12,9 @@ from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import parse_bytes
 from fathom.documents.sandbox.parent import Sandbox
 from fathom.index.batch import Batch
-from fathom.index.embedded import open_writer
+from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest import Ingester
-from fathom.index.patience import PatientEmbedder
+from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Matrix
 from fathom.models.hashing import HashingEmbedder
 

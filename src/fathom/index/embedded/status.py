@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 from fathom.index.base import Key, SpaceStatus, Status
-from fathom.index.filters import IS_DATE, KEY
-from fathom.index.schema import FILE
-from fathom.index.spaces import StoredSpace
-from fathom.index.store import Store
+from fathom.index.embedded.filters import IS_DATE, KEY
+from fathom.index.embedded.schema import FILE
+from fathom.index.embedded.spaces import StoredSpace
+from fathom.index.embedded.store import Store
 
 
 def status(directory: Path, store: Store, revision: int) -> Status:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import RunError, UsageError
-from fathom.index import schema
 from fathom.index.base import Match, Source, Space, Status, Summary
-from fathom.index.filters import Allowed
-from fathom.index.findings import graph_findings, keyword_findings, truth_findings
-from fathom.index.keyword import KeywordLeg
-from fathom.index.spaces import check_made_with
-from fathom.index.status import status
-from fathom.index.store import Store
-from fathom.index.vectors import VectorLeg
+from fathom.index.embedded import schema
+from fathom.index.embedded.filters import Allowed
+from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
+from fathom.index.embedded.keyword import KeywordLeg
+from fathom.index.embedded.spaces import check_made_with
+from fathom.index.embedded.status import status
+from fathom.index.embedded.store import Store
+from fathom.index.embedded.vectors import VectorLeg
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 

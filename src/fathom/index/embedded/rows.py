@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fathom.documents.blocks import within
 from fathom.index.base import Entry
-from fathom.index.schema import Damaged
+from fathom.index.embedded.schema import Damaged
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]

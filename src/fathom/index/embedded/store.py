@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from fathom.index.base import Source, Summary
-from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
-from fathom.index.graph import GraphRecord
-from fathom.index.keyword import FOLDER
-from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document, to_matrix
-from fathom.index.spaces import StoredSpace, to_space
+from fathom.index.embedded.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.embedded.hnsw import GraphRecord
+from fathom.index.embedded.keyword import FOLDER
+from fathom.index.embedded.rows import HalfMatrix, Structure, to_chunk, to_document, to_matrix
+from fathom.index.embedded.spaces import StoredSpace, to_space
 from fathom.types import Block, Chunk, Document, Filter
 
 

@@ -14,10 +14,10 @@ from tests.index.conftest import Make
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Space
-from fathom.index.embedded import open_reader, open_writer, verify
-from fathom.index.rebuild import rebuilding
-from fathom.index.schema import FILE
-from fathom.index.writer import EmbeddedWriter
+from fathom.index.embedded.opening import open_reader, open_writer, verify
+from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.schema import FILE
+from fathom.index.embedded.writer import EmbeddedWriter
 
 WIDE = Space(name="wide", identity={"model": "wide", "sha256": "1"})
 OTHER = Space(name="other", identity={"model": "other", "sha256": "2"})
@@ -223,7 +223,7 @@ def test_a_rebuilt_index_brings_its_spaces_and_their_graphs(stored: Path, make: 
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from tests.index.test_spaces import WIDE, filled, opened
+from tests.index.embedded.test_spaces import WIDE, filled, opened
 
 directory, step, turn = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 seen = 0

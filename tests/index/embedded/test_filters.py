@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from fathom.errors import UsageError
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer
-from fathom.index.filters import compile_filters
-from fathom.index.reader import EmbeddedReader
+from fathom.index.embedded.filters import compile_filters
+from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.index.embedded.reader import EmbeddedReader
 from fathom.types import Filter, Scalar
 
 Make = Callable[..., tuple[Entry, Source]]

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import IndexMismatch
-from fathom.index.filters import Allowed, Numbers
-from fathom.index.graph import Graph, GraphRecord
-from fathom.index.rows import HalfMatrix
-from fathom.index.spaces import StoredSpace, check_filled
-from fathom.index.store import Store
+from fathom.index.embedded.filters import Allowed, Numbers
+from fathom.index.embedded.hnsw import Graph, GraphRecord
+from fathom.index.embedded.rows import HalfMatrix
+from fathom.index.embedded.spaces import StoredSpace, check_filled
+from fathom.index.embedded.store import Store
 
 # The quick product in float32 may err by this much against the exact one.
 MARGIN = 2e-5

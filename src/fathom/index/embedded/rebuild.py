@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.errors import FathomError, IndexCorrupt
-from fathom.index import schema
 from fathom.index.base import Reader
-from fathom.index.changes import Changes
-from fathom.index.embedded import REBUILD, discard_strays, open_reader, take_lock
-from fathom.index.keyword import FOLDER, discard
-from fathom.index.store import Store
-from fathom.index.writer import EmbeddedWriter, OnStep
+from fathom.index.embedded import schema
+from fathom.index.embedded.changes import Changes
+from fathom.index.embedded.keyword import FOLDER, discard
+from fathom.index.embedded.opening import REBUILD, discard_strays, open_reader, take_lock
+from fathom.index.embedded.store import Store
+from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 
 
 @dataclass(frozen=True, slots=True)

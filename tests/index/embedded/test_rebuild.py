@@ -13,17 +13,17 @@ import pytest
 
 from fathom.errors import IndexLocked
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import REBUILD, open_reader, open_writer, verify
-from fathom.index.rebuild import rebuilding
-from fathom.index.writer import EmbeddedWriter
+from fathom.index.embedded.opening import REBUILD, open_reader, open_writer, verify
+from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.writer import EmbeddedWriter
 
 Make = Callable[..., tuple[Entry, Source]]
 
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from fathom.index.embedded import open_writer
-from fathom.index.rebuild import rebuilding
+from fathom.index.embedded.opening import open_writer
+from fathom.index.embedded.rebuild import rebuilding
 from tests.index.conftest import made
 
 directory, step = Path(sys.argv[1]), sys.argv[2]

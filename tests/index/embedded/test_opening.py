@@ -12,8 +12,8 @@ import pytest
 
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, Source
-from fathom.index.embedded import open_reader, open_writer, verify
-from fathom.index.rebuild import rebuilding
+from fathom.index.embedded.opening import open_reader, open_writer, verify
+from fathom.index.embedded.rebuild import rebuilding
 
 Make = Callable[..., tuple[Entry, Source]]
 
@@ -147,7 +147,7 @@ def files(folder: Path) -> list[Path]:
 REWRITE = """
 import sys
 from pathlib import Path
-from fathom.index.embedded import open_writer
+from fathom.index.embedded.opening import open_writer
 from tests.index.conftest import made
 with open_writer(Path(sys.argv[1]), None) as writer:
     for turn in range(60):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Entry, Matrix, Vector
-from fathom.index.spaces import StoredSpace
+from fathom.index.embedded.spaces import StoredSpace
 
 
 def check_entries(entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:

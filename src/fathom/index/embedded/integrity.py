@@ -4,12 +4,12 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from fathom.index.graph import Graph, GraphRecord
-from fathom.index.keyword import KeywordLeg, damaged_files
-from fathom.index.rows import checksum
-from fathom.index.schema import FILE
-from fathom.index.spaces import StoredSpace
-from fathom.index.store import Store
+from fathom.index.embedded.hnsw import Graph, GraphRecord
+from fathom.index.embedded.keyword import KeywordLeg, damaged_files
+from fathom.index.embedded.rows import checksum
+from fathom.index.embedded.schema import FILE
+from fathom.index.embedded.spaces import StoredSpace
+from fathom.index.embedded.store import Store
 
 MEND = "run `fathom doctor --fix`"
 REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"

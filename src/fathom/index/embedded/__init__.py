@@ -1,0 +1,1 @@
+"""The embedded index: one directory, SQLite as the truth, tantivy and usearch derived from it."""
