@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathom.evaluation.answers import YES_NO
 from fathom.evaluation.records import Record
 from fathom.evaluation.sources import documents_of
+from fathom.measures.qa_metrics import YES_NO
 from fathom.settings import Settings
 
 SET = Path(__file__).parent.parent / "manuals"

@@ -19,9 +19,9 @@ from fathom.agents.anchors import anchors
 from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.ledger import Ledger
+from fathom.measures.ir_metrics import MEASURES
 from fathom.settings import Settings
 from fathom.text.question_form import form_of
 from fathom.tracing.recorder import Recorder

@@ -25,10 +25,10 @@ from training.fit_span_reader import chosen
 
 from fathom.agents.reader import LocalReader
 from fathom.engine import Engine
-from fathom.evaluation.answers import exact_match, f1, is_right
 from fathom.evaluation.datasets import Question, load
-from fathom.evaluation.honesty import auroc, calibration_error
 from fathom.evaluation.statistics import bootstrap_interval
+from fathom.measures.calibration_metrics import auroc, calibration_error
+from fathom.measures.qa_metrics import exact_match, f1, is_right
 from fathom.settings import IndexSettings, ModelSettings, Settings
 from fathom.text.content_words import ContentTerms
 from fathom.types import Draft

@@ -19,8 +19,8 @@ from training.fit_span_reader import chosen
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.ranking import MEASURES
 from fathom.evaluation.statistics import bootstrap_interval
+from fathom.measures.ir_metrics import MEASURES
 from fathom.retrieval.rerank import Reranker
 from fathom.settings import IndexSettings, ModelSettings, Settings
 from fathom.types import Hit

@@ -40,8 +40,10 @@ from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
 
-from fathom.evaluation.honesty import calibration_error
+from fathom.documents.language import question_language
 from fathom.models.cross_reader import OnnxCrossReader
+from fathom.measures.calibration_metrics import calibration_error
+from fathom.models.cross_reader import CrossReader
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader
 from fathom.text.language import question_language

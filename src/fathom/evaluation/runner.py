@@ -9,8 +9,8 @@ from fathom.errors import UsageError
 from fathom.evaluation.actions import actions
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import evidence_documents
-from fathom.evaluation.ranking import DEPTH
 from fathom.evaluation.records import Record, Records
+from fathom.measures.ir_metrics import DEPTH
 from fathom.retrieval.base import Retriever
 from fathom.tracing.trace import Trace
 from fathom.types import Answer, Filter, Query

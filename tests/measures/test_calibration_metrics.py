@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.evaluation.honesty import aurc, auroc, calibration_error, risk_coverage
+from fathom.measures.calibration_metrics import aurc, auroc, calibration_error, risk_coverage
 
 CONFIDENCE = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5, 0.75, 1.0])
 PAIRS = st.lists(st.tuples(CONFIDENCE, st.booleans()), min_size=1, max_size=30)

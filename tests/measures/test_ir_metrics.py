@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.evaluation.ranking import MEASURES, recall
+from fathom.measures.ir_metrics import MEASURES, recall
 
 DOCUMENTS = [f"d{number}" for number in range(130)]
 RANKINGS = st.one_of(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.evaluation.answers import (
+from fathom.measures.qa_metrics import (
     ARTICLES,
     all_and_only,
     exact_match,

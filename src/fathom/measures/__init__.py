@@ -1,0 +1,1 @@
+"""Numbers from values: no records, no files, nothing else of Fathom."""
