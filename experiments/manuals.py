@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fathom.evaluation.datasets import documents_of
 from fathom.evaluation.records import Record
-from fathom.evaluation.sources import documents_of
 from fathom.measures.qa_metrics import YES_NO
 from fathom.settings import Settings
 

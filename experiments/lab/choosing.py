@@ -9,8 +9,8 @@ from experiments.lab.pooled import NAME
 from experiments.lab.seen import RoundEvidence
 
 from fathom.errors import UsageError
+from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import SCORES
 
 Value = Callable[[Record], float]
 """How good an answer is."""

@@ -21,7 +21,7 @@ from experiments.lab.scores import Scored, load
 from experiments.lab.summary import Summary
 from training.manifest import Manifest, manifest_of
 
-from fathom.evaluation.scores import SCORES
+from fathom.evaluation.measures import SCORES
 
 UNCHECKED = (
     "**Not checked**, so no evidence of quality: made before questions were compared with what "

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from fathom.evaluation.lines import add_line, whole_lines
+from fathom.evaluation.jsonl import add_line, whole_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,7 @@ from typing import Any
 from experiments.lab.texts import texts_of
 from training.manifest import Manifest, fingerprint, fingerprints
 
-from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.rows import rows
-from fathom.evaluation.sources import existing
+from fathom.evaluation.datasets import Dataset, Question, existing, rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from experiments.lab.seen import Cell, RoundEvidence
 
 from fathom.errors import UsageError
+from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.evaluation.scores import SCORES
 from fathom.strategies.maf import NOT_ACCEPTED
 
 DEPTH = 5

@@ -13,8 +13,8 @@ from experiments.lab.packed import pack, unpack
 from experiments.lab.prints import Print
 from experiments.lab.seen import Cell, RoundEvidence
 
+from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import SCORES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
 from fathom.evaluation.comparison import COMPARED_RANKINGS, compare
+from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import mcnemar_p
 
 QUESTIONS = [f"q{n}" for n in range(40)]

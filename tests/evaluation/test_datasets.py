@@ -5,10 +5,18 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.serving.test_cli import Run, run
 
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Question, load
-from fathom.evaluation.sources import documents_of
+from fathom.evaluation.datasets import (
+    Question,
+    corpus_of,
+    documents_of,
+    existing,
+    lines,
+    load,
+    rows,
+)
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QUERIES = (
@@ -192,3 +200,79 @@ def test_a_broken_gzip_file_is_named(tmp_path: Path, cut: int) -> None:
     (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(CORPUS.encode())[:cut])
     with pytest.raises(UsageError, match=r"corpus\.jsonl\.gz:\d+: not a whole gzip file"):
         load(tmp_path)
+
+
+__all__ = ["run"]
+
+
+def folder(place: Path, **files: str) -> Path:
+    for name, text in files.items():
+        file = place / f"{name.replace('__', '/')}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return place
+
+
+def test_files_have_the_ids_that_an_index_gives_them(run: Run, tmp_path: Path) -> None:
+    corpus = folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two", twin="Two")
+    found = documents_of(corpus)
+    assert list(found) == ["one.md", "twin.md", "sub/two.md"]
+    assert found["twin.md"] == found["sub/two.md"] != found["one.md"]
+    run("ingest", str(corpus))
+    held = run("docs", "list", "--json").json["documents"]
+    assert {document["id"] for document in held} == set(found.values())
+
+
+def test_a_file_of_records_in_a_folder_gives_its_records(run: Run, tmp_path: Path) -> None:
+    corpus = folder(tmp_path / "pdfs", one="One")
+    (corpus / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n{"_id": "r2", "text": "b"}\n')
+    found = documents_of(corpus)
+    assert list(found) == ["r1", "r2", "one.md"]
+    assert found["r1"] == "r1"
+    run("ingest", str(corpus))
+    held = run("docs", "list", "--json").json["documents"]
+    assert {document["id"] for document in held} == set(found.values())
+
+
+@pytest.mark.parametrize("name", ["corpus", "documents", "pdfs"])
+def test_a_folder_is_the_corpus_unless_there_is_a_corpus_file(tmp_path: Path, name: str) -> None:
+    folder(tmp_path / name, one="One")
+    assert corpus_of(tmp_path) == tmp_path / name
+    (tmp_path / "corpus.jsonl.gz").write_bytes(b"")
+    assert corpus_of(tmp_path) == tmp_path / "corpus.jsonl.gz"
+
+
+def test_what_is_missing_or_could_be_either_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no corpus\.jsonl or corpus\.jsonl\.gz, and no folder"):
+        corpus_of(tmp_path)
+    folder(tmp_path / "corpus", one="One")
+    folder(tmp_path / "pdfs", one="One")
+    with pytest.raises(UsageError, match="corpus/ and pdfs/ could both be the corpus; rename one"):
+        corpus_of(tmp_path)
+    with pytest.raises(UsageError, match=r"no a or a\.gz or b or b\.gz"):
+        existing(tmp_path, "a", "b")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_blank_lines_are_skipped_and_counted(tmp_path: Path, name: str) -> None:
+    data = b'\n{"_id": "a"}\n \n{"_id": "b", "n": 1}\n'
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert list(rows(file)) == [(2, {"_id": "a"}), (4, {"_id": "b", "n": 1})]
+    assert [number for number, _ in lines(file)] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('{"_id": "a"}\n{"_id": "a"}', ":2: the id 'a' comes twice"),
+        ('{"_id": 1}', ":1: expected an object with a text '_id'"),
+        ("[1]", ":1: expected an object"),
+        ('{"_id"', ":1: not JSON"),
+    ],
+)
+def test_mistakes_name_the_line(tmp_path: Path, data: str, message: str) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(data)
+    with pytest.raises(UsageError, match=message):
+        list(rows(file))

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
+from fathom.evaluation.measures import SCORES, WHOLE
 from fathom.evaluation.report import (
     HEADLINES,
     HEADLINES_OF_RANKINGS,
@@ -15,7 +16,6 @@ from fathom.evaluation.report import (
     table,
     values,
 )
-from fathom.evaluation.scores import SCORES, WHOLE
 
 RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
 

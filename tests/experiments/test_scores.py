@@ -6,7 +6,7 @@ from statistics import fmean
 from experiments.lab.scores import load, save, scored
 from tests.experiments.toy import bench, experiment
 
-from fathom.evaluation.scores import SCORES
+from fathom.evaluation.measures import SCORES
 
 
 def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:

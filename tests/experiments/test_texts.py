@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.lab.texts import Text, texts_of
 
-from fathom.evaluation.sources import documents_of
+from fathom.evaluation.datasets import documents_of
 
 
 def test_records_keep_what_they_are(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from experiments.lab.shows.table import TIMES
 
 from fathom.evaluation import plots
 from fathom.evaluation.curves import Line
+from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import percentiles, values
-from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
 from fathom.evaluation.svg import standalone
 

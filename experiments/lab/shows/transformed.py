@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from experiments.lab.blocks import Block, Sentences, Table
 from experiments.lab.seen import Cell, RoundEvidence
 
+from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.evaluation.scores import right
 
 HEAD = (
     "data set", "from", "to", "unanswered before", "answered now", "of these supported",

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.errors import UsageError
-from fathom.evaluation.effect import kappa
 from fathom.evaluation.grading import Judgement
 from fathom.evaluation.judges import Grade
+from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import right
-from fathom.evaluation.statistics import resampled_interval
+from fathom.evaluation.statistics import kappa, resampled_interval
 
 GOOD = 0.5
 """From this score on a judge says yes."""

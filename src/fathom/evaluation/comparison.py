@@ -6,16 +6,17 @@ from math import inf
 from statistics import fmean
 
 from fathom.errors import UsageError
-from fathom.evaluation.effect import effect_size, t_test_p
+from fathom.evaluation.measures import LOWER_IS_BETTER, bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import values
-from fathom.evaluation.scores import LOWER_IS_BETTER, bounds
 from fathom.evaluation.statistics import (
     bca_interval,
     detectable,
+    effect_size,
     holm,
     mcnemar_p,
     randomisation_p,
+    t_test_p,
 )
 
 COMPARED = (

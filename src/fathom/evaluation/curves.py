@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from fathom.evaluation.measures import Judged, bounds, ranked
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import part_of, values
-from fathom.evaluation.scores import Judged, bounds, ranked
 from fathom.evaluation.statistics import bca_interval
 from fathom.measures.calibration_metrics import risk_coverage
 from fathom.measures.ir_metrics import recall

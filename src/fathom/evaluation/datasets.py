@@ -1,14 +1,20 @@
 """Data sets in the BEIR layout with answers, read strictly: a mistake names its file and line."""
 
+import gzip
+import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fathom.documents.formats.corpus import recognise
+from fathom.documents.discover import content_digest, discover, document_id
 from fathom.errors import UsageError
-from fathom.evaluation.rows import lines, rows
-from fathom.evaluation.sources import corpus_of, documents_of, existing
 from fathom.jsonable import digest
+
+FOLDERS = ("corpus", "documents", "pdfs")
+"""What a corpus of files may be called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,3 +231,103 @@ def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:
         return question, document, int(grade)
     except ValueError:
         raise UsageError(f"{file}:{number}: expected query-id, corpus-id, score") from None
+
+
+def existing(directory: Path, *names: str) -> Path:
+    """The first of these files that is there, each plain or with `.gz`.
+
+    Raises:
+        UsageError: If none is.
+    """
+    packed = [each for name in names for each in (name, f"{name}.gz")]
+    for name in packed:
+        if (directory / name).is_file():
+            return directory / name
+    raise UsageError(f"{directory}: no {' or '.join(packed)}")
+
+
+def corpus_of(directory: Path) -> Path:
+    """The corpus of a data set folder: its `corpus.jsonl[.gz]`, else its folder of files.
+
+    Raises:
+        UsageError: If there is none, or more than one folder that could be it.
+    """
+    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
+        if (directory / name).is_file():
+            return directory / name
+    folders = [directory / name for name in FOLDERS if (directory / name).is_dir()]
+    told = " and ".join(f"{folder.name}/" for folder in folders)
+    if len(folders) > 1:
+        raise UsageError(f"{directory}: {told} could both be the corpus; rename one")
+    if not folders:
+        raise UsageError(
+            f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder {', '.join(FOLDERS)}"
+        )
+    return folders[0]
+
+
+def documents_of(corpus: Path) -> dict[str, str]:
+    """Document ids by name: a record's name is its id, a file's its path below the corpus.
+
+    An index holds a file under an id made of its content, so two equal files have one id.
+
+    Raises:
+        UsageError: If a line of a corpus file is malformed, or a file cannot be read.
+    """
+    if corpus.is_file():
+        return _records(corpus)
+    found: dict[str, str] = {}
+    for file in discover([corpus]):
+        try:
+            with file.open("rb") as stream:
+                holds_records = recognise(stream)
+            if holds_records:
+                found |= _records(file)
+            else:
+                name = file.relative_to(corpus).as_posix()
+                found[name] = document_id(content_digest(file))
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    return found
+
+
+def _records(file: Path) -> dict[str, str]:
+    return {row["_id"]: row["_id"] for _, row in rows(file)}
+
+
+def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines, plain or gzip, with their numbers from 1.
+
+    Raises:
+        UsageError: If a line is no object with a text `_id`, or an id comes twice.
+    """
+    seen: set[str] = set()
+    for number, line in lines(file):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
+            raise UsageError(f"{file}:{number}: expected an object with a text '_id'")
+        if row["_id"] in seen:
+            raise UsageError(f"{file}:{number}: the id {row['_id']!r} comes twice")
+        seen.add(row["_id"])
+        yield number, row
+
+
+def lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file, plain or gzip, that are not blank, with their numbers from 1.
+
+    Raises:
+        UsageError: If the file is not UTF-8, or no whole gzip file.
+    """
+    opened = gzip.open if file.suffix == ".gz" else open
+    number = 0
+    try:
+        with opened(file, "rt", encoding="utf-8") as text:
+            for number, line in enumerate(text, start=1):
+                if line.strip():
+                    yield number, line
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
+        raise UsageError(f"{file}:{number + 1}: not {kind}") from None

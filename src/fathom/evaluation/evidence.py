@@ -1,4 +1,4 @@
-"""Which documents a run had before it, best first: what a strategy's R@k is measured on."""
+"""What a trace tells of a run: the documents it had before it, and what its planner chose."""
 
 from collections.abc import Iterator, Sequence
 
@@ -37,3 +37,14 @@ def _ids(listed: Json) -> Iterator[str]:
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, str) and "#" in each:
             yield each
+
+
+def actions(trace: Trace) -> tuple[str, ...]:
+    """The workflows that a planner wanted, legal or not, in the order of their turns.
+
+    Returns:
+        One a turn, as `mao.policy` spells it (`R,DS,AG`); nothing where nobody plans.
+    """
+    steps = sorted(trace.steps, key=lambda step: (step.started_at, step.id))
+    wanted = [step.outputs.get("workflow") for step in steps if step.agent == "planner"]
+    return tuple(",".join(map(str, each)) for each in wanted if isinstance(each, list))

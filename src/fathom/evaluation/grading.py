@@ -14,11 +14,11 @@ from typing import Any, Self
 from fathom.concurrency import in_loop
 from fathom.context import RunContext
 from fathom.errors import UsageError
+from fathom.evaluation.jsonl import add_line, whole_lines
 from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applies, settled
-from fathom.evaluation.lines import add_line, whole_lines
+from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import Row
-from fathom.evaluation.scores import bounds
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
 from fathom.ledger import Ledger

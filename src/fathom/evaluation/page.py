@@ -5,16 +5,16 @@ from html import escape
 from math import inf
 
 from fathom import __version__
+from fathom.evaluation.breakdown import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
 from fathom.evaluation.comparison import Comparison, corrected
 from fathom.evaluation.curves import Group, by_dataset, size_lines
 from fathom.evaluation.figures import of_sizes, of_systems
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import JUDGED
 from fathom.evaluation.markup import Pictures, contents, items, paragraph, section, table, value
-from fathom.evaluation.parts import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
+from fathom.evaluation.measures import LOWER_IS_BETTER
+from fathom.evaluation.narrative import failures, leaders, scope, standings
 from fathom.evaluation.report import HEADLINES, HEADLINES_OF_RANKINGS, Row
-from fathom.evaluation.scores import LOWER_IS_BETTER
-from fathom.evaluation.words import failures, leaders, scope, standings
 
 MOST_FAILURES = 50
 """So many failed questions are listed; all are counted."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.lines import add_line, whole_lines
+from fathom.evaluation.jsonl import add_line, whole_lines
 from fathom.measures.qa_metrics import unmarked
 from fathom.types import AnswerStatus
 

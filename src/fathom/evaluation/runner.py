@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from fathom.errors import UsageError
-from fathom.evaluation.actions import actions
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.evidence import evidence_documents
+from fathom.evaluation.evidence import actions, evidence_documents
 from fathom.evaluation.records import Record, Records
 from fathom.measures.ir_metrics import DEPTH
 from fathom.retrieval.base import Retriever

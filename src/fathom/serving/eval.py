@@ -92,7 +92,7 @@ def evaluate(
     offline: OfflineOption = False,
 ) -> int:
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
-    from fathom.evaluation.parts import fields
+    from fathom.evaluation.breakdown import fields
     from fathom.serving.output import show, show_json
 
     systems = Systems.of(_names(retriever), _names(strategy), compare)

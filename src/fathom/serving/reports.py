@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from fathom.serving.files import check_writable
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.evaluation.breakdown import Field
     from fathom.evaluation.comparison import Comparison
     from fathom.evaluation.findings import Findings
     from fathom.evaluation.gate import Baseline
-    from fathom.evaluation.parts import Field
     from fathom.evaluation.report import Row
 
 FELL = 7
@@ -120,7 +120,7 @@ def report_text(rows: "Sequence[Row]", comparisons: "Sequence[Comparison]") -> s
 
 
 def _parted(findings: "Findings", field: "Field") -> str:
-    from fathom.evaluation.parts import SHOWN, SHOWN_OF_RANKINGS, rows_of_parts
+    from fathom.evaluation.breakdown import SHOWN, SHOWN_OF_RANKINGS, rows_of_parts
     from fathom.evaluation.report import table
 
     ranked, answered = (
@@ -140,7 +140,7 @@ def as_object(findings: "Findings", by: "Sequence[Field]" = ()) -> dict[str, obj
     """
     from dataclasses import asdict
 
-    from fathom.evaluation.parts import rows_of_parts
+    from fathom.evaluation.breakdown import rows_of_parts
 
     told: dict[str, object] = {
         "rows": [asdict(row) for row in (*findings.retrieval, *findings.rows)]

@@ -4,8 +4,7 @@ import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.curves import Group
-from fathom.evaluation.parts import (
+from fathom.evaluation.breakdown import (
     FEWEST,
     SHOWN,
     SHOWN_OF_RANKINGS,
@@ -13,7 +12,8 @@ from fathom.evaluation.parts import (
     fields,
     rows_of_parts,
 )
-from fathom.evaluation.scores import SCORES
+from fathom.evaluation.curves import Group
+from fathom.evaluation.measures import SCORES
 
 MANY = [record(f"q{n}", short_answer="5" if n % 2 else "40 crowns") for n in range(FEWEST)]
 MAF = [record(strategy="maf"), abstained("q2", strategy="maf", phase="debate")]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fathom.evaluation.lines import add_line, whole_lines
+from fathom.evaluation.jsonl import add_line, whole_lines
 
 
 def test_half_a_line_is_cut_off(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.evaluation.making import abstained, cited, failed, ranked, record
 
+from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, WHOLE, Judged
 from fathom.evaluation.records import Record
-from fathom.evaluation.scores import LOWER_IS_BETTER, SCORES, WHOLE, Judged
 from fathom.measures.ir_metrics import MEASURES
 
 RIGHT = record()
