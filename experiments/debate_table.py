@@ -35,7 +35,6 @@ from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
 from fathom.ledger import Ledger
 from fathom.measures.qa_metrics import all_and_only, is_right
-from fathom.strategies.cast import Cast
 from fathom.strategies.maf import spoken_for
 from fathom.text.answer_match import cluster_answers
 from fathom.tracing.recorder import Recorder

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from cached_embedder import CachedEmbedder
+from fathom.serving.asked import rankings
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
@@ -22,7 +23,6 @@ from fathom.models.base import Embedder, for_questions
 from fathom.models.cached import CachedEmbedder as Remembering
 from fathom.models.e5 import NAME
 from fathom.models.embedder import SHIPPED, load_embedder
-from fathom.serving.asked import rankings
 from fathom.settings import Settings
 
 SYSTEMS = (

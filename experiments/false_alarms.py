@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fathom.evaluation.comparison import contrast
 from fathom.evaluation.gate import fell
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.rows import values
 from fathom.evaluation.statistics import bca_interval, mcnemar_p, randomisation_p, t_test_p
 
 Pairs = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from pathlib import Path
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Records
-from fathom.evaluation.report import Row, row_of
+from fathom.evaluation.rows import Row, row_of
 from fathom.evaluation.runner import record_retriever
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback

@@ -11,11 +11,11 @@ import argparse
 import os
 from pathlib import Path
 
-from fathom.agents.judge import LocalJudge
-from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.rows import rows
 from fathom.documents.sentences import split
+
+from fathom.agents.judge import LocalJudge
 from fathom.evaluation.datasets import Dataset, Question, load, rows
+from fathom.evaluation.rows import rows
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.measures.calibration_metrics import auroc
 from fathom.models.shipped import load_shipped_reader

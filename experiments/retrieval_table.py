@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from cached_embedder import CachedEmbedder
+from fathom.serving.asked import rankings
 
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.report import row_of
+from fathom.evaluation.rows import row_of
 from fathom.models.embedder import load_embedder
-from fathom.serving.asked import rankings
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 RESULTS = Path(__file__).parent / "results" / "retrieval.jsonl"

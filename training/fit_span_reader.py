@@ -25,12 +25,11 @@ from fathom.agents.early_stop import ReadHit, trust
 from fathom.agents.reader import SPANS, logit_of
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.settings import IndexSettings, Settings
-from fathom.settings.tree import ModelSettings
-from fathom.text.question_form import form_of
 from fathom.measures.calibration_metrics import auroc, calibration_error
 from fathom.measures.qa_metrics import f1, is_right
 from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.settings.tree import ModelSettings
+from fathom.text.question_form import form_of
 
 SETS = {
     "en": ("squad-retrieval", "hotpotqa-200", "covid-qa"),

@@ -14,7 +14,7 @@ from experiments.lab.corpora import derived
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies, prints_of
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.standin import NAME, StandIn
 from training.manifest import Manifest
 
@@ -23,11 +23,11 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Session, file_name, holds
 from fathom.jsonable import canonical
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.shipped import load_shipped_reader
-from fathom.serving import asked
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +51,7 @@ class Bench:
     indexes: Path | None = None
     manifests: Sequence[Manifest] = ()
 
-    def see(self, experiment: Experiment) -> RoundEvidence:
+    def see(self, experiment: Experiment) -> Results:
         """All records of an experiment.
 
         Raises:
@@ -75,7 +75,7 @@ class Bench:
             for arm in experiment.arms
             if (data.set, arm.corpus, arm.name) in cells
         ]
-        return RoundEvidence(experiment=experiment, cells=tuple(ordered))
+        return Results(experiment=experiment, cells=tuple(ordered))
 
     def check(self, experiment: Experiment) -> None:
         """See to it that the data sets are there.
@@ -148,18 +148,18 @@ class Bench:
     def _answers(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         folder = self.work / "records"
         ranked = ".ranked" if arm.retriever else ""
-        name = f"{asked.file_name(arm.system, arm.assignments)}{ranked}.jsonl"
+        name = f"{file_name(arm.system, arm.assignments)}{ranked}.jsonl"
         before, started = _lines(folder / dataset.name / name), time.perf_counter()
-        ask = asked.rankings if arm.retriever else asked.answers
         with self._engine(dataset, arm.assignments) as engine:
-            records = ask(
-                dataset,
-                engine,
-                arm.system,
+            session = Session(
+                engine=engine,
+                dataset=dataset,
                 queries=queries,
                 folder=folder,
                 varied=arm.assignments,
             )
+            ask = session.rankings if arm.retriever else session.answers
+            records = ask(arm.system)
         if new := _lines(folder / dataset.name / name) - before:
             self._note(started, dataset, arm, new)
         return records
@@ -167,7 +167,7 @@ class Bench:
     def _indexed(self, dataset: Dataset) -> None:
         started = time.perf_counter()
         with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._vectors)) as engine:
-            if not asked.holds(engine, dataset):
+            if not holds(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
                 self._note(started, dataset)
 

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Self
 
 from experiments.lab.pooled import NAME
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
 from fathom.errors import UsageError
 from fathom.evaluation.measures import SCORES
@@ -49,7 +49,7 @@ def measure_named(name: str) -> Value:
     return lambda record: score(record) or 0.0
 
 
-def choices(seen: RoundEvidence, planners: Sequence[str], value: Value) -> dict[str, list[Choice]]:
+def choices(seen: Results, planners: Sequence[str], value: Value) -> dict[str, list[Choice]]:
     """Every way to choose, on each data set and on all together.
 
     Args:
@@ -75,7 +75,7 @@ def choices(seen: RoundEvidence, planners: Sequence[str], value: Value) -> dict[
     return found
 
 
-def fixed_workflows(seen: RoundEvidence, planners: Sequence[str]) -> dict[str, Known]:
+def fixed_workflows(seen: Results, planners: Sequence[str]) -> dict[str, Known]:
     """What is known of all arms but the planners, on each data set.
 
     Raises:

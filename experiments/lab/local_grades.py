@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import cache
 from statistics import fmean
 
-from experiments.lab.seen import Cell
+from experiments.lab.results import Cell
 
 from fathom.evaluation.grading import PREFIX, Judgements, grade_all, with_grades
 from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
-from fathom.evaluation.report import Row
+from fathom.evaluation.rows import Row
 from fathom.evaluation.statistics import bca_interval
 from fathom.models.cached import CachedEmbedder
 from fathom.models.embedder import load_embedder

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from experiments.lab.blocks import Block, Figure, Sentences, Table
 from experiments.lab.clean import Published
 from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.provenance import together
 
-LONG = 60
-"""Tables with more lines are folded."""
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.render import markdown
 
 PAPERS: Mapping[str, str] = {
     "maf": "MAF-RAG: confidence ladder and debate",
@@ -94,7 +93,7 @@ def _section(published: Published) -> Iterator[str]:
         given = experiment.printed
         rows = tuple(tuple(map(str, row)) for row in given.rows)
         yield ""
-        yield from _table(Table(title="The paper prints", head=given.head, rows=rows))
+        yield from markdown(Table(title="The paper prints", head=given.head, rows=rows))
         yield from ("", given.note) if given.note else ()
     for paragraph in experiment.reading.split("\n\n"):
         yield ""
@@ -104,32 +103,12 @@ def _section(published: Published) -> Iterator[str]:
 
 
 def _lines(block: Block, experiment: Experiment) -> Iterator[str]:
-    if isinstance(block, Table):
-        yield from _table(block)
-    elif isinstance(block, Sentences):
-        yield from (f"**{block.title}**", "") if block.title else ()
-        yield from (f"- {line}" for line in block.lines)
-    else:
+    if isinstance(block, Figure):
         yield f"![{block.caption}]({figure_file(experiment, block)})"
         yield ""
-        yield f"*{block.caption}*"
+    yield from markdown(block)
 
 
 def figure_file(experiment: Experiment, figure: Figure) -> str:
     """Where a plot lies, from the page."""
     return f"{experiment.id}-{figure.name}.svg"
-
-
-def _table(table: Table) -> Iterator[str]:
-    folded = len(table.rows) > LONG
-    if folded:
-        title = table.title or f"{len(table.rows)} lines"
-        yield from (f"<details><summary>{title}</summary>", "")
-    elif table.title:
-        yield from (f"**{table.title}**", "")
-    yield "| " + " | ".join(table.head) + " |"
-    yield "|" + "---|" * len(table.head)
-    for row in table.rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
-    if folded:
-        yield from ("", "</details>")

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.records import Record
 
 NAME = "all"
 
 
-def pooled(seen: RoundEvidence) -> RoundEvidence:
+def pooled(seen: Results) -> Results:
     """The same records as of one data set, `all`.
 
     Each question keeps its weight, so a set with more questions counts more. An arm that was not
@@ -20,7 +20,7 @@ def pooled(seen: RoundEvidence) -> RoundEvidence:
     for cell in seen.cells:
         arms.setdefault((cell.arm.name, cell.arm.corpus), []).append(cell)
     cells = (_one(own) for own in arms.values() if {cell.set for cell in own} == {*seen.sets})
-    return RoundEvidence(experiment=seen.experiment, cells=tuple(cells))
+    return Results(experiment=seen.experiment, cells=tuple(cells))
 
 
 def _one(cells: Sequence[Cell]) -> Cell:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.errors import UsageError
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.rows import values
 from fathom.strategies.maf import NOT_ACCEPTED
 
 DEPTH = 5
@@ -21,7 +21,7 @@ Qualities = Mapping[str, float]
 """Question -> value; questions that cannot have one are absent."""
 
 
-def quality(seen: RoundEvidence, cell: Cell, of: str, against: str = "") -> Qualities:
+def quality(seen: Results, cell: Cell, of: str, against: str = "") -> Qualities:
     """The value of every question.
 
     Args:
@@ -54,7 +54,7 @@ def _cites(record: Record) -> float:
     return float(record.answered and found)
 
 
-def _alone(seen: RoundEvidence, cell: Cell, against: str) -> Mapping[str, Record]:
+def _alone(seen: Results, cell: Cell, against: str) -> Mapping[str, Record]:
     """What the arm that retrieves alone found in the corpus of this cell."""
     for each in seen.named([against]).on(cell.set):
         if each.arm.corpus == cell.arm.corpus:

@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.lab.packed import pack, unpack
 from experiments.lab.prints import Print
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
@@ -42,7 +42,7 @@ class Scored:
         return frozenset(score["of"] for score in self.scores)
 
 
-def scored(seen: RoundEvidence, prints: Mapping[str, Mapping[str, Print]]) -> Iterator[Scored]:
+def scored(seen: Results, prints: Mapping[str, Mapping[str, Print]]) -> Iterator[Scored]:
     """The questions of an experiment, one data set after the other.
 
     Args:

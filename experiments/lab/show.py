@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 
-from experiments.lab.blocks import Block
 from experiments.lab.pooled import pooled
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.acceptance import accepted
 from experiments.lab.shows.alike import alike
 from experiments.lab.shows.broken import broken
@@ -29,6 +28,7 @@ from experiments.lab.shows.transformed import transformed
 from experiments.lab.shows.weighed import weighed
 
 from fathom.errors import UsageError
+from fathom.evaluation.report.blocks import Block
 
 Show = Callable[..., Iterator[Block]]
 """Takes what was seen, and its options as keywords."""
@@ -60,7 +60,7 @@ SHOWS: Mapping[str, Show] = {
 }
 
 
-def shown(seen: RoundEvidence) -> list[Block]:
+def shown(seen: Results) -> list[Block]:
     """All blocks of an experiment, in the order of its file, and at last what broke.
 
     Raises:

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from experiments.lab.blocks import Block, Figure, Sentences, Table
 from experiments.lab.plan import Experiment
 from experiments.lab.provenance import Provenance
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.show import shown
 
+from fathom.evaluation.report.blocks import Block, Figure, Sentences, Table
+from fathom.evaluation.report.svg import standalone
 from fathom.jsonable import Json
 
 KINDS: Mapping[str, type[Table] | type[Sentences] | type[Figure]] = {
@@ -38,7 +39,7 @@ class Summary:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, seen: RoundEvidence, provenance: Provenance) -> Self:
+    def of(cls, seen: Results, provenance: Provenance) -> Self:
         """That of records."""
         spent = sum(record.seconds for cell in seen.cells for record in cell.records)
         return cls(
@@ -69,7 +70,7 @@ class Summary:
         for block in self.blocks:
             if isinstance(block, Figure):
                 plot = file.parent / f"{file.stem}-{block.name}.svg"
-                plot.write_text(block.svg, encoding="utf-8")
+                plot.write_text(standalone(block.svg), encoding="utf-8")
         return file
 
     @classmethod
@@ -115,6 +116,8 @@ def _rounded(value: Json) -> Json:
 def _as_json(block: Block) -> dict[str, Any]:
     kind = next(name for name, made in KINDS.items() if isinstance(block, made))
     told = {key: value for key, value in asdict(block).items() if key != "svg"}
+    if isinstance(block, Figure):
+        del told["title"]  # its caption says all
     return {"kind": kind, **told}
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from fathom.documents.base import Parsed, Refused
 from fathom.documents.discover import content_digest, discover, document_id
 from fathom.documents.sandbox.parent import Sandbox, read
-from fathom.evaluation.rows import rows
-from fathom.jsonable import Json
 from fathom.evaluation.datasets import rows
+from fathom.jsonable import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,16 @@ class Engine(Library):
             self._replaced()
             super().close()
 
+    def at(self, directory: Path) -> "Engine":
+        """An engine of its own, with the same settings and models, over another index."""
+        index = self.settings.index.model_copy(update={"directory": directory})
+        return Engine(
+            self.settings.model_copy(update={"index": index}),
+            embedder=self._embedder,
+            cross_reader=self._cross_reader,
+            connect=self._connect,
+        )
+
     @property
     def executor(self) -> ThreadPoolExecutor:
         """Where a question's synchronous work is done."""

@@ -12,8 +12,8 @@ from fathom.evaluation.breakdown import (
     fields,
     rows_of_parts,
 )
-from fathom.evaluation.curves import Group
 from fathom.evaluation.measures import SCORES
+from fathom.evaluation.records import Group
 
 MANY = [record(f"q{n}", short_answer="5" if n % 2 else "40 crowns") for n in range(FEWEST)]
 MAF = [record(strategy="maf"), abstained("q2", strategy="maf", phase="debate")]

@@ -10,8 +10,8 @@ from tests.llm.making import Scripted, said
 
 from fathom.errors import UsageError
 from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, with_grades
-from fathom.evaluation.judges import Grade, LanguageJudge, NoGrade
-from fathom.evaluation.report import row_of
+from fathom.evaluation.judges import Grade, LLMAnswerJudge, NoGrade
+from fathom.evaluation.rows import row_of
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -26,9 +26,9 @@ def opinion(score: float) -> Completion:
     return said(json.dumps({"reasoning": "", "score": score}), usage=Usage(llm_calls=1))
 
 
-def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LanguageJudge:
+def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
     model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
-    return LanguageJudge(name=name, model=model)
+    return LLMAnswerJudge(name=name, model=model)
 
 
 def test_who_is_asked_and_what_a_rule_settles() -> None:

@@ -15,8 +15,8 @@ from fathom.evaluation.judges import (
     PROMPTS,
     AnswerJudge,
     Grade,
-    JudgeReply,
-    LanguageJudge,
+    GradeReply,
+    LLMAnswerJudge,
     NoGrade,
     SimilarityJudge,
     applies,
@@ -45,9 +45,9 @@ def opinion(score: object, reasoning: str = "It agrees.") -> Completion:
     return said(json.dumps({"reasoning": reasoning, "score": score}))
 
 
-def language(*outcomes: Completion | Exception, name: str = "correctness") -> LanguageJudge:
+def language(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
     model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
-    return LanguageJudge(name=name, model=model)
+    return LLMAnswerJudge(name=name, model=model)
 
 
 def grade(
@@ -64,7 +64,7 @@ def test_prompts_are_pinned() -> None:
 def test_the_model_is_part_of_the_pin() -> None:
     other = Scripted()
     other.name = "openai:other"
-    pins = {language().pin, LanguageJudge(name="correctness", model=RoleModel(chat=other)).pin,
+    pins = {language().pin, LLMAnswerJudge(name="correctness", model=RoleModel(chat=other)).pin,
             language(name="conciseness").pin, SimilarityJudge(embedder=HashingEmbedder(8)).pin,
             SimilarityJudge(embedder=HashingEmbedder(16)).pin}  # fmt: skip
     assert len(pins) == 5
@@ -179,4 +179,4 @@ def test_a_deadline_that_is_over_is_no_grade() -> None:
 
 def test_the_reply_is_bounded() -> None:
     with pytest.raises(ValueError, match="reasoning"):
-        JudgeReply(reasoning="x" * 2_001, score=1)
+        GradeReply(reasoning="x" * 2_001, score=1)

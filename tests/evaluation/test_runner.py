@@ -3,26 +3,34 @@
 Documents rank by their best chunk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from fathom.errors import ModelError, UsageError
+from fathom.evaluation import runner
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.records import Records
 from fathom.evaluation.runner import (
-    Asked,
+    AskedRun,
+    file_name,
     filters_of,
     rank_documents,
     record_retriever,
     record_strategy,
+    setup_of,
 )
+from fathom.settings import Settings
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.types import Answer, Chunk, Citation, Conflict, Filter, Hit, Query, Span
 from fathom.usage import Budget, Usage
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
 
 QUESTIONS = tuple(Question(id=f"q{n}", text="What?", answers=("40",)) for n in range(3))
 DATASET = Dataset(name="toy", corpus=Path("toy"), questions=QUESTIONS, qrels={"q0": {"d1": 1}})
@@ -31,7 +39,7 @@ CITATION = Citation(
 )
 
 
-def outcome() -> Asked:
+def outcome() -> AskedRun:
     recorder = Recorder(Origin(question="What?", strategy="s"))
     with recorder.step("search", agent="retriever") as step:
         step.done(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
@@ -55,8 +63,8 @@ def outcome() -> Asked:
     return SimpleNamespace(answer=answer, trace=recorder.seal(answer))
 
 
-def breaking(on: str, error: BaseException) -> Callable[[Question], Asked]:
-    def ask(question: Question) -> Asked:
+def breaking(on: str, error: BaseException) -> Callable[[Question], AskedRun]:
+    def ask(question: Question) -> AskedRun:
         if question.id == on:
             raise error
         return outcome()
@@ -97,7 +105,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
         record_strategy("s", DATASET, QUESTIONS, killed, Records(file))
     asked: list[str] = []
 
-    def ask(question: Question) -> Asked:
+    def ask(question: Question) -> AskedRun:
         asked.append(question.id)
         return outcome()
 
@@ -187,3 +195,53 @@ def test_a_ranking_is_held_to_the_documents_of_the_question() -> None:
     retriever = Fixed("d1#0")
     rank_documents(retriever, OWN)
     assert retriever.filters == [(Filter("document", "in", ("d1", "d2")),)]
+
+
+def test_a_name_tells_the_settings() -> None:
+    assert file_name("rrf", {}) == "rrf"
+    assert (
+        file_name("rrf", {"rrf.k": "4", "web.provider": "a/b"}) == "rrf@rrf.k=4@web.provider=a%2Fb"
+    )
+
+
+def test_many_settings_have_a_name_that_can_be_a_file(tmp_path: Path) -> None:
+    many = {f"section.setting-{n}": "a value of some length" for n in range(20)}
+    names = {file_name("rrf", {**many, "rrf.k": k}) for k in "123"}
+    assert len(names) == 3
+    for name in names:
+        (tmp_path / f"{name}.ranked.jsonl").write_text("")
+        assert name.startswith("rrf@section.setting-0=")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_made_an_answer_is_in_its_setup() -> None:
+    made = setup_of(cast("Engine", engine_of()))
+    assert made == setup_of(cast("Engine", engine_of()))
+    others = (
+        engine_of(identity={"embedder.sha256": "b"}),
+        engine_of(revision="2"),
+        engine_of(tokens=5),
+        engine_of(ask={"chunks": 2}),
+    )
+    assert len({made, *(setup_of(cast("Engine", each)) for each in others)}) == 5
+
+
+def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = setup_of(cast("Engine", engine_of()))
+    monkeypatch.setattr(runner, "card_of", lambda _: {"sha256": "another"})
+    assert setup_of(cast("Engine", engine_of())) != made
+
+
+def engine_of(
+    *,
+    identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
+    revision: str = "1",
+    tokens: int = 4,
+    **tables: Any,
+) -> SimpleNamespace:
+    """What a setup is made of."""
+    return SimpleNamespace(
+        assembly=SimpleNamespace(identity=dict(identity)),
+        reader=lambda: SimpleNamespace(revision=lambda: revision),
+        settings=Settings.model_validate({"budget": {"tokens": tokens}, **tables}),
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from tests.evaluation.making import abstained, failed, ranked, record
 from tests.experiments.toy import TOML, experiment
 
@@ -33,16 +33,16 @@ def alone() -> list[Record]:
     return [ranked(f"q{n}", evidence=("d1", "d2")) for n in range(1, 6)]
 
 
-def saw(folder: Path, **systems: Sequence[Record]) -> RoundEvidence:
+def saw(folder: Path, **systems: Sequence[Record]) -> Results:
     """An experiment with these arms on one data set."""
     arms = {name: Arm(name=name, strategy="maf") for name in systems}
     return saw_arms(folder, [(arms[name], records) for name, records in systems.items()])
 
 
-def saw_arms(folder: Path, systems: Sequence[tuple[Arm, Sequence[Record]]]) -> RoundEvidence:
+def saw_arms(folder: Path, systems: Sequence[tuple[Arm, Sequence[Record]]]) -> Results:
     """The same, of arms with corpora of their own."""
     cells = tuple(Cell(set="toy", arm=arm, records=tuple(found)) for arm, found in systems)
-    return RoundEvidence(experiment=experiment(folder, TOML), cells=cells)
+    return Results(experiment=experiment(folder, TOML), cells=cells)
 
 
 def rows_of(block: Any) -> Mapping[str, Sequence[str]]:

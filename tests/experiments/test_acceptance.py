@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.acceptance import accepted
 from tests.evaluation.making import abstained, cited, record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.records import Record
+from fathom.evaluation.report.blocks import Table
 
 NAMES = ("support overlap", "F1", "fewer wrong", "tokens")
 
@@ -22,7 +22,7 @@ def told(folder: Path, base: Sequence[Record], arm: Sequence[Record]) -> dict[st
         Cell(set="toy", arm=Arm(name=name, strategy="naive"), records=tuple(records))
         for name, records in (("naive", base), ("A", arm))
     )
-    seen = RoundEvidence(experiment=experiment(folder), cells=cells)
+    seen = Results(experiment=experiment(folder), cells=cells)
     (table,) = accepted(seen, baseline="naive", arms=["A"])
     assert isinstance(table, Table)
     assert all(row[:2] == ("toy", "A") for row in table.rows)

@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.lab.blocks import Sentences, Table
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.alike import alike
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
+from fathom.evaluation.report.blocks import Sentences, Table
 
-def twice(whole: RoundEvidence, name: str, twin: str, **fields: Any) -> RoundEvidence:
+
+def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
     """The same with a twin of an arm, whose records differ by some fields."""
     twins = [
         replace(

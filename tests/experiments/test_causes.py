@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.causes import CAUSES, caused
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import experiment
+
+from fathom.evaluation.report.blocks import Table
 
 
 def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
         record("q8", relevant={}, short_answer="5"),  # nobody knows what is to be found
     )
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=records)
-    seen = RoundEvidence(experiment=experiment(tmp_path), cells=(cell,))
+    seen = Results(experiment=experiment(tmp_path), cells=(cell,))
     (table,) = caused(seen)
     assert isinstance(table, Table)
     (row,) = table.rows

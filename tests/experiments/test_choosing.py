@@ -21,7 +21,7 @@ from tests.experiments.workflows import LONG, PLANNER, SHORT, seen, without
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import row_of
+from fathom.evaluation.rows import row_of
 
 F1 = measure_named("F1")
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Table
 from experiments.lab.shows.classes import by_class, failures
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, saw
+
+from fathom.evaluation.report.blocks import Figure, Table
 
 
 def test_failures_of_each_class(tmp_path: Path) -> None:

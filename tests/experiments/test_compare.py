@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from experiments.lab.blocks import Sentences, Table
 from experiments.lab.shows.compare import compared
 from tests.experiments.test_show import seen
+
+from fathom.evaluation.report.blocks import Sentences, Table
 
 MANY = ("F1", "EM", "right", "answered", "abstained", "failed", "R@5")
 

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from experiments.lab.blocks import Table
 from experiments.lab.shows.contrasts import contrasted
 from tests.evaluation.making import abstained, ranked, record
 from tests.experiments.climbs import ALONE, saw
+
+from fathom.evaluation.report.blocks import Table
 
 
 def test_both_tests_and_the_correction(tmp_path: Path) -> None:

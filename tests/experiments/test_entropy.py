@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Sentences, Table
 from experiments.lab.choosing import ORACLE, TOGETHER
 from experiments.lab.shows.entropy import entropy, varied
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+
+from fathom.evaluation.report.blocks import Figure, Sentences, Table
 
 
 @pytest.mark.parametrize(

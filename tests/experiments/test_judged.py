@@ -1,14 +1,15 @@
 from pathlib import Path
 
-from experiments.lab.blocks import Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.judged import judged
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 
+from fathom.evaluation.report.blocks import Table
 
-def seen(folder: Path) -> RoundEvidence:
+
+def seen(folder: Path) -> Results:
     cells = (
         Cell(
             set="toy",
@@ -21,7 +22,7 @@ def seen(folder: Path) -> RoundEvidence:
             records=(record("q1", strategy="half"), abstained("q2", strategy="half")),
         ),
     )
-    return RoundEvidence(experiment=experiment(folder), cells=cells)
+    return Results(experiment=experiment(folder), cells=cells)
 
 
 def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:

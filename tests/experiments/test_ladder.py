@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Table
 from experiments.lab.shows.ladder import by_end, ended, utilised
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, rows_of, saw
+
+from fathom.evaluation.report.blocks import Figure, Table
 
 
 def test_ends() -> None:

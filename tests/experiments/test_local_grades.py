@@ -1,6 +1,6 @@
 from experiments.lab.local_grades import graded
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell
+from experiments.lab.results import Cell
 from tests.evaluation.making import abstained, ranked, record
 
 from fathom.evaluation.records import Record

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from experiments.lab.blocks import Sentences, Table
 from experiments.lab.choosing import FIXED, ORACLE, ROUTER, TOGETHER
 from experiments.lab.shows.oracle import chosen
 from tests.experiments.workflows import PLANNER, seen, without
+
+from fathom.evaluation.report.blocks import Sentences, Table
 
 
 def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from experiments.__main__ import PUBLISHED
 from experiments.lab.bench import ROOT
-from experiments.lab.blocks import Figure, Sentences, Table
 from experiments.lab.clean import Published
 from experiments.lab.pages import contents, page
 from experiments.lab.plan import found
@@ -14,6 +13,8 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from tests.experiments.toy import experiment
 from training.manifest import manifests
+
+from fathom.evaluation.report.blocks import Figure, Sentences, Table
 
 MADE = Provenance(
     version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"

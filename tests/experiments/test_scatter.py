@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure
 from experiments.lab.shows.scatter import scattered
 from tests.experiments.climbs import climbed, saw
+
+from fathom.evaluation.report.blocks import Figure
 
 
 def test_a_plot_for_each_data_set_that_has_the_measure(tmp_path: Path) -> None:

@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Sentences, Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.show import shown
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError
+from fathom.evaluation.report.blocks import Figure, Sentences, Table
 
 ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
 
 
-def seen(folder: Path, shows: str, count: int = 8) -> RoundEvidence:
+def seen(folder: Path, shows: str, count: int = 8) -> Results:
     head, _, rest = TOML.partition("[[show]]")
     made = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
     questions = [f"q{n}" for n in range(count)]
@@ -26,7 +26,7 @@ def seen(folder: Path, shows: str, count: int = 8) -> RoundEvidence:
         Cell(set="toy", arm=ARMS["good"], records=tuple(good)),
         Cell(set="toy", arm=ARMS["bad"], records=tuple(bad)),
     )
-    return RoundEvidence(experiment=made, cells=cells)
+    return Results(experiment=made, cells=cells)
 
 
 def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.sizes import sized
 from tests.evaluation.making import ranked
 from tests.experiments.climbs import saw_arms
 
 from fathom.evaluation.records import Record
+from fathom.evaluation.report.blocks import Figure, Table
 
 pytest.importorskip("matplotlib")
 
@@ -29,7 +29,7 @@ def at(documents: int, hits: Sequence[bool], seconds: float) -> list[Record]:
     ]
 
 
-def seen(folder: Path) -> RoundEvidence:
+def seen(folder: Path) -> Results:
     """Two arms at two sizes; at one of them one more question was asked."""
     keyword, vector = (
         [Arm(name=name, retriever=name, corpus=f"cut-{n}") for n in (10, 100)]

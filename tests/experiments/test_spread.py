@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure
 from experiments.lab.shows.spread import shares, spread
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.making import ranked
 from tests.experiments.climbs import saw
+
+from fathom.evaluation.report.blocks import Figure
 
 
 def test_values_are_counted_in_ranges_that_hold_their_upper_end() -> None:

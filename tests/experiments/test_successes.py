@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Table
 from experiments.lab.shows.successes import counted, success_bars, successes
 from tests.experiments.climbs import ALONE, alone, climbed, rows_of, saw
+
+from fathom.evaluation.report.blocks import Figure, Table
 
 
 def test_a_line_for_each_arm(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure
 from experiments.lab.plan import Arm, Value
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.sweep import swept
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
+
+from fathom.evaluation.report.blocks import Figure
 
 pytest.importorskip("matplotlib")
 
@@ -22,7 +23,7 @@ def cell(name: str, setting: Value | None, *, right: bool) -> Cell:
 
 
 def drawn(folder: Path, *cells: Cell) -> list[Figure]:
-    seen = RoundEvidence(experiment=experiment(folder), cells=cells)
+    seen = Results(experiment=experiment(folder), cells=cells)
     measures = ["right", "similarity", "none"]
     blocks = swept(seen, key="rrf.k", measures=measures, caption="What it is")
     return [block for block in blocks if isinstance(block, Figure)]

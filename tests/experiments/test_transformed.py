@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from experiments.lab.blocks import Sentences, Table
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.transformed import HEAD, transformed
 from tests.evaluation.making import abstained, cited, failed, record
 from tests.experiments.toy import experiment
+
+from fathom.evaluation.report.blocks import Sentences, Table
 
 WEAK = (cited(support=0.9), cited(support=0.2))
 BEFORE = [
@@ -34,7 +35,7 @@ def test_what_changed_is_counted_and_named(tmp_path: Path) -> None:
         Cell(set="toy", arm=Arm(name=name, strategy="naive"), records=tuple(records))
         for name, records in (("naive", BEFORE), ("A", NOW))
     )
-    seen = RoundEvidence(experiment=experiment(tmp_path), cells=cells)
+    seen = Results(experiment=experiment(tmp_path), cells=cells)
     table, named = transformed(seen, pairs=[["naive", "A"]])
     assert isinstance(table, Table)
     assert table.head == HEAD
@@ -47,7 +48,7 @@ def test_what_changed_is_counted_and_named(tmp_path: Path) -> None:
 
 def test_nobody_is_named_where_nothing_changed(tmp_path: Path) -> None:
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=(record(),))
-    seen = RoundEvidence(experiment=experiment(tmp_path), cells=(cell,))
+    seen = Results(experiment=experiment(tmp_path), cells=(cell,))
     (table,) = transformed(seen, pairs=[["A", "A"]])
     assert isinstance(table, Table)
     assert table.rows == (("toy", "A", "A", "0", "0", "0", "0", "0", "1", "0", "0", "0"),)

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.blocks import Figure, Table
 from experiments.lab.choosing import TOGETHER
 from experiments.lab.shows.weighed import weighed
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+
+from fathom.evaluation.report.blocks import Figure, Table
 
 
 def test_who_chooses_anew_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.lab.plan import Arm
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 
@@ -15,7 +15,7 @@ RIGHT = {"easy": {PLANNER: 8, SHORT: 8, LONG: 6}, "hard": {PLANNER: 2, SHORT: 0,
 """How many of eight questions each answers, the first ones."""
 
 
-def seen(folder: Path, *sets: str) -> RoundEvidence:
+def seen(folder: Path, *sets: str) -> Results:
     """What was seen; `SHORT` searches once, `LONG` in two sub-questions more.
 
     The planner takes `SHORT` for the first two questions, `LONG` for the others.
@@ -25,7 +25,7 @@ def seen(folder: Path, *sets: str) -> RoundEvidence:
         for name in sets or tuple(RIGHT)
         for who in (PLANNER, SHORT, LONG)
     ]
-    return RoundEvidence(experiment=experiment(folder), cells=tuple(cells))
+    return Results(experiment=experiment(folder), cells=tuple(cells))
 
 
 def _records(name: str, who: str) -> list[Record]:
@@ -43,6 +43,6 @@ def _records(name: str, who: str) -> list[Record]:
     return made
 
 
-def without(whole: RoundEvidence, *names: str) -> RoundEvidence:
+def without(whole: Results, *names: str) -> Results:
     """What was seen but for some arms."""
     return replace(whole, cells=tuple(c for c in whole.cells if c.arm.name not in names))

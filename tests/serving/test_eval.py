@@ -1,10 +1,7 @@
 """`fathom eval`: the contract of its rows, resuming, comparing, and which index is used."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from tests.evaluation.test_datasets import write
@@ -12,13 +9,8 @@ from tests.serving.test_cli import Run, one_line, run
 
 from fathom import engine as engine_module
 from fathom.errors import ModelError
-from fathom.models import shipped
 from fathom.retrieval.keyword import KeywordRetriever
-from fathom.serving.asked import counted, setup_of
-from fathom.settings import Settings
-
-if TYPE_CHECKING:
-    from fathom.engine import Engine
+from fathom.serving.eval import show_count
 
 __all__ = ["run"]
 
@@ -96,7 +88,7 @@ def test_records_are_gone_on_with_and_others_refused(run: Run, toy: str, tmp_pat
 
 def test_a_comparison_is_said_in_a_sentence(run: Run, toy: str) -> None:
     shown = run("eval", toy, "--compare", "naive", "naive", *SURE)
-    assert "| toy | naive | 2 |" in shown.out
+    assert "cannot be told apart" in shown.out
     assert "naive and naive cannot be told apart in F1 on toy: +0.000" in shown.out
     told = run("eval", toy, "--compare", "naive", "naive", *SURE, "--json").json["comparisons"]
     assert {"measure", "difference", "interval", "p", "p_holm", "sentence"} <= set(told[0])
@@ -197,39 +189,6 @@ def test_where_no_question_is_judged_there_is_no_ranking(run: Run, tmp_path: Pat
     one_line(run("eval", str(bare), "--retriever", "keyword"), 2, "bare: no judged question")
 
 
-def test_what_made_an_answer_is_in_its_setup() -> None:
-    made = setup_of(cast("Engine", engine_of()))
-    assert made == setup_of(cast("Engine", engine_of()))
-    others = (
-        engine_of(identity={"embedder.sha256": "b"}),
-        engine_of(revision="2"),
-        engine_of(tokens=5),
-        engine_of(ask={"chunks": 2}),
-    )
-    assert len({made, *(setup_of(cast("Engine", each)) for each in others)}) == 5
-
-
-def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = setup_of(cast("Engine", engine_of()))
-    monkeypatch.setattr(shipped, "card_of", lambda _: {"sha256": "another"})
-    assert setup_of(cast("Engine", engine_of())) != made
-
-
-def engine_of(
-    *,
-    identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
-    revision: str = "1",
-    tokens: int = 4,
-    **tables: Any,
-) -> SimpleNamespace:
-    """What a setup is made of."""
-    return SimpleNamespace(
-        assembly=SimpleNamespace(identity=dict(identity)),
-        reader=lambda: SimpleNamespace(revision=lambda: revision),
-        settings=Settings.model_validate({"budget": {"tokens": tokens}, **tables}),
-    )
-
-
 def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    counted("toy naive", 2)(1)
+    show_count("toy naive", 1, 2)
     assert capsys.readouterr().err == ""

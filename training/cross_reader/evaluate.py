@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
+from fathom.documents.language import question_language
 from training.cross_reader.calibrate import calibration_of
 from training.cross_reader.composed import composed
 from training.cross_reader.development import (
@@ -40,10 +41,8 @@ from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
 
-from fathom.documents.language import question_language
-from fathom.models.cross_reader import OnnxCrossReader
 from fathom.measures.calibration_metrics import calibration_error
-from fathom.models.cross_reader import CrossReader
+from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader
 from fathom.text.language import question_language

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.records import Record
+from fathom.evaluation.report.blocks import Block, Table
 from fathom.evaluation.statistics import resampled_interval
 
 CEILING = 1.2
@@ -58,7 +58,7 @@ class Promise:
 
 
 def accepted(
-    seen: RoundEvidence, *, baseline: str, arms: Sequence[str] = (), title: str = ""
+    seen: Results, *, baseline: str, arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """A line for each data set, arm and promise that can be measured.
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block, Sentences, Table
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.table import value
+
+from fathom.evaluation.report.blocks import Block, Sentences, Table
 
 
 def alike(
-    seen: RoundEvidence, *, measures: Sequence[str], arms: Sequence[str] = (), title: str = ""
+    seen: Results, *, measures: Sequence[str], arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """One line for all arms whose answers and searches were the same on every data set.
 
@@ -35,7 +36,7 @@ def alike(
     )
 
 
-def _groups(seen: RoundEvidence) -> list[list[str]]:
+def _groups(seen: Results) -> list[list[str]]:
     """The names of those that are alike, in the order of the first of each."""
     answers: dict[str, list[object]] = {}
     for cell in seen.cells:

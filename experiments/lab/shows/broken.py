@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from experiments.lab.blocks import Block, Sentences
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
+
+from fathom.evaluation.report.blocks import Block, Sentences
 
 
-def broken(seen: RoundEvidence) -> Iterator[Block]:
+def broken(seen: Results) -> Iterator[Block]:
     """A line for each arm and data set where a run failed; nothing where none did.
 
     Args:

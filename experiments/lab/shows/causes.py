@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.rows import values
 
 CAUSES = (
     "not found, unanswered",
@@ -19,7 +19,7 @@ CAUSES = (
 """Found: all relevant documents are among the first ten of the evidence."""
 
 
-def caused(seen: RoundEvidence, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
+def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
     """Counts of the questions whose answer shares no word with a gold one, for each arm.
 
     Only questions with gold answers and relevant documents count.

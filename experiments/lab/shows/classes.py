@@ -3,22 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import load_domain
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Heat
-from fathom.evaluation.svg import standalone
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.curves import Heat
 
 Grouped = Mapping[str, Sequence[float]]
 """Class -> values of its questions, in the order of the domain."""
 
 
 def by_class(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     of: str,
     caption: str,
@@ -49,12 +48,12 @@ def by_class(
                 cells=tuple(tuple(_mean(group, each) for each in classes) for group in found),
             )
             told = f"{caption} ({name}; questions: {counts})"
-            svg = standalone(plots.draw_heat(heat))
+            svg = plots.draw_heat(heat)
             yield Figure(name=f"classes-{of}-{name}", caption=told, svg=svg)
 
 
 def failures(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     of: str,
     against: str = "",
@@ -92,7 +91,7 @@ def _failed(grouped: Grouped) -> Iterator[tuple[str, ...]]:
         yield name, str(count), part, f"{count / asked:.1%} ({count}/{asked})"
 
 
-def _grouped(seen: RoundEvidence, cell: Cell, of: str, against: str, domain: str) -> Grouped:
+def _grouped(seen: Results, cell: Cell, of: str, against: str, domain: str) -> Grouped:
     classifier = Classifier(domain=load_domain(domain))
     values = quality(seen, cell, of, against)
     told = {

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block, Sentences
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.contrasts import contrasts, table_of
 
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison
+from fathom.evaluation.report.blocks import Block, Sentences
 
 FEW = 6
 """So many tests are all told in sentences."""
 
 
 def compared(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from math import inf, sqrt
 
-from experiments.lab.blocks import Block, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.comparison import Comparison, contrast, corrected
+from fathom.evaluation.report.blocks import Block, Table
 
 HEAD = (
     "data set", "first", "second", "measure", "questions", "difference", "p", "p by Holm",
@@ -16,7 +16,7 @@ HEAD = (
 
 
 def contrasted(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],
@@ -36,7 +36,7 @@ def contrasted(
 
 
 def contrasts(
-    seen: RoundEvidence, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
+    seen: Results, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
 ) -> list[Comparison]:
     """The tests themselves; the arguments are those of `contrasted`."""
     made = [
@@ -55,7 +55,7 @@ def table_of(made: Sequence[Comparison], title: str) -> Table:
 
 
 def _both(
-    seen: RoundEvidence, cells: tuple[Cell, Cell], of: str, against: str
+    seen: Results, cells: tuple[Cell, Cell], of: str, against: str
 ) -> list[tuple[float, float]]:
     ours, theirs = (quality(seen, cell, of, against) for cell in cells)
     return [(value, theirs[question]) for question, value in ours.items() if question in theirs]

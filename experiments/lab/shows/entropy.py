@@ -6,7 +6,6 @@ from math import log2
 
 import numpy as np
 import numpy.typing as npt
-from experiments.lab.blocks import Block, Figure, Sentences, Table
 from experiments.lab.choosing import (
     FIXED,
     ROUTER,
@@ -17,19 +16,19 @@ from experiments.lab.choosing import (
     measure_named,
     open_questions,
 )
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Heat
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Sentences, Table
+from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.statistics import resampled_interval
-from fathom.evaluation.svg import standalone
 
 CONSTANT = (FIXED, ROUTER)
 """Who chooses alike for all questions of a half."""
 
 
 def varied(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     planners: Sequence[str],
     by: str = "F1",
@@ -55,7 +54,7 @@ def varied(
     yield Sentences(title="", lines=(*_apart(shown), *_open(seen, planners, by)))
     svg = plots.draw_shares(_shares(shown))
     caption = "The workflows that were chosen, on each data set; neither direction is better"
-    yield Figure(name="choices", caption=caption, svg=standalone(svg))
+    yield Figure(name="choices", caption=caption, svg=svg)
 
 
 def entropy(chosen: Sequence[Hashable]) -> float:
@@ -105,7 +104,7 @@ def _apart(shown: Mapping[str, Sequence[Choice]]) -> Iterator[str]:
         yield from (_told(total, same) for total, *same in zip(whole, *parts, strict=True))
 
 
-def _open(seen: RoundEvidence, planners: Sequence[str], by: str) -> Iterator[str]:
+def _open(seen: Results, planners: Sequence[str], by: str) -> Iterator[str]:
     for name, known in fixed_workflows(seen, planners).items():
         if known:
             count, asked = open_questions(known, measure_named(by)), len(next(iter(known.values())))

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.table import value
 
-from fathom.evaluation.report import rows_by
+from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.rows import rows_by
 
 
 def by_group(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     field: Literal["phase", "kind"],
     measures: Sequence[str],

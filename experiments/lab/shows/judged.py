@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block
 from experiments.lab.local_grades import graded
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.table import tabulated
+
+from fathom.evaluation.report.blocks import Block
 
 
 def judged(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     measures: Sequence[str],
     arms: Sequence[str] = (),

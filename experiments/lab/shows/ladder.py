@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import Qualities, accepted, quality
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.successes import COUNTED, counted
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Heat
 from fathom.evaluation.records import Record
-from fathom.evaluation.svg import standalone
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.curves import Heat
 
 NOTHING = "nothing accepted"
 """The paper asks the web then; here no search of the web is configured."""
@@ -19,7 +18,7 @@ ENDS = ("vor", "evr", "debate", "web", NOTHING, "failed")
 
 
 def utilised(
-    seen: RoundEvidence, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
+    seen: Results, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
 ) -> Iterator[Block]:
     """The share of questions that ended in each phase (its Table VII).
 
@@ -37,13 +36,13 @@ def utilised(
         for system, shares in zip(heat.rows, heat.cells, strict=True):
             rows.append((name, system, *(f"{share or 0.0:.1%}" for share in shares)))
         if caption:
-            svg = standalone(plots.draw_shares(heat))
+            svg = plots.draw_shares(heat)
             yield Figure(name=f"ends-{name}", caption=f"{caption} ({name})", svg=svg)
     yield Table(title=title, head=("data set", "system", *ends), rows=tuple(rows))
 
 
 def by_end(
-    seen: RoundEvidence, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
+    seen: Results, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[Block]:
     """One line for each phase in which questions of an arm ended (its Table VIII).
 

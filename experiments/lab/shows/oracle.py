@@ -4,21 +4,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Table
 from experiments.lab.choosing import FIXED, ORACLE, ROUTER, Choice, choices, measure_named
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 from experiments.lab.shows.compare import told
 from experiments.lab.shows.table import value
 
 from fathom.evaluation.comparison import Comparison, compare
-from fathom.evaluation.report import row_of
+from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.rows import row_of
 
 SHOWN = 3
 """So many workflows are named, the most frequent first."""
 
 
 def chosen(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     planners: Sequence[str],
     measures: Sequence[str],

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from experiments.lab.blocks import Block, Figure
 from experiments.lab.quality import quality
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
-from fathom.evaluation.canvas import colour, drawing, mark
-from fathom.evaluation.svg import standalone
+from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.canvas import colour, drawing, mark
 
 Points = Sequence[tuple[float, float]]
 """Seconds and quality of each question."""
 
 
 def scattered(
-    seen: RoundEvidence, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
+    seen: Results, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """A plot for each data set that can have the measure (MAF-RAG, its Figure 13).
 
@@ -36,7 +35,7 @@ def scattered(
                 if each.question in values
             ]
         if any(found.values()):
-            svg = standalone(_drawn(found, of))
+            svg = _drawn(found, of)
             yield Figure(name=f"scatter-{of}-{name}", caption=f"{caption} ({name})", svg=svg)
 
 

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Figure, Table
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 from experiments.lab.shows.table import TIMES
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Line
 from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import percentiles, values
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.curves import Curve
+from fathom.evaluation.rows import percentiles, values
 from fathom.evaluation.statistics import bca_interval
-from fathom.evaluation.svg import standalone
 
 Sizes = Mapping[int, Sequence[Record]]
 """What one arm made of each size of the corpus, smallest first."""
@@ -22,7 +21,7 @@ Place = tuple[float, tuple[float, float] | None]
 
 
 def sized(
-    seen: RoundEvidence, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
+    seen: Results, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """A table and a plot for each measure, one line an arm (agentic hybrid, Figures 5 and 6).
 
@@ -47,7 +46,7 @@ def sized(
                 yield Figure(
                     name=f"sizes-{slug}-{name}",
                     caption=f"{measure}: {caption}{told}",
-                    svg=standalone(svg),
+                    svg=svg,
                 )
 
 
@@ -83,13 +82,13 @@ def _told(measure: str, records: Sequence[Record]) -> str:
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def _line(arm: str, sizes: Sizes, measure: str) -> Line | None:
+def _line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
     """`None` where not every size has the measure."""
     found = [_place(measure, records) for records in sizes.values()]
     places = [place for place in found if place is not None]
     if len(places) < len(found):
         return None
-    return Line(
+    return Curve(
         name=arm,
         points=tuple((float(n), value) for n, (value, _) in zip(sizes, places, strict=True)),
         intervals=tuple(interval for _, interval in places if interval is not None),

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from experiments.lab.blocks import Block, Figure
-from experiments.lab.seen import RoundEvidence
+from experiments.lab.results import Results
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Heat
-from fathom.evaluation.report import values
-from fathom.evaluation.svg import standalone
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.curves import Heat
+from fathom.evaluation.rows import values
 
 
 def spread(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     of: str,
     caption: str,
@@ -43,7 +42,7 @@ def spread(
                 cells=tuple(shares(each, edges) for each in found.values()),
             )
             told = f"{caption} ({name})" if len(chosen.sets) > 1 else caption
-            svg = standalone(plots.draw_shares(heat))
+            svg = plots.draw_shares(heat)
             yield Figure(name=f"spread-{of}-{name}", caption=told, svg=svg)
 
 

@@ -3,20 +3,19 @@
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.quality import quality
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Heat
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.statistics import bca_interval
-from fathom.evaluation.svg import standalone
 
 COUNTED = ("= 1.0", "success (> 0)", "failed (= 0)")
 
 
 def successes(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     of: str,
     against: str = "",
@@ -46,7 +45,7 @@ def successes(
 
 
 def success_bars(
-    seen: RoundEvidence, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
+    seen: Results, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
 ) -> Iterator[Block]:
     """Bars of success and failure for each data set (its Figures 4, 6 and 7).
 
@@ -66,7 +65,7 @@ def success_bars(
             columns=("success", "failed"),
             cells=tuple((share, 1 - share) for share in shares),
         )
-        svg = standalone(plots.draw_shares(heat))
+        svg = plots.draw_shares(heat)
         yield Figure(name=f"success-{of}-{name}", caption=f"{caption} ({name})", svg=svg)
 
 
@@ -83,7 +82,7 @@ def counted(values: Sequence[float]) -> tuple[str, ...]:
 
 
 def _scored(
-    seen: RoundEvidence, of: str, against: str, arms: Sequence[str]
+    seen: Results, of: str, against: str, arms: Sequence[str]
 ) -> Iterator[tuple[Cell, list[float]]]:
     """The cells that can have the measure, with the value of each question."""
     for cell in seen.named(arms).by_set:

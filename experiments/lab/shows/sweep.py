@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.blocks import Block, Figure
 from experiments.lab.local_grades import graded
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Line
-from fathom.evaluation.svg import standalone
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.curves import Curve
 
 
-def swept(
-    seen: RoundEvidence, *, key: str, measures: Sequence[str], caption: str
-) -> Iterator[Block]:
+def swept(seen: Results, *, key: str, measures: Sequence[str], caption: str) -> Iterator[Block]:
     """A plot for each data set, with a line for each measure (RRF paper, Figure 4).
 
     Args:
@@ -28,15 +25,15 @@ def swept(
             lines = _lines(cells, key, measures)
             svg = plots.draw_lines(lines, x=key, y="mean of the questions", marked=True)
             told = f"{caption} ({name})" if len(seen.sets) > 1 else caption
-            yield Figure(name=f"{key.rpartition('.')[2]}-{name}", caption=told, svg=standalone(svg))
+            yield Figure(name=f"{key.rpartition('.')[2]}-{name}", caption=told, svg=svg)
 
 
-def _lines(cells: Sequence[Cell], key: str, measures: Sequence[str]) -> list[Line]:
+def _lines(cells: Sequence[Cell], key: str, measures: Sequence[str]) -> list[Curve]:
     """One for each measure that all cells have."""
     rows = {float(str(cell.arm.settings[key])): graded(cell) for cell in cells}
     placed = sorted(rows.items())
     return [
-        Line(
+        Curve(
             name=measure,
             points=tuple((at, row.measures[measure]) for at, row in placed),
             intervals=tuple(row.intervals[measure] for _, row in placed),

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from experiments.lab.blocks import Block, Table
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.report import Row
+from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.rows import Row
 
 TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
 
 
 def measured(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     measures: Sequence[str],
     arms: Sequence[str] = (),
@@ -31,7 +31,7 @@ def measured(
 
 
 def tabulated(
-    seen: RoundEvidence,
+    seen: Results,
     row_of: Callable[[Cell], Row],
     measures: Sequence[str],
     intervals: int,

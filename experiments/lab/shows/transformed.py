@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.lab.blocks import Block, Sentences, Table
-from experiments.lab.seen import Cell, RoundEvidence
+from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.report.blocks import Block, Sentences, Table
+from fathom.evaluation.rows import values
 
 HEAD = (
     "data set", "from", "to", "unanswered before", "answered now", "of these supported",
@@ -53,7 +53,7 @@ class Change:
 
 
 def transformed(
-    seen: RoundEvidence, *, pairs: Sequence[Sequence[str]], title: str = ""
+    seen: Results, *, pairs: Sequence[Sequence[str]], title: str = ""
 ) -> Iterator[Block]:
     """One line for each pair and data set, and the questions that are answered rightly now.
 

@@ -4,22 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from experiments.lab.blocks import Block, Figure, Table
 from experiments.lab.choosing import ORACLE, ROUTER, Choice, Value, choices, measure_named
+from experiments.lab.results import Results
 from experiments.lab.reward import cost, reward
-from experiments.lab.seen import RoundEvidence
 from experiments.lab.shows.oracle import frequent
 
-from fathom.evaluation import plots
-from fathom.evaluation.curves import Front, Line, Point
+from fathom.evaluation.report import plots
+from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.curves import Curve, Front, Point
 from fathom.evaluation.statistics import bca_interval
-from fathom.evaluation.svg import standalone
 
 F1 = measure_named("F1")
 
 
 def weighed(
-    seen: RoundEvidence,
+    seen: Results,
     *,
     planner: str,
     alphas: Sequence[float],
@@ -52,10 +51,10 @@ def weighed(
     lines = [_curve(whole, who) for who in (planner, ROUTER, ORACLE)]
     svg = plots.draw_lines(lines, x="weight of cost", y="F1", marked=True)
     told = "F1 of what is chosen over the weight of cost; higher is better"
-    yield Figure(name="alpha", caption=told, svg=standalone(svg))
+    yield Figure(name="alpha", caption=told, svg=svg)
     svg = plots.draw_front(_front(seen.named(front), front))
     told = "F1 over cost; filled marks: nothing better costs as little. Up and left is better"
-    yield Figure(name="front", caption=told, svg=standalone(svg))
+    yield Figure(name="front", caption=told, svg=svg)
 
 
 def _line(made: Sequence[Choice], planner: str, value: Value) -> tuple[str, ...]:
@@ -73,17 +72,17 @@ def _line(made: Sequence[Choice], planner: str, value: Value) -> tuple[str, ...]
     )
 
 
-def _curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Line:
+def _curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Curve:
     points = [
         (alpha, _mean(choice, F1))
         for alpha, made in whole.items()
         for choice in made
         if choice.who == who
     ]
-    return Line(name=who, points=tuple(points))
+    return Curve(name=who, points=tuple(points))
 
 
-def _front(seen: RoundEvidence, arms: Sequence[str]) -> Front:
+def _front(seen: Results, arms: Sequence[str]) -> Front:
     """All questions of an arm together, whatever their data set."""
     points = []
     for arm in arms:

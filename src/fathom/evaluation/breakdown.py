@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Literal
 
 from fathom.errors import UsageError
-from fathom.evaluation.curves import Group
-from fathom.evaluation.report import Row, part_of, rows_by
+from fathom.evaluation.records import Group
+from fathom.evaluation.rows import Row, part_of, rows_by
 
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")

@@ -8,7 +8,7 @@ from statistics import fmean
 from fathom.errors import UsageError
 from fathom.evaluation.measures import LOWER_IS_BETTER, bounds
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.rows import values
 from fathom.evaluation.statistics import (
     bca_interval,
     detectable,

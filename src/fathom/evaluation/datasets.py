@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fathom.documents.formats.corpus import recognise
 from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.formats.corpus import recognise
 from fathom.errors import UsageError
 from fathom.jsonable import digest
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 from fathom.errors import UsageError
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.rows import values
 from fathom.jsonable import canonical, digest
 
 GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
@@ -93,7 +93,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class GateVerdict:
     """Whether a run may pass.
 
     Attributes:
@@ -119,7 +119,7 @@ class Verdict:
         )
 
 
-def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
+def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateVerdict:
     """Hold a run against a baseline, question by question.
 
     A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm
@@ -140,7 +140,7 @@ def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> Verdict:
             before = theirs.measures.get(name, {})
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
             made += [contrast(dataset, name, sides, paired)] if paired else []
-    return Verdict(checks=corrected(made))
+    return GateVerdict(checks=corrected(made))
 
 
 def fell(check: Comparison) -> bool:

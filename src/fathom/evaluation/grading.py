@@ -6,25 +6,41 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fathom.concurrency import in_loop
 from fathom.context import RunContext
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import add_line, whole_lines
-from fathom.evaluation.judges import JUDGES, AnswerJudge, Grade, NoGrade, applies, settled
+from fathom.evaluation.judges import (
+    JUDGES,
+    SIMILARITY,
+    AnswerJudge,
+    Grade,
+    LLMAnswerJudge,
+    NoGrade,
+    SimilarityJudge,
+    applies,
+    settled,
+)
 from fathom.evaluation.measures import bounds
-from fathom.evaluation.records import Record
-from fathom.evaluation.report import Row
+from fathom.evaluation.records import Group, Record
+from fathom.evaluation.rows import Row
+from fathom.evaluation.runner import OnProgress, file_name
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
 from fathom.ledger import Ledger
+from fathom.llm.call import RoleModel
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.usage import Budget
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
 
 PREFIX = "judge-"
 """Before the name of a judge it is the name of a measure."""
@@ -161,6 +177,99 @@ def _run(record: Record, budget: Budget) -> Iterator[RunContext]:
             deadline=end,
             end=end,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Which judges are asked.
+
+    Attributes:
+        names: Of judges.
+        model: `provider:model` of those that need one; by default that of the role.
+        labels: A file of labels to hold the judges against, beside the gold answers.
+        folder: Where grades are kept, in `<data set>/<file of the records>.judged.jsonl`.
+    """
+
+    names: Sequence[str] = ()
+    model: str | None = None
+    labels: Path | None = None
+    folder: Path | None = None
+    on_progress: OnProgress = lambda _what, _done, _all: None
+
+    def check(self, strategies: Sequence[str]) -> None:
+        """See to it that the judges are known and have something to judge.
+
+        Raises:
+            UsageError: If not.
+        """
+        if not self.names:
+            if self.model or self.labels:
+                raise UsageError("no judge is asked: add --judge NAME")
+            return
+        for name in self.names:
+            if name not in JUDGES:
+                raise UsageError(f"judge {name!r}: choose one of {', '.join(JUDGES)}")
+        if not strategies:
+            raise UsageError("judges grade the answers of strategies: add --strategy NAME")
+
+    def judges(self, engine: "Engine") -> list[AnswerJudge]:
+        """The judges, with the models of this engine.
+
+        Raises:
+            UsageError: If one needs a language model and none is named.
+        """
+        return [
+            SimilarityJudge(embedder=engine.embedder)
+            if name == SIMILARITY
+            else LLMAnswerJudge(name=name, model=self._model(engine, name))
+            for name in self.names
+        ]
+
+    def _model(self, engine: "Engine", judge: str) -> RoleModel:
+        named = self.model or engine.settings.llm.model
+        found = None if self.model else engine.assembly.models.of("judge")
+        if found is None and not named:
+            raise UsageError(f"judge {judge} needs a language model: add --judge-model NAME")
+        return found or engine.assembly.models.called(named)
+
+    def graded(
+        self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget
+    ) -> list[Judgement]:
+        """The grades of all judges for the answers of one strategy to one data set.
+
+        Args:
+            judges: As from `judges`.
+            records: Of the strategy.
+            budget: What one grade may spend.
+        """
+        if not judges:
+            return []
+        first = records[0]
+        name = f"{file_name(first.strategy, first.varied)}.judged.jsonl"
+        kept = Judgements(None if self.folder is None else self.folder / first.dataset / name)
+        found: list[Judgement] = []
+        for judge in judges:
+            what = f"{first.dataset} {first.system} {judge.name}"
+            told = partial(self._counted, what, len(records))
+            found += grade_all(records, judge, kept, budget=budget, on_question=told)
+        return found
+
+    def _counted(self, what: str, total: int, done: int) -> None:
+        self.on_progress(what, done, total)
+
+
+def faults_told(judgements: Sequence[Judgement]) -> Iterator[str]:
+    """A line for each judge that gave no grade to some answers of a system."""
+    asked: dict[tuple[str, str, str], list[Judgement]] = {}
+    for each in judgements:
+        asked.setdefault((each.dataset, each.system, each.judge), []).append(each)
+    for (dataset, system, judge), own in asked.items():
+        faults = [each for each in own if isinstance(each.outcome, NoGrade)]
+        if faults and isinstance(why := faults[0].outcome, NoGrade):
+            yield (
+                f"{dataset} {system}: {judge} gave no grade to {len(faults)} of {len(own)} "
+                f"answers, which count 0; the first, {faults[0].question}: {why.reason}"
+            )
 
 
 def with_grades(row: Row, judgements: Sequence[Judgement]) -> Row:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fathom.agents.prompt_delimiters import fence_for
 from fathom.context import RunContext
@@ -122,15 +122,18 @@ def _rule(score: float, reason: str) -> Grade:
     return Grade(score=score, reason=reason, by_rule=True)
 
 
-class JudgeReply(BaseModel):
+class GradeReply(BaseModel):
     """What a language model is asked for."""
+
+    # Grades that were kept are known by a hash of the schema, title included.
+    model_config = ConfigDict(title="JudgeReply")
 
     reasoning: str = Field(max_length=2_000)
     score: float = Field(ge=0, le=1, description="From 0 to 1.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanguageJudge:
+class LLMAnswerJudge:
     """Asks a language model.
 
     Attributes:
@@ -148,7 +151,7 @@ class LanguageJudge:
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """See `AnswerJudge.grade`."""
         with context.step(self.name, agent="judge") as here:
-            reply = await ask_model(self.model, JudgeReply, _messages(self.name, record), here)
+            reply = await ask_model(self.model, GradeReply, _messages(self.name, record), here)
             if reply.failure is not None:
                 here.done(usage=reply.usage, verdict="no grade")
                 return NoGrade(fault=_fault(reply.failure), reason=reply.reason)
@@ -186,7 +189,7 @@ class SimilarityJudge:
 
 def prompt_pin(judge: str) -> str:
     """Hash of what a language model is asked for a grade; another prompt, another hash."""
-    return _pin([judge, RULES, PROMPTS[judge], JudgeReply.model_json_schema()])
+    return _pin([judge, RULES, PROMPTS[judge], GradeReply.model_json_schema()])
 
 
 def _pin(made: object) -> str:

@@ -1,7 +1,7 @@
 """One record per question that a system was asked: all that a report needs, line by line."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -119,6 +119,10 @@ class Record:
         listed = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
         cited = tuple(Cited(**each) for each in row.get("citations", ()))
         return cls(**{**row, **listed, "citations": cited})
+
+
+Group = Sequence[Record]
+"""What one strategy or retriever made of one data set; at least one record."""
 
 
 class Records:

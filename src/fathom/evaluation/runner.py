@@ -2,24 +2,37 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
-from fathom.errors import UsageError
+from fathom import __version__
+from fathom.concurrency import in_loop
+from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import actions, evidence_documents
 from fathom.evaluation.records import Record, Records
+from fathom.jsonable import canonical, digest
 from fathom.measures.ir_metrics import DEPTH
+from fathom.models.shipped import card_of
 from fathom.retrieval.base import Retriever
 from fathom.tracing.trace import Trace
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
 
+if TYPE_CHECKING:
+    from fathom.engine import Engine
+
 Fields = Mapping[str, Any]
 """Some of those of a record."""
+OnProgress = Callable[[str, int, int], None]
+"""Told what is measured, how many questions are done, and of how many."""
+LONGEST, SHORTENED = 240, 200
+"""File systems take names of 255 bytes, endings included."""
 
 
-class Asked(Protocol):
+class AskedRun(Protocol):
     """What came of asking: a strategy's `Outcome`."""
 
     @property
@@ -33,8 +46,118 @@ class Asked(Protocol):
         ...
 
 
-Ask = Callable[[Question], Asked]
+Ask = Callable[[Question], AskedRun]
 """Runs a strategy on a question; it must respect `filters_of`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """An engine that is asked the questions of a data set, and where its records are kept.
+
+    Attributes:
+        engine: Its index must hold the corpus of the data set.
+        queries: A sample of so many questions; all by default.
+        seed: Of the sample.
+        folder: Records are kept in `<data set>/<strategy>.jsonl` and, as a retriever may have the
+            name of a strategy, `<data set>/<retriever>.ranked.jsonl` below it.
+        varied: What was varied in the engine's settings; belongs to the names of these files.
+    """
+
+    engine: "Engine"
+    dataset: Dataset
+    queries: int | None = None
+    seed: int = 0
+    folder: Path | None = None
+    varied: Mapping[str, str] = field(default_factory=dict)
+    on_progress: OnProgress = lambda _what, _done, _all: None
+
+    def answers(self, strategy: str) -> list[Record]:
+        """What a strategy makes of the questions.
+
+        Raises:
+            UsageError: If there is no such strategy, or records of another setup are in the way.
+        """
+        questions = self.dataset.sample(self.queries, seed=self.seed)
+
+        def ask(question: Question) -> AskedRun:
+            filters = filters_of(question)
+            return in_loop(self.engine.aoutcome(question.text, strategy=strategy, filters=filters))
+
+        return record_strategy(
+            strategy,
+            self.dataset,
+            questions,
+            ask,
+            self._kept(file_name(strategy, self.varied)),
+            on_question=self._counted(strategy, questions),
+        )
+
+    def rankings(self, retriever: str) -> list[Record]:
+        """How a retriever ranks the documents for the judged questions.
+
+        Raises:
+            UsageError: If no question is judged, there is no such retriever, or records of
+                another setup are in the way.
+        """
+        questions = self.dataset.sample(self.queries, seed=self.seed, judged=True)
+        if not questions:
+            raise UsageError(
+                f"{self.dataset.name}: no judged question, so no ranking can be measured"
+            )
+        return record_retriever(
+            self.dataset,
+            questions,
+            self.engine.retriever(retriever),
+            self._kept(f"{file_name(retriever, self.varied)}.ranked"),
+            on_question=self._counted(retriever, questions),
+        )
+
+    def _kept(self, name: str) -> Records:
+        """What is known already, and where more is kept."""
+        file = None if self.folder is None else self.folder / self.dataset.name / f"{name}.jsonl"
+        return Records(file, setup=setup_of(self.engine), varied=self.varied)
+
+    def _counted(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
+        what = f"{self.dataset.name} {system}"
+        return lambda done: self.on_progress(what, done, len(questions))
+
+
+def file_name(system: str, varied: Mapping[str, str]) -> str:
+    """Names the files of a system, without their ending; each choice of settings its own.
+
+    A name that file systems would refuse ends in a hash in place of its last settings.
+    """
+    choice = "".join(f"@{key}={value}" for key, value in varied.items())
+    name = quote(f"{system}{choice}", safe="@=")
+    return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
+
+
+def setup_of(engine: "Engine") -> str:
+    """A short hash of what can change an answer: version, index, settings, budget, models.
+
+    Raises:
+        ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
+    """
+    made = {
+        "version": __version__,
+        "index": engine.reader().revision(),
+        "identity": engine.assembly.identity,
+        "cross_reader": card_of(engine.settings.models.cross_reader),
+        "settings": engine.settings.recorded(),
+        "budget": engine.settings.budget.model_dump(mode="json"),
+    }
+    return digest(canonical(made))[:16]
+
+
+def holds(engine: "Engine", dataset: Dataset) -> bool:
+    """Whether the index holds the documents of the data set, and no others."""
+    try:
+        status = engine.status()
+    except IndexMissing:
+        return False
+    if not status.documents or status.documents + status.failed < len(dataset.documents):
+        return False
+    return all(document.id in dataset.documents for document in engine.documents())
 
 
 def filters_of(question: Question) -> tuple[Filter, ...]:
@@ -159,7 +282,7 @@ def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
         }
 
 
-def _answered(asked: Asked) -> Fields:
+def _answered(asked: AskedRun) -> Fields:
     answer = asked.answer
     return {
         "status": answer.status,

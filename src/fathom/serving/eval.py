@@ -1,7 +1,8 @@
 """`fathom eval`: how good retrievers and strategies are on data sets with judgements."""
 
+import sys
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.asked import engine_for
-from fathom.serving.files import check_folder
+from fathom.serving.files import check_folder, check_writable
 from fathom.serving.options import (
     CallsOption,
     CostOption,
@@ -24,13 +24,18 @@ from fathom.serving.options import (
     build_engine,
     run_flags,
 )
-from fathom.serving.panel import Panel
-from fathom.serving.plan import Plan, Systems
-from fathom.serving.reports import Reports, as_object, exit_code
-from fathom.serving.reports import markdown as as_markdown
+from fathom.serving.progress import ingest_progress
+from fathom.serving.terminal import plain
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.evaluation.breakdown import Field
     from fathom.evaluation.datasets import Dataset
+    from fathom.evaluation.gate import Baseline
+    from fathom.evaluation.harness import Evaluation
+
+FELL = 7
+"""The exit code where quality fell below the baseline."""
+ALL_FAILED = 5
 
 
 def evaluate(
@@ -93,39 +98,114 @@ def evaluate(
 ) -> int:
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
     from fathom.evaluation.breakdown import fields
+    from fathom.evaluation.gate import gated
+    from fathom.evaluation.grading import Panel
+    from fathom.evaluation.harness import Evaluation, Systems
+    from fathom.evaluation.harness import evaluate as measure
     from fathom.serving.output import show, show_json
 
     systems = Systems.of(_names(retriever), _names(strategy), compare)
     systems.check()
-    panel = Panel(names=_names(judge), model=judge_model, labels=labels, folder=records)
-    panel.check(systems.strategies)
-    reports = Reports(
-        html=html,
-        markdown=markdown,
-        gate=gate,
-        save_baseline=save_baseline,
-        by=fields(_names(by)),
-    )
+    Panel(names=_names(judge), model=judge_model, labels=labels).check(systems.strategies)
+    reports = Reports(html=html, markdown=markdown, gate=gate, baseline=save_baseline)
     baseline = reports.check()
+    shown_by = fields(_names(by))
     if records is not None:
         check_folder(records)
-    plan = Plan(systems=systems, queries=queries, folder=records, panel=panel)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
-    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
-        panel.seated(engine)  # a judge without a model is known before hours are spent
     parts = []
     for dataset, varied in product(loaded(datasets), variants(vary or ())):
         given = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
-        build = partial(build_engine, assignments=given, offline=offline, flags=flags)
-        with engine_for(dataset, index, build) as engine:
-            parts.append(plan.carried_out(dataset, engine, varied))
-    findings = reports.judged(plan.together(parts), baseline)
-    reports.write(findings)
+        with build_engine(index, given, offline=offline, flags=flags) as engine:
+            part = measure(
+                engine,
+                dataset,
+                retrievers=systems.retrievers,
+                strategies=systems.strategies,
+                compare=compare,
+                queries=queries,
+                judges=_names(judge),
+                judge_model=judge_model,
+                labels=labels,
+                records=records,
+                varied=varied,
+                ingesting=ingest_progress(verbose=False),
+                on_progress=show_count,
+            )
+        sys.stderr.writelines(f"{plain(each)}\n" for each in part.warnings)
+        parts.append(part)
+    found = Evaluation.together(parts)
+    if baseline:
+        found = replace(found, verdict=gated(baseline, found.recorded))
+    reports.write(found, shown_by)
     if as_json:
-        show_json(as_object(findings, reports.by))
+        show_json(found.to_dict(shown_by))
     else:
-        show(as_markdown(findings, reports.by))
-    return exit_code(findings)
+        show(found.to_text(shown_by))
+    return exit_code(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """What is wanted beside the tables of the terminal, each a file or nothing.
+
+    Attributes:
+        gate: A baseline to hold the run against.
+        baseline: Where to write a new one.
+    """
+
+    html: Path | None = None
+    markdown: Path | None = None
+    gate: Path | None = None
+    baseline: Path | None = None
+
+    def check(self) -> "Baseline | None":
+        """See to it that what is wanted can be had, before hours are spent on it.
+
+        Returns:
+            The baseline of the gate, where there is one.
+
+        Raises:
+            UsageError: If a file cannot be written, nothing can be drawn, or the gate's file is no
+                baseline.
+        """
+        for file in (self.html, self.markdown, self.baseline):
+            if file is not None:
+                check_writable(file)
+        if self.html is not None:
+            from fathom.evaluation.report.render import check_html
+
+            check_html()
+        if self.gate is None:
+            return None
+        from fathom.evaluation.gate import Baseline
+
+        return Baseline.load(self.gate)
+
+    def write(self, found: "Evaluation", by: "Sequence[Field]") -> None:
+        """Write all files."""
+        if self.html is not None:
+            self.html.write_text(plain(found.to_html()), encoding="utf-8")
+        if self.markdown is not None:
+            self.markdown.write_text(plain(found.to_markdown(by)) + "\n", encoding="utf-8")
+        if self.baseline is not None:
+            from fathom.evaluation.gate import Baseline
+
+            Baseline.of(found.recorded).save(self.baseline)
+
+
+def exit_code(found: "Evaluation") -> int:
+    """That of the command."""
+    if found.failed:
+        return ALL_FAILED
+    return FELL if found.verdict is not None and found.verdict.fallen else 0
+
+
+def show_count(what: str, done: int, total: int) -> None:
+    """Say how many questions are done, where stderr is a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{what}: {done}/{total}" + ("\n" if done == total else ""))
+        sys.stderr.flush()
 
 
 def loaded(folders: Sequence[Path]) -> "list[Dataset]":

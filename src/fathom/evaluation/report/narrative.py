@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
-from fathom.evaluation.curves import Group, by_dataset, headline
-from fathom.evaluation.records import Record
-from fathom.evaluation.report import values
+from fathom.evaluation.records import Group, Record
+from fathom.evaluation.report.curves import by_dataset, headline
+from fathom.evaluation.rows import values
 
 
 def leaders(answered: Sequence[Group]) -> list[Comparison]:

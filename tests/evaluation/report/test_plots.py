@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fathom.evaluation.canvas import COLOURS
-from fathom.evaluation.curves import Front, Heat, Line, Point
-from fathom.evaluation.plots import (
+from fathom.evaluation.report.canvas import COLOURS
+from fathom.evaluation.report.curves import Curve, Front, Heat, Point
+from fathom.evaluation.report.plots import (
     FEWEST,
     draw_front,
     draw_heat,
@@ -15,7 +15,7 @@ from fathom.evaluation.plots import (
     draw_shares,
     draw_violins,
 )
-from fathom.evaluation.svg import INK, standalone
+from fathom.evaluation.report.svg import INK, standalone
 
 pytest.importorskip("matplotlib")
 
@@ -28,10 +28,10 @@ FRONT = Front(
     ),
 )
 LINES = [
-    Line(name="naive", points=((1, 0.2), (2, 0.4)), intervals=((0.1, 0.3), (0.3, 0.5))),
-    Line(name="maf", points=((1, 0.0),)),
+    Curve(name="naive", points=((1, 0.2), (2, 0.4)), intervals=((0.1, 0.3), (0.3, 0.5))),
+    Curve(name="maf", points=((1, 0.0),)),
 ]
-SIZES = Line(name="naive", points=tuple((x, 0.5) for x in (1000.0, 1010.0, 25000.0, 100000.0)))
+SIZES = Curve(name="naive", points=tuple((x, 0.5) for x in (1000.0, 1010.0, 25000.0, 100000.0)))
 HEAT = Heat(rows=("naive", "maf"), columns=("a" * 40, "b" * 40), cells=((0.5, 0.5), (1.0, None)))
 MANY = [0.01 * (n + 1) for n in range(FEWEST)]
 

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
-from fathom.evaluation.svg import INK, inline
+from fathom.evaluation.report.svg import INK, inline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fathom.errors import UsageError
-from fathom.evaluation.canvas import (
+from fathom.evaluation.report.canvas import (
     COLOURS,
     LONGEST,
     check_drawing,

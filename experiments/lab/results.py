@@ -7,7 +7,7 @@ from experiments.lab.plan import Arm, Experiment
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import Row, row_of
+from fathom.evaluation.rows import Row, row_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundEvidence:
+class Results:
     """All of an experiment."""
 
     experiment: Experiment
@@ -57,7 +57,7 @@ class RoundEvidence:
         """All cells, one data set after the other."""
         return [cell for name in self.sets for cell in self.on(name)]
 
-    def named(self, names: Sequence[str]) -> "RoundEvidence":
+    def named(self, names: Sequence[str]) -> "Results":
         """Only the arms of these names, in this order; all where none is named.
 
         Raises:
@@ -69,7 +69,7 @@ class RoundEvidence:
             if not any(cell.arm.name == name for cell in self.cells):
                 raise UsageError(f"{self.experiment.id}: no arm is called {name!r}")
         kept = [cell for name in names for cell in self.cells if cell.arm.name == name]
-        return RoundEvidence(experiment=self.experiment, cells=tuple(kept))
+        return Results(experiment=self.experiment, cells=tuple(kept))
 
     def pairs(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
         """Two arms side by side, on each data set that both were asked on."""

@@ -7,13 +7,12 @@ import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.evaluation.measures import SCORES, WHOLE
-from fathom.evaluation.report import (
+from fathom.evaluation.rows import (
     HEADLINES,
     HEADLINES_OF_RANKINGS,
     percentiles,
     row_of,
     rows_by,
-    table,
     values,
 )
 
@@ -65,19 +64,6 @@ def test_values_are_those_of_the_questions_that_have_one() -> None:
     assert values("support", RECORDS) == {"q1": 0.8}
 
 
-def test_a_table_leaves_cells_empty() -> None:
-    rows = [row_of(RECORDS), row_of([record(gold=(), relevant={}, dataset="bare")])]
-    lines = table(rows, ("F1", "RAMDocs-EM", "answered")).splitlines()
-    head = "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | "
-    assert lines[0] == head + "p50 ms | p95 ms |"
-    assert lines[2].startswith("| toy | naive | 3 | 0.333 [")
-    assert lines[3] == "| bare | naive | 1 |  | 1.000 | 1.0 | 0.0 | 40.0 | 500.0 | 500.0 |"
-
-
-def test_a_table_of_nothing_says_so() -> None:
-    assert table([]) == "nothing was measured"
-
-
 def test_headlines_are_measures() -> None:
     assert {*HEADLINES, *HEADLINES_OF_RANKINGS} <= {*SCORES, *WHOLE}
 
@@ -88,9 +74,6 @@ def test_a_row_of_rankings_holds_no_measure_of_answers() -> None:
     assert set(row.measures) == {*HEADLINES_OF_RANKINGS}
     assert row.measures["RR@10"] == row.measures["MAP@10"] == 0.5
     assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
-    assert table([row], ("RR@10",)).splitlines()[0] == (
-        "| data set | system | queries | RR@10 | p50 ms | p95 ms |"
-    )
 
 
 def test_evidence_is_measured_as_a_ranking_though_not_so_deep() -> None:

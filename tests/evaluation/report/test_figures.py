@@ -1,25 +1,21 @@
 """Which plots a report has, by what there is to show."""
 
-import re
-
 import pytest
 from tests.evaluation.making import abstained, ranked, record
 
-from fathom.evaluation.curves import Group, size_lines
-from fathom.evaluation.figures import of_sizes, of_systems
-from fathom.evaluation.markup import Pictures
+from fathom.evaluation.records import Group
+from fathom.evaluation.report.curves import size_lines
+from fathom.evaluation.report.figures import of_sizes, of_systems
 
 pytest.importorskip("matplotlib")
 
 
 def titles(*groups: Group) -> list[str]:
-    made = "".join(of_systems(groups, Pictures()))
-    return re.findall(r"<strong>(.*?)\.</strong>", made)
+    return [figure.title for figure in of_systems(groups)]
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    assert of_systems([], Pictures()) == []
-    assert of_sizes([], Pictures()) == []
+    assert [*of_systems([]), *of_sizes([])] == []
 
 
 def test_what_would_be_empty_or_flat_is_left_out() -> None:
@@ -46,6 +42,12 @@ def test_retrievers_have_quality_recall_and_time() -> None:
 
 def test_sizes_have_a_plot_for_each_measure() -> None:
     groups = [[ranked(dataset=str(size), documents=size)] for size in (10, 100)]
-    (made,) = of_sizes([*size_lines(groups).items()], Pictures())
-    assert "<strong>nDCG@10 and the size of the corpus.</strong>" in made
-    assert "documents in the corpus" in made
+    (made,) = of_sizes([*size_lines(groups).items()])
+    assert made.title == "nDCG@10 and the size of the corpus"
+    assert "documents in the corpus" in made.svg
+
+
+def test_figures_of_a_report_have_names_of_their_own() -> None:
+    ranking, answering = [[ranked()], [ranked(strategy="vector")]], [[record()]]
+    names = [figure.name for groups in (ranking, answering) for figure in of_systems(groups)]
+    assert len(names) == len({*names}) > 4

@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from fathom.evaluation.measures import Judged, bounds, ranked
-from fathom.evaluation.records import Record
-from fathom.evaluation.report import part_of, values
+from fathom.evaluation.records import Group, Record
+from fathom.evaluation.rows import part_of, values
 from fathom.evaluation.statistics import bca_interval
 from fathom.measures.calibration_metrics import risk_coverage
 from fathom.measures.ir_metrics import recall
-
-Group = Sequence[Record]
-"""What one strategy or retriever made of one data set."""
 
 DEEPEST = 20
 """Recall is drawn up to so many documents."""
@@ -35,7 +32,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Curve:
     """Points in order of their `x`, under one name."""
 
     name: str
@@ -132,7 +129,7 @@ def _beats(other: tuple[float, float], one: tuple[float, float]) -> bool:
     return other != one and other[0] <= one[0] and other[1] >= one[1]
 
 
-def risk_lines(groups: Sequence[Group]) -> list[Line]:
+def risk_lines(groups: Sequence[Group]) -> list[Curve]:
     """The share of wrong answers among the most confident ones, for each coverage.
 
     A line ends at the share of the questions that its strategy answered at all.
@@ -142,11 +139,11 @@ def risk_lines(groups: Sequence[Group]) -> list[Line]:
         judged = [Judged.of(record) for record in group]
         given = sum(each.answered for each in judged if each.graded)
         points = tuple(risk_coverage(*ranked(judged))[:given])
-        lines += [Line(name=group[0].system, points=points)] if points else []
+        lines += [Curve(name=group[0].system, points=points)] if points else []
     return lines
 
 
-def recall_lines(groups: Sequence[Group]) -> list[Line]:
+def recall_lines(groups: Sequence[Group]) -> list[Curve]:
     """The share of the relevant documents among the first k, for each k."""
     lines = []
     for group in groups:
@@ -156,7 +153,7 @@ def recall_lines(groups: Sequence[Group]) -> list[Line]:
             for k in range(1, DEEPEST + 1)
             if judged
         ]
-        lines += [Line(name=group[0].system, points=tuple(means))] if means else []
+        lines += [Curve(name=group[0].system, points=tuple(means))] if means else []
     return lines
 
 
@@ -194,7 +191,7 @@ def _mean(measure: str, records: Group) -> float | None:
     return fmean(found.values()) if found else None
 
 
-def size_lines(answered: Sequence[Group]) -> dict[str, list[Line]]:
+def size_lines(answered: Sequence[Group]) -> dict[str, list[Curve]]:
     """Quality over the size of the corpus, where the same questions were asked of several.
 
     Returns:
@@ -204,7 +201,7 @@ def size_lines(answered: Sequence[Group]) -> dict[str, list[Line]]:
     for group in answered:
         if group[0].documents:
             same.setdefault(tuple(sorted(record.question for record in group)), []).append(group)
-    found: dict[str, list[Line]] = {}
+    found: dict[str, list[Curve]] = {}
     for groups in same.values():
         placed = [(group[0].system, float(group[0].documents), group) for group in groups]
         measure = headline(groups)
@@ -212,7 +209,7 @@ def size_lines(answered: Sequence[Group]) -> dict[str, list[Line]]:
     return {measure: lines for measure, lines in found.items() if lines}
 
 
-def sweep_lines(groups: Sequence[Group]) -> dict[str, list[Line]]:
+def sweep_lines(groups: Sequence[Group]) -> dict[str, list[Curve]]:
     """Quality on one data set over each setting that was varied in numbers, by its name."""
     keys = sorted({key for group in groups for key in group[0].varied})
     found = {key: _lines(_placed(groups, key), headline(groups)) for key in keys}
@@ -229,7 +226,7 @@ def _placed(groups: Sequence[Group], key: str) -> list[tuple[str, float, Group]]
     return placed
 
 
-def _lines(placed: Sequence[tuple[str, float, Group]], measure: str) -> list[Line]:
+def _lines(placed: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
     """A line for each name that has values at two places at least."""
     named: dict[str, dict[float, list[float]]] = {}
     for name, x, group in placed:
@@ -237,7 +234,7 @@ def _lines(placed: Sequence[tuple[str, float, Group]], measure: str) -> list[Lin
         if found:
             named.setdefault(name, {})[x] = found
     return [
-        Line(
+        Curve(
             name=name,
             points=tuple((x, fmean(found)) for x, found in sorted(places.items())),
             intervals=tuple(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fathom.evaluation.canvas import (
+from fathom.evaluation.report.canvas import (
     COLOURS,
     colour,
     dashes,
@@ -14,8 +14,8 @@ from fathom.evaluation.canvas import (
     text_on,
     wrapped,
 )
-from fathom.evaluation.curves import Front, Heat, Line
-from fathom.evaluation.svg import INK
+from fathom.evaluation.report.curves import Curve, Front, Heat
+from fathom.evaluation.report.svg import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def draw_front(found: Front) -> str:
 
 
 def draw_lines(
-    lines: Sequence[Line], *, x: str, y: str, log: bool = False, marked: bool = False
+    lines: Sequence[Curve], *, x: str, y: str, log: bool = False, marked: bool = False
 ) -> str:
     """Lines with their intervals as bands.
 

@@ -9,10 +9,9 @@ from tests.evaluation.test_datasets import write
 from tests.serving.test_cli import Run, one_line, run
 from tests.serving.test_eval import QUESTION, SURE, toy
 
-from fathom.evaluation.findings import Findings
 from fathom.evaluation.gate import Baseline, gated
-from fathom.evaluation.report import row_of
-from fathom.serving.reports import as_object, exit_code, markdown
+from fathom.evaluation.harness import Evaluation
+from fathom.serving.eval import exit_code
 
 __all__ = ["run", "toy"]
 
@@ -25,7 +24,10 @@ def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> N
     page = (tmp_path / "r.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "naive answered 2 questions of toy." in page
-    assert (tmp_path / "r.md").read_text() == ran.out
+    told = (tmp_path / "r.md").read_text()
+    assert "| data set | system | queries |" in told
+    assert "| toy | naive | 2 |" in told
+    assert "|" not in ran.out
     assert "crowns" not in (tmp_path / "b.json").read_text()
 
 
@@ -63,7 +65,7 @@ def test_a_run_that_fell_silent_fails_the_gate(run: Run, tmp_path: Path) -> None
     ran = run(*ask, "--set", "ask.min_confidence=1", "--gate", "b.json", "--markdown", "r.md")
     assert ran.code == 7
     assert "naive is worse than its baseline in F1 on fees" in ran.out
-    assert (tmp_path / "r.md").read_text() == ran.out
+    assert "naive is worse than its baseline in F1 on fees" in (tmp_path / "r.md").read_text()
 
 
 def test_the_gate_knows_a_retriever_from_a_strategy_of_its_name(run: Run, toy: str) -> None:
@@ -114,7 +116,7 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
     wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
     broken = [failed(f"q{n}") for n in range(30)]
     codes = [
-        exit_code(Findings(answered=[now], verdict=gated(Baseline.of([good]), [now])))
+        exit_code(Evaluation(answered=[now], verdict=gated(Baseline.of([good]), [now])))
         for now in (good, wrong, broken)
     ]
     assert codes == [0, 7, 5]
@@ -123,27 +125,27 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
 def test_the_verdict_is_in_tables_and_json() -> None:
     good = [record(f"q{n}") for n in range(30)]
     verdict = gated(Baseline.of([good]), [good])
-    findings = Findings(rows=[row_of(good)], answered=[good], verdict=verdict)
-    assert "Gate passed" in markdown(findings)
-    assert "- naive and its baseline cannot be told apart in F1 on toy" in markdown(findings)
-    assert json.loads(json.dumps(as_object(findings)))["gate"]["passed"] is True
+    findings = Evaluation(answered=[good], verdict=verdict)
+    assert "Gate passed" in findings.to_markdown()
+    assert "- naive and its baseline cannot be told apart in F1 on toy" in findings.to_markdown()
+    assert json.loads(json.dumps(findings.to_dict()))["gate"]["passed"] is True
 
 
 def test_nothing_to_show_is_nothing() -> None:
-    assert markdown(Findings()) == ""
-    assert exit_code(Findings()) == 0
+    assert Evaluation().to_markdown() == ""
+    assert exit_code(Evaluation()) == 0
 
 
 def test_parts_are_tables_of_rankings_and_of_answers() -> None:
     answered = [record("q1"), record("q2", phase="debate", kind="list")]
     rankings = [ranked("q1"), ranked("q2", kind="list")]
-    findings = Findings(ranked=[rankings], answered=[answered])
-    text = markdown(findings, ("phase", "kind"))
-    assert text.index("By phase:") < text.index("naive: debate") < text.index("By kind:")
-    assert text.count("nDCG@10") == 1
-    assert "| toy | naive: list | 1 | 1.000 |" in text
-    told = json.loads(json.dumps(as_object(findings, ("kind",))))["by"]
+    findings = Evaluation(ranked=[rankings], answered=[answered])
+    text = findings.to_markdown(("phase", "kind"))
+    assert text.index("By phase") < text.index("naive: debate") < text.index("By kind")
+    assert text.count("| nDCG@10") == 2
+    assert "| naive: list | 1 | 1.000 |" in text
+    told = json.loads(json.dumps(findings.to_dict(("kind",))))["by"]
     assert [row["system"] for row in told["kind"]] == [
         "keyword: -", "naive: -", "keyword: list", "naive: list",
     ]  # fmt: skip
-    assert "by" not in as_object(findings)
+    assert "by" not in findings.to_dict()

@@ -2,7 +2,7 @@
 
 from tests.evaluation.making import failed, ranked, record
 
-from fathom.evaluation.narrative import failures, leaders, scope, standings
+from fathom.evaluation.report.narrative import failures, leaders, scope, standings
 
 
 def test_the_leader_is_held_against_each_other_one() -> None:

@@ -1,17 +1,16 @@
 """The report is one accessible file that needs nothing else, and is made of records alone."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
-from fathom.evaluation.comparison import compare
-from fathom.evaluation.findings import Findings
 from fathom.evaluation.gate import Baseline, gated
-from fathom.evaluation.page import UNLIKE, page
+from fathom.evaluation.harness import Evaluation
 from fathom.evaluation.records import Record
-from fathom.evaluation.report import row_of
+from fathom.evaluation.report.build import UNLIKE
 
 pytest.importorskip("matplotlib")
 
@@ -29,26 +28,23 @@ SMALL, LARGE = (
 )
 
 
-def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Findings:
-    return Findings(
-        retrieval=[row_of(group) for group in rankings],
-        rows=[row_of(group) for group in answered],
+def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Evaluation:
+    return Evaluation(
         ranked=rankings,
         answered=answered,
-        comparisons=compare([(MAF, NAIVE)]),
         verdict=gated(Baseline.of(answered), answered),
     )
 
 
-FINDINGS = made([NAIVE, MAF, SMALL, LARGE], [HYBRID])
+FINDINGS = replace(made([NAIVE, MAF, SMALL, LARGE], [HYBRID]), compared=("maf", "naive"))
 
 
 @pytest.fixture(scope="module")
 def whole() -> str:
-    return page(FINDINGS)
+    return FINDINGS.to_html()
 
 
-class RoundEvidence(HTMLParser):
+class Seen(HTMLParser):
     """What a browser would find."""
 
     VOID = ("meta", "br")
@@ -80,7 +76,7 @@ class RoundEvidence(HTMLParser):
 
 
 def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
-    seen = RoundEvidence(whole)
+    seen = Seen(whole)
     assert seen.open == []
     assert not {"script", "link", "img", "iframe", "image"} & {tag for tag, _ in seen.tags}
     refused = "default-src 'none'; style-src 'unsafe-inline'"
@@ -94,7 +90,7 @@ def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
 
 
 def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
-    seen = RoundEvidence(whole)
+    seen = Seen(whole)
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = {link["href"] for link in seen.all("a")} | {
@@ -105,7 +101,7 @@ def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
 
 
 def test_headings_are_in_order_and_stand_over_something(whole: str) -> None:
-    assert RoundEvidence(whole).headings == [
+    assert Seen(whole).headings == [
         "h1 Evaluation",
         "h2 Gate",
         "h2 In plain words",
@@ -120,7 +116,7 @@ def test_headings_are_in_order_and_stand_over_something(whole: str) -> None:
 
 
 def test_a_short_report_needs_no_contents() -> None:
-    assert "<nav" not in page(Findings(rows=[row_of(NAIVE)], answered=[NAIVE]))
+    assert "<nav" not in Evaluation(answered=[NAIVE]).to_html()
 
 
 def test_what_others_wrote_is_text(whole: str) -> None:
@@ -129,7 +125,7 @@ def test_what_others_wrote_is_text(whole: str) -> None:
 
 
 def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
-    seen = RoundEvidence(whole)
+    seen = Seen(whole)
     pictures = seen.all("svg")
     assert all(each["role"] == "img" and each["aria-label"] for each in pictures)
     assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
@@ -153,8 +149,8 @@ def test_parts_are_shown_where_there_are_several(whole: str) -> None:
     rows = re.findall(r'<th scope="row">(\w+: [^<]*)</th>', whole)
     assert rows == [
         "maf: debate", "maf: failed", "maf: read",
-        "naive: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;",
-        "maf: &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;",
+        "naive: &lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;",
+        "maf: &lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;",
         "naive: date", "maf: date", "naive: list", "maf: list",
     ]  # fmt: skip
 
@@ -183,8 +179,7 @@ def test_an_interval_is_shown_where_there_is_one(whole: str) -> None:
 
 def test_means_of_other_questions_are_not_compared(whole: str) -> None:
     assert UNLIKE not in whole
-    rows = [row_of(NAIVE), row_of(MAF[:2])]
-    assert UNLIKE in page(Findings(rows=rows, answered=[NAIVE, MAF[:2]]))
+    assert UNLIKE in Evaluation(answered=[NAIVE, MAF[:2]]).to_html()
 
 
 def test_light_dark_and_paper_are_served(whole: str) -> None:
@@ -194,8 +189,8 @@ def test_light_dark_and_paper_are_served(whole: str) -> None:
 
 
 def test_the_same_records_give_the_same_page(whole: str) -> None:
-    assert page(FINDINGS) == whole
+    assert FINDINGS.to_html() == whole
 
 
 def test_of_nothing_there_is_a_page_too() -> None:
-    assert RoundEvidence(page(Findings())).headings == ["h1 Evaluation"]
+    assert Seen(Evaluation().to_html()).headings == ["h1 Evaluation"]

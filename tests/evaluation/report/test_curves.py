@@ -3,7 +3,8 @@
 import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
-from fathom.evaluation.curves import (
+from fathom.evaluation.records import Record
+from fathom.evaluation.report.curves import (
     by_dataset,
     front,
     headline,
@@ -15,7 +16,6 @@ from fathom.evaluation.curves import (
     size_lines,
     sweep_lines,
 )
-from fathom.evaluation.records import Record
 
 
 def asked(

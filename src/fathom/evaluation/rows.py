@@ -1,4 +1,4 @@
-"""Rows and tables, from records only."""
+"""How one system did on one data set, or on a part of it: means with intervals, from records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -37,8 +37,6 @@ HEADLINES = (
 """The measures of strategies that tables show."""
 HEADLINES_OF_RANKINGS = (*MEASURES, "failed")
 """Likewise of retrievers."""
-SPENT = ("retrievals", "llm_calls", "tokens")
-"""What tables show of the usage of strategies; retrievers have no tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,37 +153,3 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
         return {"p50": seconds[0], "p95": seconds[0]}
     cuts = quantiles(seconds, n=20, method="inclusive")
     return {"p50": round(cuts[9], 6), "p95": round(cuts[18], 6)}
-
-
-def table(rows: Sequence[Row], names: Sequence[str] = (), *, intervals: int = 1) -> str:
-    """A Markdown table; an empty cell where a row has no such measure.
-
-    Args:
-        rows: One line each.
-        names: The measures to show, by default all.
-        intervals: The first so many measures are shown with their intervals.
-    """
-    if not rows:
-        return "nothing was measured"
-    shown = names or list(dict.fromkeys(name for row in rows for name in row.measures))
-    shown = [name for name in shown if any(name in row.measures for row in rows)]
-    spent = SPENT if any("answered" in row.measures for row in rows) else ()
-    head = ["data set", "system", "queries", *shown, *spent, "p50 ms", "p95 ms"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in rows:
-        cells = [_cell(row, name, place < intervals) for place, name in enumerate(shown)]
-        used = [f"{row.usage.get(name, 0.0):.1f}" for name in spent]
-        times = [f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")]
-        line = [row.dataset, row.system, str(row.queries), *cells, *used, *times]
-        lines.append("| " + " | ".join(line) + " |")
-    return "\n".join(lines)
-
-
-def _cell(row: Row, name: str, with_interval: bool) -> str:
-    if name not in row.measures:
-        return ""
-    value = f"{row.measures[name]:.3f}"
-    if not with_interval or name not in row.intervals:
-        return value
-    low, high = row.intervals[name]
-    return f"{value} [{low:.3f}, {high:.3f}]"

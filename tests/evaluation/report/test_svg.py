@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from fathom.evaluation.svg import FONT, INK, ON_PAPER, PAPER, inline, standalone, told_apart
+from fathom.evaluation.report.svg import FONT, INK, ON_PAPER, PAPER, inline, standalone, told_apart
 
 WRITTEN = f"""<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">

@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.errors import UsageError
-from fathom.serving.plan import Systems
+from fathom.evaluation.harness import Systems
 
 
 def test_nothing_named_is_the_default_retriever() -> None:

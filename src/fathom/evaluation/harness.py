@@ -1,0 +1,199 @@
+"""Measures retrievers and strategies on data sets: what `fathom eval` and a notebook ask for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from fathom.errors import UsageError
+from fathom.evaluation.agreement import load_labels
+from fathom.evaluation.breakdown import Field
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.findings import Findings
+from fathom.evaluation.grading import Panel
+from fathom.evaluation.report.build import brief, full
+from fathom.evaluation.report.render import as_html, as_markdown, as_text
+from fathom.evaluation.runner import OnProgress, Session, holds
+from fathom.settings.retrievers import split
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
+    from fathom.index.ingest import Progress
+
+DEFAULT = "hybrid"
+"""The retriever that is measured where nothing is named."""
+
+
+class Evaluation(Findings):
+    """What `evaluate` found, and its forms; a notebook shows it as tables and sentences."""
+
+    def to_text(self, by: Sequence[Field] = ()) -> str:
+        """What `fathom eval` prints; `by` adds tables of each system by phase or by kind."""
+        return as_text(brief(self, by))
+
+    def to_markdown(self, by: Sequence[Field] = ()) -> str:
+        """The same as Markdown, as a notebook shows it."""
+        return as_markdown(brief(self, by))
+
+    _repr_markdown_ = to_markdown
+
+    def to_html(self) -> str:
+        """All that is known, with plots, as one page that needs no other file.
+
+        Raises:
+            UsageError: If the `eval` extra is not installed.
+        """
+        return as_html(full(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Systems:
+    """What is measured.
+
+    Attributes:
+        compared: Two retrievers or two strategies among them, or nothing.
+    """
+
+    retrievers: Sequence[str]
+    strategies: Sequence[str]
+    compared: tuple[str, str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        retrievers: Sequence[str],
+        strategies: Sequence[str],
+        compared: tuple[str, str] | None = None,
+    ) -> Self:
+        """Those that are named, each once.
+
+        Two that are compared are strategies, unless both are named among the retrievers.
+        """
+        answering = [*strategies]
+        if compared and not {*compared} <= {*retrievers}:
+            answering += compared
+        ranking = retrievers if retrievers or answering else [DEFAULT]
+        return cls(
+            retrievers=list(dict.fromkeys(ranking)),
+            strategies=list(dict.fromkeys(answering)),
+            compared=compared,
+        )
+
+    def check(self) -> None:
+        """See to it that all are known, before hours are spent.
+
+        Raises:
+            UsageError: If one is not.
+        """
+        for name in self.retrievers:
+            try:
+                split(name)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
+        if self.strategies:
+            from fathom.engine import check_strategy  # takes a second
+
+            for name in self.strategies:
+                check_strategy(name)
+
+
+def evaluate(
+    engine: "Engine",
+    dataset: Dataset | Path | str,
+    *,
+    retrievers: Sequence[str] = (),
+    strategies: Sequence[str] = (),
+    compare: tuple[str, str] | None = None,
+    queries: int | None = None,
+    seed: int = 0,
+    judges: Sequence[str] = (),
+    judge_model: str | None = None,
+    labels: Path | str | None = None,
+    records: Path | str | None = None,
+    varied: Mapping[str, str] | None = None,
+    ingesting: AbstractContextManager["Progress"] | None = None,
+    on_progress: OnProgress = lambda _what, _done, _all: None,
+) -> Evaluation:
+    """Measure retrieval and answers on a data set.
+
+    Args:
+        engine: Asked with its own settings. If its index does not hold the documents of the data
+            set, and no others, an index of its own is made below it, in `eval/<data set>`.
+        dataset: A folder as `docs/evaluation.md` describes it, or what `load` made of one.
+        retrievers: Names of retrievers; `hybrid` where nothing at all is named.
+        strategies: Names of strategies, which answer the questions.
+        compare: Two of `retrievers`, else two strategies, to be tested against each other.
+        queries: At most so many questions: a sample, the same every time.
+        seed: Of the sample.
+        judges: Names of judges of the answers; see `judges.JUDGES`.
+        judge_model: Their language model, `provider:model`; by default that of the engine.
+        labels: A file of labels to hold the judges against.
+        records: A folder that keeps a record of every question; a later run goes on after them.
+        varied: What was varied on purpose in the engine's settings: each choice is a system.
+        ingesting: Gives what is told of an ingestion.
+        on_progress: Told how many questions of a system are done, after each.
+
+    Raises:
+        UsageError: If the data set is malformed, a name is unknown, or nothing can be measured.
+        SettingsError: If a language model cannot be used as it is configured.
+    """
+    systems = Systems.of(retrievers, strategies, compare)
+    systems.check()
+    folder = None if records is None else Path(records)
+    panel = Panel(
+        names=judges,
+        model=judge_model,
+        labels=None if labels is None else Path(labels),
+        folder=folder,
+        on_progress=on_progress,
+    )
+    panel.check(systems.strategies)
+    if panel.labels is not None:
+        load_labels(panel.labels)
+    chosen = panel.judges(engine)  # a judge without a model is known before hours are spent
+    found = dataset if isinstance(dataset, Dataset) else load(Path(dataset))
+    with indexed(engine, found, ingesting) as ready:
+        session = Session(
+            engine=ready,
+            dataset=found,
+            queries=queries,
+            seed=seed,
+            folder=folder,
+            varied=varied or {},
+            on_progress=on_progress,
+        )
+        ranked = [session.rankings(name) for name in systems.retrievers]
+        answered = [session.answers(name) for name in systems.strategies]
+        judgements = [
+            judgement
+            for group in answered
+            for judgement in panel.graded(chosen, group, budget=ready.assembly.budget)
+        ]
+    return Evaluation(
+        ranked=ranked,
+        answered=answered,
+        judgements=judgements,
+        compared=compare,
+        labels=panel.labels,
+    )
+
+
+@contextmanager
+def indexed(
+    engine: "Engine", dataset: Dataset, ingesting: AbstractContextManager["Progress"] | None = None
+) -> Iterator["Engine"]:
+    """The engine itself if its index holds the data set, else one over an index of its own.
+
+    Args:
+        engine: Whose settings and models are used.
+        dataset: Is ingested where it is not yet.
+        ingesting: Gives what is told of an ingestion.
+    """
+    if holds(engine, dataset):
+        yield engine
+        return
+    with engine.at(engine.directory / "eval" / dataset.name) as own:
+        with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
+            own.ingest([dataset.corpus], on_progress=on_progress)
+        yield own
