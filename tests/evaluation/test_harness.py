@@ -1,9 +1,23 @@
-"""Which systems are meant: retrievers, strategies, and two of either that are compared."""
+"""What is measured, with what; and `evaluate` itself, as a notebook calls it."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
 
 import pytest
+from tests.evaluation.making import ranked
+from tests.evaluation.test_datasets import write
+from tests.serving.test_cli import Run, run
+from tests.serving.test_eval import CORPUS, QRELS, QUERIES, SURE
 
+from fathom.engine import Engine
 from fathom.errors import UsageError
-from fathom.evaluation.harness import Systems
+from fathom.evaluation import Evaluation, evaluate, load
+from fathom.evaluation.harness import Systems, indexed
+from fathom.settings import Settings
+
+__all__ = ["run"]
 
 
 def test_nothing_named_is_the_default_retriever() -> None:
@@ -30,3 +44,142 @@ def test_an_unknown_system_is_told_at_once() -> None:
         Systems.of(["magic"], []).check()
     with pytest.raises(UsageError, match="magic"):
         Systems.of([], [], ("naive", "magic")).check()
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two documents that disagree, and a question about each."""
+    folder = tmp_path_factory.mktemp("data") / "toy"
+    folder.mkdir()
+    return write(folder, CORPUS, QUERIES, QRELS)
+
+
+def engine_at(place: Path) -> Engine:
+    settings = {"index": {"directory": place / "index"}, "ask": {"min_confidence": 0}}
+    return Engine(Settings.model_validate(settings))
+
+
+@pytest.fixture(scope="module")
+def found(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    place = tmp_path_factory.mktemp("place")
+    with engine_at(place) as engine:
+        return evaluate(
+            engine,
+            toy,
+            retrievers=["keyword", "vector"],
+            strategies=["naive"],
+            compare=("keyword", "vector"),
+            records=place / "records",
+        )
+
+
+def test_rows_are_those_that_the_command_prints(found: Evaluation, toy: Path, run: Run) -> None:
+    ask = ("eval", str(toy), "--retriever", "keyword,vector", "--strategy", "naive")
+    printed = run(*ask, *SURE, "--compare", "keyword", "vector", "--json").json
+    told = json.loads(json.dumps(found.to_dict()))
+    for row in (*printed["rows"], *told["rows"]):
+        for clock in (row["latency_s"], row["usage"]):
+            clock.clear()  # seconds differ from run to run
+    assert told == printed
+    assert [row.system for row in found.rows] == ["keyword", "vector", "naive"]
+    assert found.rows[2].measures["R@5"] == 1.0
+
+
+def test_a_notebook_shows_tables_and_sentences(found: Evaluation) -> None:
+    shown = found._repr_markdown_()
+    assert "| toy | keyword | 2 |" in shown
+    assert "- keyword and vector cannot be told apart in nDCG@10 on toy" in shown
+    assert found.to_text().startswith("data set")
+    assert found.warnings == []
+
+
+def test_it_works_where_a_loop_runs_as_in_a_notebook(toy: Path, tmp_path: Path) -> None:
+    async def cell() -> Evaluation:
+        with engine_at(tmp_path) as engine:
+            return evaluate(engine, toy, strategies=["naive"], queries=1, judges=["similarity"])
+
+    made = asyncio.run(cell())
+    assert (made.rows[0].queries, len(made.judgements)) == (1, 1)
+
+
+def test_an_index_that_holds_the_data_set_is_used_as_it_stands(toy: Path, tmp_path: Path) -> None:
+    with engine_at(tmp_path) as engine:
+        engine.ingest([toy])
+        with indexed(engine, load(toy)) as ready:
+            assert ready is engine
+    other = tmp_path / "other"
+    with engine_at(other) as engine, indexed(engine, load(toy)) as ready:
+        assert ready.directory == other / "index" / "eval" / "toy"
+        assert ready.settings.ask == engine.settings.ask
+
+
+def test_another_seed_asks_others(toy: Path, tmp_path: Path) -> None:
+    with engine_at(tmp_path) as engine:
+        drawn = {
+            evaluate(engine, toy, retrievers=["keyword"], queries=1, seed=seed)
+            .ranked[0][0]
+            .question
+            for seed in range(8)
+        }
+    assert drawn == {"q1", "q2"}
+
+
+def test_progress_is_told(toy: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    with engine_at(tmp_path) as engine:
+        evaluate(engine, toy, retrievers=["keyword"], on_progress=lambda *each: told.append(each))
+    assert told == [("toy keyword", 1, 2), ("toy keyword", 2, 2)]
+
+
+def test_what_is_wrong_with_a_call_is_told_before_any_work(toy: Path, tmp_path: Path) -> None:
+    with engine_at(tmp_path) as engine:
+        for match, wrong in {
+            "retriever 'magic'": {"retrievers": ["magic"]},
+            "judge 'wisdom'": {"strategies": ["naive"], "judges": ["wisdom"]},
+            "needs a language model": {"strategies": ["naive"], "judges": ["correctness"]},
+            "no such file of labels": {
+                "strategies": ["naive"], "judges": ["similarity"], "labels": tmp_path / "none",
+            },
+        }.items():  # fmt: skip
+            with pytest.raises(UsageError, match=match):
+                evaluate(engine, toy, **wrong)
+        with pytest.raises(UsageError, match="not a data set folder"):
+            evaluate(engine, tmp_path / "none")
+    assert not (tmp_path / "index").exists()
+
+
+def test_several_are_one_and_tested_together() -> None:
+    first, second = (
+        Evaluation(
+            ranked=[
+                [ranked(f"q{n}", strategy=name, dataset=dataset, evidence=("d2", "d1")[at:])
+                 for n in range(8)]
+                for at, name in enumerate(("keyword", "vector"))
+            ],
+            compared=("keyword", "vector"),
+        )
+        for dataset in ("one", "two")
+    )  # fmt: skip
+    both = Evaluation.together([first, second])
+    assert [row.dataset for row in both.rows] == ["one", "one", "two", "two"]
+    assert len(both.comparisons) == 2 * len(first.comparisons) == 10
+    assert both.comparisons[0].p_holm > first.comparisons[0].p_holm
+
+
+EXAMPLES = re.findall(
+    r"^```python\n(.*?)^```", Path("docs/evaluation.md").read_text(), re.DOTALL | re.MULTILINE
+)
+
+
+def test_the_examples_of_the_docs_run(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "mydata").mkdir()
+    write(tmp_path / "mydata", CORPUS, QUERIES, QRELS)
+    monkeypatch.chdir(tmp_path)
+    assert EXAMPLES
+    for example in EXAMPLES:
+        exec(compile(example, "docs/evaluation.md", "exec"), {"display": print})
+    assert "nDCG@10" in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
