@@ -4,10 +4,12 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.evaluation.making import ranked
 from tests.evaluation.test_datasets import write
+from tests.scripted_pairs import OVERLAP
 from tests.serving.test_cli import Run, run
 from tests.serving.test_eval import CORPUS, QRELS, QUERIES, SURE
 
@@ -56,7 +58,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def engine_at(place: Path) -> Engine:
     settings = {"index": {"directory": place / "index"}, "ask": {"min_confidence": 0}}
-    return Engine(Settings.model_validate(settings))
+    return Engine(Settings.model_validate(settings), cross_reader=OVERLAP)
 
 
 @pytest.fixture(scope="module")
@@ -132,17 +134,18 @@ def test_progress_is_told(toy: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_call_is_told_before_any_work(toy: Path, tmp_path: Path) -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "retriever 'magic'": {"retrievers": ["magic"]},
+        "judge 'wisdom'": {"strategies": ["naive"], "judges": ["wisdom"]},
+        "needs a language model": {"strategies": ["naive"], "judges": ["correctness"]},
+        "no such file of labels": {
+            "strategies": ["naive"], "judges": ["similarity"], "labels": tmp_path / "none",
+        },
+    }  # fmt: skip
     with engine_at(tmp_path) as engine:
-        for match, wrong in {
-            "retriever 'magic'": {"retrievers": ["magic"]},
-            "judge 'wisdom'": {"strategies": ["naive"], "judges": ["wisdom"]},
-            "needs a language model": {"strategies": ["naive"], "judges": ["correctness"]},
-            "no such file of labels": {
-                "strategies": ["naive"], "judges": ["similarity"], "labels": tmp_path / "none",
-            },
-        }.items():  # fmt: skip
+        for match, given in wrong.items():
             with pytest.raises(UsageError, match=match):
-                evaluate(engine, toy, **wrong)
+                evaluate(engine, toy, **given)
         with pytest.raises(UsageError, match="not a data set folder"):
             evaluate(engine, tmp_path / "none")
     assert not (tmp_path / "index").exists()

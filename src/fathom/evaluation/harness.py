@@ -36,6 +36,7 @@ class Evaluation(Findings):
         """The same as Markdown, as a notebook shows it."""
         return as_markdown(brief(self, by))
 
+    __str__ = to_text
     _repr_markdown_ = to_markdown
 
     def to_html(self) -> str:
