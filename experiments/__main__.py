@@ -20,12 +20,14 @@ from experiments.lab.pages import contents, page
 from experiments.lab.plan import Experiment, found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
-from training.manifest import MANIFESTS, Manifest, manifests
 
 from fathom.errors import UsageError
+from fathom.evaluation.contamination import Manifest, manifests
 
 PUBLISHED = ROOT / "docs" / "results"
 UNCHECKED = ROOT / "experiments" / "unchecked.toml"
+MANIFESTS = ROOT / "training" / "manifests"
+CHOSEN = ROOT / "training" / "chosen.toml"
 MODELS = ROOT / "src" / "fathom" / "models" / "resources"
 
 
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
-        known = tuple(manifests())
+        known = tuple(manifests(MANIFESTS, CHOSEN))
         if options.check:
             return _faults(_published(found(ROOT / "experiments"), options.out, known), options.out)
         _check(options)

@@ -1,4 +1,4 @@
-"""The retrieval table of docs/retrieval.md: python experiments/retrieval_table.py.
+"""The retrieval table of docs/retrieval.md: python -m experiments.retrieval_table.
 
 Each data set below SHARED_DATA (default ../shared/data) that has judgements is ingested with the
 default settings and asked with each retriever. Resumable: indexes and vectors are kept in
@@ -14,13 +14,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cached_embedder import CachedEmbedder
-from fathom.serving.asked import rankings
+from experiments.lab.cached_embedder import CachedEmbedder
 
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.rows import row_of
+from fathom.evaluation.runner import Session
 from fathom.models.embedder import load_embedder
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -49,7 +49,7 @@ def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
     for system in systems:
-        row = asdict(row_of(rankings(dataset, engine, system)))
+        row = asdict(row_of(Session(engine=engine, dataset=dataset).rankings(system)))
         row |= {"commit": commit, "machine": platform.processor() or platform.machine()}
         row |= {"setup": setup}
         print(json.dumps({key: row[key] for key in ("dataset", "system", "measures")}), flush=True)

@@ -27,3 +27,18 @@ def test_no_code_imports_what_training_alone_may() -> None:
         )
     ]
     assert guilty == []
+
+
+def test_training_and_experiments_do_not_import_each_other() -> None:
+    for room, other in (("training", "experiments"), ("experiments", "training")):
+        for file in sorted((ROOT / room).rglob("*.py")):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            guilty = [
+                line for line in lines if line.startswith((f"from {other}", f"import {other}"))
+            ]
+            assert guilty == [], file
+
+
+def test_experiments_import_no_command_line() -> None:
+    for file in sorted((ROOT / "experiments").rglob("*.py")):
+        assert "from fathom.serving" not in file.read_text(encoding="utf-8"), file

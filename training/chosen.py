@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from training.cross_reader.rows import number_of
-from training.manifest import MANIFESTS, Manifest, choices, fingerprints, write
+from training.manifest import CHOSEN, MANIFESTS
 
+from fathom.evaluation.contamination import Manifest, choices, fingerprints, write
 from fathom.evaluation.datasets import Dataset, Question, load
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
-    entries = choices()
+    entries = choices(CHOSEN)
     sets: dict[str, Dataset] = {}
     for name, entry in entries.items():
         texts: list[str] = []

@@ -27,7 +27,7 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.measures.calibration_metrics import auroc, calibration_error
 from fathom.measures.qa_metrics import f1, is_right
-from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.text.question_form import form_of
 

@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from experiments.cached_embedder import CachedEmbedder
-from experiments.extractive import ExtractiveModel
+from experiments.lab.cached_embedder import CachedEmbedder
 from experiments.lab.corpora import derived
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies, prints_of
 from experiments.lab.results import Cell, Results
-from experiments.lab.standin import NAME, StandIn
-from training.manifest import Manifest
+from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import UsageError
+from fathom.evaluation.contamination import Manifest
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session, file_name, holds
@@ -180,7 +179,7 @@ class Bench:
         given = [f'index.directory="{place}"', "trace.enabled=false"]
         given += [f"{key}={value}" for key, value in assignments.items()]
         settings = Layers.load(cwd=self.work, environment={}, assignments=given).settings()
-        connect = (lambda _: self._standin) if settings.llm.model == NAME else None
+        connect = (lambda _: self._stub) if settings.llm.model == NAME else None
         # A cross-reader of its own for each arm: it remembers what it read, and would give a
         # later arm for nothing what an earlier one had to wait for.
         engine = Engine(settings, embedder=embedder or self._embedder, connect=connect)
@@ -198,8 +197,8 @@ class Bench:
         return self.work / "vectors.db"
 
     @cached_property
-    def _standin(self) -> StandIn:
-        return StandIn(ExtractiveModel(load_shipped_reader()))
+    def _stub(self) -> StubLLM:
+        return StubLLM(ExtractiveModel(load_shipped_reader()))
 
     @cached_property
     def _seen(self) -> dict[Hashable, Sequence[Record]]:

@@ -19,8 +19,8 @@ from experiments.lab.plan import Experiment
 from experiments.lab.prints import applies
 from experiments.lab.scores import Scored, load
 from experiments.lab.summary import Summary
-from training.manifest import Manifest, manifest_of
 
+from fathom.evaluation.contamination import Manifest, manifest_of
 from fathom.evaluation.measures import SCORES
 
 UNCHECKED = (

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.lab.cut import cut
-from experiments.lab.degrade import LEGACY, Neglect, degraded
 from experiments.lab.packed import pack
+from experiments.lab.perturb import LEGACY, Neglect, degraded
+from experiments.lab.subset import cut
 from experiments.lab.texts import Text, texts_of
 
 from fathom.documents.discover import content_digest

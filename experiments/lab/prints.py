@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.lab.texts import texts_of
-from training.manifest import Manifest, fingerprint, fingerprints
 
+from fathom.evaluation.contamination import Manifest, fingerprint, fingerprints
 from fathom.evaluation.datasets import Dataset, Question, existing, rows
 
 

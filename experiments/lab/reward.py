@@ -1,6 +1,6 @@
 """What a workflow earns: the reward of MAO-ARAG's planner (arXiv 2508.01005, section 3.2)."""
 
-from experiments.lab.choosing import Value, measure_named
+from experiments.lab.oracle_router import Value, measure_named
 
 from fathom.agents.planner import is_legal
 from fathom.evaluation.records import Record

@@ -4,28 +4,28 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 
 from experiments.lab.pooled import pooled
+from experiments.lab.renderers.acceptance import accepted
+from experiments.lab.renderers.alike import alike
+from experiments.lab.renderers.broken import broken
+from experiments.lab.renderers.causes import caused
+from experiments.lab.renderers.classes import by_class, failures
+from experiments.lab.renderers.compare import compared
+from experiments.lab.renderers.contrasts import contrasted
+from experiments.lab.renderers.entropy import varied
+from experiments.lab.renderers.figure import drawn
+from experiments.lab.renderers.groups import by_group
+from experiments.lab.renderers.judged import judged
+from experiments.lab.renderers.ladder import by_end, utilised
+from experiments.lab.renderers.oracle import chosen
+from experiments.lab.renderers.scatter import scattered
+from experiments.lab.renderers.sizes import sized
+from experiments.lab.renderers.spread import spread
+from experiments.lab.renderers.successes import success_bars, successes
+from experiments.lab.renderers.sweep import swept
+from experiments.lab.renderers.table import measured
+from experiments.lab.renderers.transformed import transformed
+from experiments.lab.renderers.weighed import weighed
 from experiments.lab.results import Results
-from experiments.lab.shows.acceptance import accepted
-from experiments.lab.shows.alike import alike
-from experiments.lab.shows.broken import broken
-from experiments.lab.shows.causes import caused
-from experiments.lab.shows.classes import by_class, failures
-from experiments.lab.shows.compare import compared
-from experiments.lab.shows.contrasts import contrasted
-from experiments.lab.shows.entropy import varied
-from experiments.lab.shows.figure import drawn
-from experiments.lab.shows.groups import by_group
-from experiments.lab.shows.judged import judged
-from experiments.lab.shows.ladder import by_end, utilised
-from experiments.lab.shows.oracle import chosen
-from experiments.lab.shows.scatter import scattered
-from experiments.lab.shows.sizes import sized
-from experiments.lab.shows.spread import spread
-from experiments.lab.shows.successes import success_bars, successes
-from experiments.lab.shows.sweep import swept
-from experiments.lab.shows.table import measured
-from experiments.lab.shows.transformed import transformed
-from experiments.lab.shows.weighed import weighed
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import Block

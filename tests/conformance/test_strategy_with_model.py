@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from experiments.extractive import ExtractiveModel
-from experiments.mixes import sections
+from experiments.lab.stub_llm import ExtractiveModel
 from tests.making import QUESTION, engine_at
+from tests.mixes import sections
 from tests.scripted_pairs import OVERLAP
 from tests.scripted_server import Extractive, served
 

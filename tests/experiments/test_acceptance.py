@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.lab.plan import Arm
+from experiments.lab.renderers.acceptance import accepted
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.acceptance import accepted
 from tests.evaluation.making import abstained, cited, record
 from tests.experiments.toy import experiment
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from experiments.lab.renderers.alike import alike
 from experiments.lab.results import Results
-from experiments.lab.shows.alike import alike
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
 from fathom.evaluation.report.blocks import Sentences, Table

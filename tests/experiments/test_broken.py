@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from experiments.lab.renderers.broken import broken
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.broken import broken
 from tests.evaluation.making import failed
 from tests.experiments.test_show import ARMS, seen
 

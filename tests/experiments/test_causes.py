@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
+from experiments.lab.renderers.causes import CAUSES, caused
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.causes import CAUSES, caused
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import experiment
 

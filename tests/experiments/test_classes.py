@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.shows.classes import by_class, failures
+from experiments.lab.renderers.classes import by_class, failures
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, saw
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.__main__ import PUBLISHED, UNCHECKED, main
+from experiments.__main__ import CHOSEN as CHOICES
+from experiments.__main__ import MANIFESTS, PUBLISHED, UNCHECKED, main
 from experiments.lab import clean
 from experiments.lab.bench import ROOT
 from experiments.lab.clean import (
@@ -23,7 +24,8 @@ from experiments.lab.prints import Print
 from experiments.lab.scores import Scored, save
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
-from training.manifest import Manifest, manifests
+
+from fathom.evaluation.contamination import Manifest, manifests
 
 ROWS = [
     {"set": "toy", "corpus": "", "system": "naive", "queries": 2, "measures": {"F1": 0.5}},
@@ -184,7 +186,7 @@ def test_what_we_publish_is_clean_or_says_so(
 
 def test_our_headlines_are_published_and_clean() -> None:
     known = {each.id: each for each in found(ROOT / "experiments")}
-    learned = tuple(manifests())
+    learned = tuple(manifests(MANIFESTS, CHOICES))
     for headline in HEADLINES:
         made = Published.load(PUBLISHED, known[headline.experiment], learned)
         assert made is not None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.lab.shows.compare import compared
+from experiments.lab.renderers.compare import compared
 from tests.experiments.test_show import seen
 
 from fathom.evaluation.report.blocks import Sentences, Table

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.lab.shows.contrasts import contrasted
+from experiments.lab.renderers.contrasts import contrasted
 from tests.evaluation.making import abstained, ranked, record
 from tests.experiments.climbs import ALONE, saw
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiments.lab import corpora
 from experiments.lab.corpora import derived
-from experiments.lab.degrade import Neglect
+from experiments.lab.perturb import Neglect
 from experiments.lab.texts import texts_of
 from tests.evaluation.test_datasets import write
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.choosing import ORACLE, TOGETHER
-from experiments.lab.shows.entropy import entropy, varied
+from experiments.lab.oracle_router import ORACLE, TOGETHER
+from experiments.lab.renderers.entropy import entropy, varied
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
 from fathom.evaluation.report.blocks import Figure, Sentences, Table

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
+from experiments.lab.renderers.judged import judged
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.judged import judged
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 

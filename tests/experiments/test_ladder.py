@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.shows.ladder import by_end, ended, utilised
+from experiments.lab.renderers.ladder import by_end, ended, utilised
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, rows_of, saw
 

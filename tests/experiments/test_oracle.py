@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from experiments.lab.choosing import FIXED, ORACLE, ROUTER, TOGETHER
-from experiments.lab.shows.oracle import chosen
+from experiments.lab.oracle_router import FIXED, ORACLE, ROUTER, TOGETHER
+from experiments.lab.renderers.oracle import chosen
 from tests.experiments.workflows import PLANNER, seen, without
 
 from fathom.evaluation.report.blocks import Sentences, Table

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.__main__ import PUBLISHED
+from experiments.__main__ import CHOSEN, MANIFESTS, PUBLISHED
 from experiments.lab.bench import ROOT
 from experiments.lab.clean import Published
 from experiments.lab.pages import contents, page
@@ -12,8 +12,8 @@ from experiments.lab.plan import found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from tests.experiments.toy import experiment
-from training.manifest import manifests
 
+from fathom.evaluation.contamination import manifests
 from fathom.evaluation.report.blocks import Figure, Sentences, Table
 
 MADE = Provenance(
@@ -84,7 +84,7 @@ def test_every_paper_is_published() -> None:
 
 @pytest.mark.parametrize("name", published())
 def test_what_is_published_is_up_to_date(name: str) -> None:
-    learned = tuple(manifests())
+    learned = tuple(manifests(MANIFESTS, CHOSEN))
     every = [Published.load(PUBLISHED, each, learned) for each in found(ROOT / "experiments")]
     whole = [each for each in every if each is not None]
     paper = name.removesuffix(".md")

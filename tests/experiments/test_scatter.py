@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.shows.scatter import scattered
+from experiments.lab.renderers.scatter import scattered
 from tests.experiments.climbs import climbed, saw
 
 from fathom.evaluation.report.blocks import Figure

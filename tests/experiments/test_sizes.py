@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.plan import Arm
+from experiments.lab.renderers.sizes import sized
 from experiments.lab.results import Results
-from experiments.lab.shows.sizes import sized
 from tests.evaluation.making import ranked
 from tests.experiments.climbs import saw_arms
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.shows.spread import shares, spread
+from experiments.lab.renderers.spread import shares, spread
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.making import ranked

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.shows.successes import counted, success_bars, successes
+from experiments.lab.renderers.successes import counted, success_bars, successes
 from tests.experiments.climbs import ALONE, alone, climbed, rows_of, saw
 
 from fathom.evaluation.report.blocks import Figure, Table

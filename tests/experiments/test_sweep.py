@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.plan import Arm, Value
+from experiments.lab.renderers.sweep import swept
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.sweep import swept
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
+from experiments.lab.renderers.transformed import HEAD, transformed
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.transformed import HEAD, transformed
 from tests.evaluation.making import abstained, cited, failed, record
 from tests.experiments.toy import experiment
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.choosing import TOGETHER
-from experiments.lab.shows.weighed import weighed
+from experiments.lab.oracle_router import TOGETHER
+from experiments.lab.renderers.weighed import weighed
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
 from fathom.evaluation.report.blocks import Figure, Table

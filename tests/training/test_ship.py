@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from experiments.lab.clean import without_manifest
 from training.cross_reader.ship import ship
-from training.manifest import Manifest, write
+
+from fathom.evaluation.contamination import Manifest, write
 
 LAW = {"relevance": [1.0, 0.5], "answerable": [1.0, 0.0, 0.0], "support": 1.0}
 FIGURES = {"calibration": LAW, "squad-fresh": {"rows": 3}}

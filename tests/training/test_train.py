@@ -18,7 +18,7 @@ from training.cross_reader.rows import Row  # noqa: E402
 from training.cross_reader.train import Run, Stream, freeze, schedule  # noqa: E402
 from training.encoder import save  # noqa: E402
 
-from training import manifest  # noqa: E402
+from fathom.evaluation import contamination  # noqa: E402
 
 ROWS = [
     Row(
@@ -166,7 +166,7 @@ def test_the_command_trains_and_goes_on(
 
     progress = torch.load(tmp_path / "run" / "last.pt", weights_only=True)["progress"]
     assert progress["seconds"] >= 1.2
-    learned = manifest.read(tmp_path / "run" / "learned.json.gz")
-    assert learned.questions == manifest.fingerprints(
+    learned = contamination.read(tmp_path / "run" / "learned.json.gz")
+    assert learned.questions == contamination.fingerprints(
         row.question for row in (*ROWS, *([HELD] if everything else []))
     )

@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from fathom.documents.language import question_language
 from training.cross_reader.calibrate import calibration_of
 from training.cross_reader.composed import composed
 from training.cross_reader.development import (

@@ -15,7 +15,9 @@ import shutil
 from pathlib import Path
 
 from training.cross_reader.sources import RANKED, SHARES, SOURCES
-from training.manifest import MANIFESTS, manifest_of
+from training.manifest import MANIFESTS
+
+from fathom.evaluation.contamination import manifest_of
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
 MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"

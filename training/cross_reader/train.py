@@ -28,8 +28,9 @@ from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
 from training.encoder import load
-from training.manifest import learned_from, write
+from training.manifest import learned_from
 
+from fathom.evaluation.contamination import write
 from fathom.models.unigram import UnigramPairs
 
 _WARM_UP = 0.04

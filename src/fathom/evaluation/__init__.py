@@ -1,7 +1,25 @@
 """How good it is: data sets, the harness that measures on them, and reports."""
 
-from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.harness import Evaluation, evaluate
-from fathom.evaluation.rows import Row
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fathom.evaluation.datasets import Dataset, Question, load
+    from fathom.evaluation.harness import Evaluation, evaluate
+    from fathom.evaluation.rows import Row
 
 __all__ = ["Dataset", "Evaluation", "Question", "Row", "evaluate", "load"]
+
+_HOMES = {
+    "datasets": ("Dataset", "Question", "load"),
+    "harness": ("Evaluation", "evaluate"),
+    "rows": ("Row",),
+}
+"""Where each stands: who wants one of them does not wait for the engine."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"fathom.evaluation.{home}"), name)
+    raise AttributeError(f"module 'fathom.evaluation' has no attribute {name!r}")

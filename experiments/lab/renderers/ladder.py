@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from experiments.lab.quality import Qualities, accepted, quality
+from experiments.lab.renderers.successes import COUNTED, counted
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.successes import COUNTED, counted
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import plots

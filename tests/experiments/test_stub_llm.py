@@ -1,11 +1,15 @@
 """The stand-in for a language model fits every schema, and says only what the prompt holds."""
 
+import asyncio
 import json
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from experiments.extractive import ExtractiveModel
+from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from pydantic import BaseModel
+from tests.experiments.toy import TOML, bench, experiment
 from tests.making import FEES, QUESTION
 from tests.scripted_pairs import OVERLAP
 
@@ -17,6 +21,8 @@ from fathom.agents.prompt_delimiters import fence_for, fenced
 from fathom.agents.reader import ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
+from fathom.llm.base import Message
+from fathom.llm.structured import ask_for
 
 MODEL = ExtractiveModel(OVERLAP)
 OSLO = "Fees > Oslo\nThe opera of Oslo has a roof to walk on."
@@ -77,3 +83,32 @@ def test_a_plan_is_legal_in_its_turn() -> None:
     asked = "Question: Who is older, Ada Lovelace or Alan Turing?"
     assert said(PlannerReply, asked, FIRST).workflow == ["QDP"]
     assert said(PlannerReply, asked, SUB).workflow == ["R", "AG"]
+
+
+def test_it_replies_by_the_schema_and_counts_its_tokens() -> None:
+    texts = [f"Fees\n{FEES}"]
+    prompt = f"{fenced(fence_for(QUESTION, texts), texts)}\n\nQuestion: {QUESTION}"
+    asked = ask_for(
+        ReaderReply,
+        StubLLM(ExtractiveModel(OVERLAP)),
+        [Message("system", "You read."), Message("user", prompt)],
+        max_tokens=200,
+        deadline=time.monotonic() + 60,
+    )
+    reply = asyncio.run(asked)
+    assert reply.value.answerable
+    assert not reply.repaired
+    assert reply.usage.llm_calls == 1
+    assert reply.usage.prompt_tokens > reply.usage.completion_tokens > 0
+
+
+def test_an_arm_asks_it_by_its_name(tmp_path: Path) -> None:
+    values = f'"llm.model" = "{NAME}", "llm.skip_above_confidence" = 2, "ask.min_confidence" = 0.0'
+    named = f"settings = {{ {values} }}"
+    toml = TOML.replace('settings = { "ask.min_confidence" = 0.0 }', named, 1)
+    seen = bench(tmp_path).see(experiment(tmp_path, toml))
+    asked, local, _ = (cell.records for cell in seen.cells)
+    assert {record.usage["llm_calls"] for record in asked} == {1}
+    assert all(record.usage["prompt_tokens"] for record in asked)
+    assert {record.usage["llm_calls"] for record in local} == {0}
+    assert "failed" not in {record.status for record in asked}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.choosing import (
+from experiments.lab.oracle_router import (
     FIXED,
     ORACLE,
     ROUTER,

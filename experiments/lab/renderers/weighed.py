@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from experiments.lab.choosing import ORACLE, ROUTER, Choice, Value, choices, measure_named
+from experiments.lab.oracle_router import ORACLE, ROUTER, Choice, Value, choices, measure_named
+from experiments.lab.renderers.oracle import frequent
 from experiments.lab.results import Results
 from experiments.lab.reward import cost, reward
-from experiments.lab.shows.oracle import frequent
 
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Block, Figure, Table

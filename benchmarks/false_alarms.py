@@ -1,4 +1,4 @@
-"""How often tests see a difference where there is none: python experiments/false_alarms.py.
+"""How often tests see a difference where there is none: python benchmarks/false_alarms.py.
 
 Two runs of one and the same system are drawn again and again, and each test, the interval and
 the gate are asked whether they differ. At 5 % a test may say so 5 times in 100; the gate looks

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from experiments.lab.renderers.contrasts import contrasts, table_of
 from experiments.lab.results import Results
-from experiments.lab.shows.contrasts import contrasts, table_of
 
 from fathom.evaluation.comparison import SIGNIFICANT, Comparison
 from fathom.evaluation.report.blocks import Block, Sentences

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
-from experiments.lab.shows.table import value
 
 from fathom.evaluation.report.blocks import Block, Sentences, Table
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
+from experiments.lab.renderers.table import TIMES
 from experiments.lab.results import Cell, Results
-from experiments.lab.shows.table import TIMES
 
 from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from experiments.lab.degrade import COPY, LEGACY, Neglect, degraded, older, unkempt
+from experiments.lab.perturb import COPY, LEGACY, Neglect, degraded, older, unkempt
 from experiments.lab.texts import Text
 
 from fathom.errors import UsageError

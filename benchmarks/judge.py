@@ -1,4 +1,4 @@
-"""How well the local judge tells citations apart: python experiments/judge_table.py.
+"""How well the local judge tells citations apart: python benchmarks/judge.py.
 
 Of answerable questions of squad-fresh (below SHARED_DATA, default ../shared/data), whose articles
 nothing was learned from: the claim is the question with its answer; the right quote is the one
@@ -11,11 +11,8 @@ import argparse
 import os
 from pathlib import Path
 
-from fathom.documents.sentences import split
-
 from fathom.agents.judge import LocalJudge
 from fathom.evaluation.datasets import Dataset, Question, load, rows
-from fathom.evaluation.rows import rows
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.measures.calibration_metrics import auroc
 from fathom.models.shipped import load_shipped_reader

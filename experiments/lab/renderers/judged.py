@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from experiments.lab.local_grades import graded
+from experiments.lab.renderers.table import tabulated
 from experiments.lab.results import Results
-from experiments.lab.shows.table import tabulated
 
 from fathom.evaluation.report.blocks import Block
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
-from experiments.lab.shows.table import value
 
 from fathom.evaluation.report.blocks import Block, Table
 from fathom.evaluation.rows import rows_by

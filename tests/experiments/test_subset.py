@@ -4,8 +4,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from experiments.lab import cut as module
-from experiments.lab.cut import cut
+from experiments.lab import subset as module
+from experiments.lab.subset import cut
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.training.rivers import ROWS
-from training.manifest import (
-    MANIFESTS,
+from training.manifest import CHOSEN, MANIFESTS, learned_from
+
+from fathom.evaluation.contamination import (
     Manifest,
     choices,
     fingerprint,
     fingerprints,
-    learned_from,
     manifest_of,
     manifests,
     read,
@@ -70,6 +70,6 @@ def test_all_manifests_are_known_with_what_was_chosen(tmp_path: Path) -> None:
 
 
 def test_our_choices_have_manifests() -> None:
-    assert choices()
-    for name in choices():
+    assert choices(CHOSEN)
+    for name in choices(CHOSEN):
         assert read(MANIFESTS / f"chosen-{name}.json.gz").questions, name

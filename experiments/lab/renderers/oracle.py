@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.choosing import FIXED, ORACLE, ROUTER, Choice, choices, measure_named
+from experiments.lab.oracle_router import FIXED, ORACLE, ROUTER, Choice, choices, measure_named
+from experiments.lab.renderers.compare import told
+from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
-from experiments.lab.shows.compare import told
-from experiments.lab.shows.table import value
 
 from fathom.evaluation.comparison import Comparison, compare
 from fathom.evaluation.report.blocks import Block, Table

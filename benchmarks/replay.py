@@ -1,8 +1,8 @@
-"""How many answers replay byte for byte: python experiments/replay_check.py.
+"""How many answers replay byte for byte: python benchmarks/replay.py.
 
 Draws questions from data sets below SHARED_DATA (default ../shared/data), spreads them over all
 strategies and over local agents, a language model as reader, and one in every role (the extractive
-stand-in of `experiments/extractive.py` behind a real socket). Each is replayed from its trace over
+stub of `experiments/lab/stub_llm.py` behind a real socket). Each is replayed from its trace over
 an index of another document, with the server gone and every score of the local models computed
 anew. The bar is all of them.
 """
@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from experiments.extractive import ExtractiveModel
-from experiments.mixes import MIXES, sections
+from experiments.lab.stub_llm import ExtractiveModel
+from tests.mixes import MIXES, sections
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine

@@ -1,24 +1,32 @@
-"""A stand-in for a language model: it repeats sentences of the prompt, by the schema it is given.
+"""A stub for a language model: it repeats sentences of the prompt, by the schema it is given.
 
 Every role's prompt gets a valid reply by a simple rule; whoever reads or speaks for a chunk quotes
-the sentence around the best span of a pair reader. So it knows nothing that the local agents do
+the sentence around the best span of a cross-reader. So it knows nothing that the local agents do
 not know, and says nothing about how well a real model would do; but prompts, replies, quotes,
-budgets and replays are those of a real one.
+calls, tokens, budgets and replays are those of a real one. An arm names it like any other model:
+
+    settings = { "llm.model" = "standin:extractive", "llm.skip_above_confidence" = 2 }
 
     with served(Extractive(ExtractiveModel(pairs))) as server: ...  # tests/scripted_server.py
 """
 
+import asyncio
 import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from json import dumps
 
 from fathom.agents.decomposer import LocalDecomposer
+from fathom.llm.base import Call, Completion
+from fathom.llm.tokens import count_tokens, prompt_tokens
 from fathom.models.reading import CrossReader, Reading
 from fathom.text.sentences import split
 from fathom.types import Chunk, Span
+from fathom.usage import Usage
 
+NAME = "standin:extractive"
 Messages = Sequence[dict[str, str]]
 
 _SCHEMA = re.compile(r"It must fit this JSON schema:\n(\{.*\})", re.DOTALL)
@@ -213,3 +221,25 @@ def _words(text: str) -> frozenset[str]:
 
 def _within(answer: str, text: str) -> bool:
     return answer not in {"", "unknown"} and answer.casefold() in text.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class StubLLM:
+    """A `ChatModel` that quotes the prompt; it needs no key and no network.
+
+    Attributes:
+        model: Replies to a conversation.
+    """
+
+    model: ExtractiveModel
+    name: str = NAME
+
+    async def complete(self, call: Call) -> Completion:
+        """See `ChatModel.complete`; tokens are counted as those of any model."""
+        turns = [{"role": each.role, "content": each.text} for each in call.messages]
+        text = await asyncio.to_thread(self.model, turns)
+        if call.on_text is not None:
+            call.on_text(text)
+        prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
+        usage = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=count_tokens(text))
+        return Completion(text=text, model=self.name, usage=usage)

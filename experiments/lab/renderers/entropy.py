@@ -6,7 +6,7 @@ from math import log2
 
 import numpy as np
 import numpy.typing as npt
-from experiments.lab.choosing import (
+from experiments.lab.oracle_router import (
     FIXED,
     ROUTER,
     TOGETHER,

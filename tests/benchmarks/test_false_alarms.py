@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.false_alarms import (
+from benchmarks.false_alarms import (
     Draw,
     Pairs,
     alarms,

@@ -1,6 +1,6 @@
 """How much the shipped embedder's storage and each runtime's arithmetic change the neighbours.
 
-    python experiments/embedder_precision.py [--data ../shared/data/squad-retrieval] [--chunks N]
+    python training/embedder_precision.py [--data ../shared/data/squad-retrieval] [--chunks N]
 
 Embeds the texts and queries of a data set with the unrounded model on ONNX Runtime (exported to a
 temporary folder, so it needs the `export` extra) and compares every variant with it. nn@10: the
