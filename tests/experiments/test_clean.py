@@ -1,5 +1,6 @@
 """What is published is clean, or says in plain words that it is not."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,8 @@ def test_what_we_publish_is_clean_or_says_so(
 ) -> None:
     monkeypatch.setenv("SHARED_DATA", str(tmp_path / "nowhere"))
     assert main(["--check"]) == 0, capsys.readouterr().err
+    for file in MANIFESTS.glob("chosen-*"):
+        shutil.copy(file, tmp_path)
     monkeypatch.setattr("experiments.__main__.MANIFESTS", tmp_path)
     assert main(["--check"]) == 1
     assert "cross-reader.json: no manifest" in capsys.readouterr().err

@@ -15,11 +15,12 @@ from tests.experiments.toy import experiment
 
 from fathom.evaluation.contamination import manifests
 from fathom.evaluation.report.blocks import Figure, Sentences, Table
+from fathom.evaluation.report.svg import standalone
 
 MADE = Provenance(
     version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"
 )
-PLOT = Figure(name="front-toy", caption="Up is better", svg="<svg/>")
+PLOT = Figure(name="front-toy", caption="Up is better", svg='<svg viewBox="0 0 2 1"></svg>')
 SUMMARY = Summary(
     id="toy/table",
     provenance=MADE,
@@ -65,7 +66,7 @@ def test_few_questions_are_called_few(tmp_path: Path) -> None:
 def test_a_summary_is_read_as_it_was_saved(tmp_path: Path) -> None:
     made = experiment(tmp_path)
     SUMMARY.save(tmp_path / "out")
-    assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == "<svg/>"
+    assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == standalone(PLOT.svg)
     read = Summary.load(tmp_path / "out", made)
     assert read is not None
     assert read == replace(SUMMARY, blocks=(*SUMMARY.blocks[:2], replace(PLOT, svg="")))
