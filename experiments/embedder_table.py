@@ -1,6 +1,6 @@
 """What one embedder more is worth.
 
-    python experiments/embedder_table.py FOLDER... --work PLACE
+    python -m experiments.embedder_table FOLDER... --work PLACE
 
 Each folder is a retrieval set, whole or a part of one (`retrieval_cut.py`). It is ingested with
 MiniLM's vectors and, beside them, those of multilingual-e5-small (extra `multilingual`); every
@@ -13,12 +13,12 @@ import json
 import time
 from pathlib import Path
 
-from cached_embedder import CachedEmbedder
-from fathom.serving.asked import rankings
+from experiments.lab.cached_embedder import CachedEmbedder
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.evaluation.report import row_of
+from fathom.evaluation.rows import row_of
+from fathom.evaluation.runner import Session
 from fathom.models.base import Embedder, for_questions
 from fathom.models.cached import CachedEmbedder as Remembering
 from fathom.models.e5 import NAME
@@ -59,7 +59,7 @@ def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[d
         report = engine.ingest([dataset.corpus])
         for system in SYSTEMS:
             begun = time.perf_counter()
-            row = row_of(rankings(dataset, engine, system))
+            row = row_of(Session(engine=engine, dataset=dataset).rankings(system))
             seconds = time.perf_counter() - begun
             found.append(
                 {

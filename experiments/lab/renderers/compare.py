@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from experiments.lab.renderers.contrasts import contrasts, table_of
 from experiments.lab.results import Results
 
-from fathom.evaluation.comparison import SIGNIFICANT, Comparison
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest
 from fathom.evaluation.report.blocks import Block, Sentences
 
 FEW = 6
@@ -30,7 +30,7 @@ def compared(
     yield from told(contrasts(seen, pairs, measures), title)
 
 
-def told(made: Sequence[Comparison], title: str) -> Iterator[Block]:
+def told(made: Sequence[PairedTest], title: str) -> Iterator[Block]:
     """The same of tests that were made already."""
     if len(made) <= FEW:
         yield Sentences(title=title, lines=tuple(each.sentence for each in made))
@@ -41,7 +41,7 @@ def told(made: Sequence[Comparison], title: str) -> Iterator[Block]:
     yield table_of(made, f"All {len(made)} tests")
 
 
-def _rest(made: Sequence[Comparison], apart: int) -> str:
+def _rest(made: Sequence[PairedTest], apart: int) -> str:
     if not apart:
         return f"None of {len(made)} tests tells two systems apart."
     return f"{len(made) - apart} of {len(made)} tests tell nothing apart."

@@ -6,7 +6,7 @@ from math import inf, sqrt
 from experiments.lab.quality import quality
 from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.comparison import Comparison, contrast, corrected
+from fathom.evaluation.comparison import PairedTest, contrast, corrected
 from fathom.evaluation.report.blocks import Block, Table
 
 HEAD = (
@@ -37,7 +37,7 @@ def contrasted(
 
 def contrasts(
     seen: Results, pairs: Sequence[Sequence[str]], measures: Sequence[str], against: str = ""
-) -> list[Comparison]:
+) -> list[PairedTest]:
     """The tests themselves; the arguments are those of `contrasted`."""
     made = [
         contrast(ours.set, of, (ours.arm.name, theirs.arm.name), both)
@@ -49,7 +49,7 @@ def contrasts(
     return corrected(made)
 
 
-def table_of(made: Sequence[Comparison], title: str) -> Table:
+def table_of(made: Sequence[PairedTest], title: str) -> Table:
     """One line for each test."""
     return Table(title=title, head=HEAD, rows=tuple(map(_row, made)))
 
@@ -61,7 +61,7 @@ def _both(
     return [(value, theirs[question]) for question, value in ours.items() if question in theirs]
 
 
-def _row(made: Comparison) -> tuple[str, ...]:
+def _row(made: PairedTest) -> tuple[str, ...]:
     low, high = made.interval
     return (
         made.dataset,
@@ -78,5 +78,5 @@ def _row(made: Comparison) -> tuple[str, ...]:
     )
 
 
-def _student(made: Comparison, effect: float) -> str:
+def _student(made: PairedTest, effect: float) -> str:
     return f"t = {effect * sqrt(made.queries):.2f}, p = {made.p_t:.3g}"

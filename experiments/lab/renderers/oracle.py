@@ -9,7 +9,7 @@ from experiments.lab.renderers.compare import told
 from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
 
-from fathom.evaluation.comparison import Comparison, compare
+from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.report.blocks import Block, Table
 from fathom.evaluation.rows import row_of
 
@@ -66,7 +66,7 @@ def _line(name: str, choice: Choice, measures: Sequence[str]) -> tuple[str, ...]
 
 def _tested(
     found: Mapping[str, Sequence[Choice]], planners: Sequence[str], by: str
-) -> list[Comparison]:
+) -> list[PairedTest]:
     """Planners against what they must beat, and what the oracle leaves to be gained."""
     against = [(planner, other) for planner in planners for other in (FIXED, ROUTER)]
     pairs = []

@@ -37,7 +37,7 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PairedTest:
     """One measure of two systems, `first` minus `second`.
 
     Attributes:
@@ -88,7 +88,7 @@ class Comparison:
 def compare(
     pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]],
     measures: Sequence[str] = (),
-) -> list[Comparison]:
+) -> list[PairedTest]:
     """Test every measure on every data set; p is corrected over all of them.
 
     Args:
@@ -102,7 +102,7 @@ def compare(
     return corrected([made for pair in pairs for made in _compared(*pair, measures)])
 
 
-def corrected(made: Sequence[Comparison]) -> list[Comparison]:
+def corrected(made: Sequence[PairedTest]) -> list[PairedTest]:
     """The comparisons that were made together, each with its p corrected for all of them."""
     ps = holm([each.p for each in made])
     return [replace(each, p_holm=p) for each, p in zip(made, ps, strict=True)]
@@ -110,7 +110,7 @@ def corrected(made: Sequence[Comparison]) -> list[Comparison]:
 
 def _compared(
     first: Sequence[Record], second: Sequence[Record], measures: Sequence[str]
-) -> list[Comparison]:
+) -> list[PairedTest]:
     if not first or {each.question for each in first} != {each.question for each in second}:
         raise UsageError("a comparison needs two systems that were asked the same questions")
     made = []
@@ -133,7 +133,7 @@ def _paired(
 
 def contrast(
     dataset: str, measure: str, sides: tuple[str, str], paired: Sequence[tuple[float, float]]
-) -> Comparison:
+) -> PairedTest:
     """Test one measure, alone.
 
     Args:
@@ -149,7 +149,7 @@ def contrast(
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
     else:
         p = randomisation_p(differences)
-    return Comparison(
+    return PairedTest(
         dataset=dataset,
         measure=measure,
         first=sides[0],

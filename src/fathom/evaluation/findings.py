@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
 from fathom.evaluation.breakdown import Field, rows_of_parts
-from fathom.evaluation.comparison import Comparison, compare
+from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.gate import GateVerdict
 from fathom.evaluation.grading import Judgement, faults_told, with_grades
 from fathom.evaluation.records import Group
@@ -69,7 +69,7 @@ class Findings:
         return [*map(row_of, self.ranked), *answering]
 
     @cached_property
-    def comparisons(self) -> Sequence[Comparison]:
+    def comparisons(self) -> Sequence[PairedTest]:
         """The two that are compared, measure by measure on each data set."""
         return compare(self._pairs(self.compared)) if self.compared else ()
 
@@ -142,6 +142,6 @@ def _failures_told(recorded: Sequence[Group]) -> Iterator[str]:
             )
 
 
-def _with_sentence(comparison: Comparison) -> dict[str, Any]:
+def _with_sentence(comparison: PairedTest) -> dict[str, Any]:
     told = {**asdict(comparison), "sentence": comparison.sentence}
     return told | ({} if isfinite(comparison.detectable) else {"detectable": None})

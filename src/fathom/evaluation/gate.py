@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
 from fathom.evaluation.records import Record
 from fathom.evaluation.rows import values
 from fathom.jsonable import canonical, digest
@@ -100,10 +100,10 @@ class GateVerdict:
         checks: Each gated measure of each system, now minus baseline.
     """
 
-    checks: Sequence[Comparison]
+    checks: Sequence[PairedTest]
 
     @property
-    def fallen(self) -> tuple[Comparison, ...]:
+    def fallen(self) -> tuple[PairedTest, ...]:
         """Where quality fell; none, and the run may pass."""
         return tuple(check for check in self.checks if fell(check))
 
@@ -143,7 +143,7 @@ def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateVerdi
     return GateVerdict(checks=corrected(made))
 
 
-def fell(check: Comparison) -> bool:
+def fell(check: PairedTest) -> bool:
     """Whether the first side of a comparison is surely below the second."""
     return check.interval[1] < 0 and check.p_holm < SIGNIFICANT
 

@@ -8,11 +8,11 @@ from tests.evaluation.making import abstained, failed, record
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import (
     Block,
+    EvaluationReport,
     Figure,
-    Report,
-    Section,
-    Sentence,
+    ReportSection,
     Sentences,
+    Statement,
     Table,
 )
 from fathom.evaluation.report.build import measured
@@ -25,8 +25,10 @@ SVG = '<svg viewBox="0 0 1 1"><g id="a"/><use href="#a"/></svg>'
 TABLE = Table(title="Answers", head=("", "naive"), rows=(("F1", "0.5 [0.4, 0.6]"),))
 
 
-def report(*blocks: Block, title: str = "Section") -> Report:
-    return Report(title="Title", sections=(Section(title=title, blocks=blocks),), foot="Foot")
+def report(*blocks: Block, title: str = "Section") -> EvaluationReport:
+    return EvaluationReport(
+        title="Title", sections=(ReportSection(title=title, blocks=blocks),), foot="Foot"
+    )
 
 
 def figure(name: str = "time", title: str = "Time") -> Figure:
@@ -34,14 +36,14 @@ def figure(name: str = "time", title: str = "Time") -> Figure:
 
 
 def test_nothing_makes_nothing() -> None:
-    nothing = Report(title="", sections=())
+    nothing = EvaluationReport(title="", sections=())
     assert as_text(nothing) == as_markdown(nothing) == ""
 
 
 def test_text_is_no_markup_anywhere_on_a_page() -> None:
     pytest.importorskip("jinja2")
     evil: list[Block] = [
-        Sentence(text=EVIL),
+        Statement(text=EVIL),
         Sentences(title=EVIL, lines=(EVIL,)),
         Table(title=EVIL, head=(EVIL,), rows=((EVIL,),)),
         Figure(name=EVIL, title=EVIL, caption=EVIL, svg=SVG),
@@ -51,7 +53,9 @@ def test_text_is_no_markup_anywhere_on_a_page() -> None:
         assert SAFE in page
         assert EVIL not in page
     assert EVIL not in as_html(
-        Report(title=EVIL, sections=(Section(title=EVIL, blocks=()),) * 4, foot=EVIL)
+        EvaluationReport(
+            title=EVIL, sections=(ReportSection(title=EVIL, blocks=()),) * 4, foot=EVIL
+        )
     )
 
 
@@ -63,7 +67,7 @@ def test_a_table_of_a_page_names_its_rows_and_columns() -> None:
 
 
 def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
-    page = as_html(report(figure("a"), figure("b"), Sentence(text="x"), figure("c")))
+    page = as_html(report(figure("a"), figure("b"), Statement(text="x"), figure("c")))
     assert '<svg role="img" aria-label="Time. Less is better." viewBox' in page
     for number in (1, 2, 3):
         assert f'id="p{number}-a"' in page
@@ -78,7 +82,7 @@ def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_same_as_markdown_and_as_text() -> None:
-    made = report(Sentence(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure())
+    made = report(Statement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure())
     assert as_markdown(made) == (
         "## Section\n\nOne.\n\n**Two**\n\n- a\n- b\n\n**Answers**\n\n|  | naive |\n|---|---|\n"
         "| F1 | 0.5 [0.4, 0.6] |\n\n*Time*"

@@ -22,7 +22,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Statement:
     """Something said at the place where it belongs.
 
     Attributes:
@@ -58,11 +58,11 @@ class Figure:
     svg: str
 
 
-Block = Table | Sentence | Sentences | Figure
+Block = Table | Statement | Sentences | Figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ReportSection:
     """Blocks under a heading; without a heading they stand at the beginning."""
 
     title: str = ""
@@ -70,7 +70,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class EvaluationReport:
     """A whole report.
 
     Attributes:
@@ -79,7 +79,7 @@ class Report:
     """
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     foot: str = ""
 
     @property

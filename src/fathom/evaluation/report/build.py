@@ -5,12 +5,19 @@ from math import inf
 
 from fathom import __version__
 from fathom.evaluation.breakdown import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
-from fathom.evaluation.comparison import Comparison, corrected
+from fathom.evaluation.comparison import PairedTest, corrected
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import JUDGED
 from fathom.evaluation.measures import LOWER_IS_BETTER
 from fathom.evaluation.records import Group
-from fathom.evaluation.report.blocks import Block, Report, Section, Sentence, Sentences, Table
+from fathom.evaluation.report.blocks import (
+    Block,
+    EvaluationReport,
+    ReportSection,
+    Sentences,
+    Statement,
+    Table,
+)
 from fathom.evaluation.report.curves import by_dataset, size_lines
 from fathom.evaluation.report.figures import of_sizes, of_systems
 from fathom.evaluation.report.narrative import failures, leaders, scope, standings
@@ -35,7 +42,7 @@ INTERVALS = (
 )
 
 
-def brief(found: Findings, by: Sequence[Field] = ()) -> Report:
+def brief(found: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
     """Tables of retrieval and of answers, and what can be said of them in plain sentences.
 
     Args:
@@ -52,22 +59,24 @@ def brief(found: Findings, by: Sequence[Field] = ()) -> Report:
     for field in by:
         blocks += _by(found, field)
     blocks += _said([each.sentence for each in found.agreements])
-    return Report(
-        title=_title(found), sections=(Section(blocks=(*blocks, *_gate(found))),), foot=_foot(found)
+    return EvaluationReport(
+        title=_title(found),
+        sections=(ReportSection(blocks=(*blocks, *_gate(found))),),
+        foot=_foot(found),
     )
 
 
-def full(found: Findings) -> Report:
+def full(found: Findings) -> EvaluationReport:
     """All that is known: who leads, all measures, plots, and what failed.
 
     Raises:
         UsageError: If there is something to draw and the `eval` extra is not installed.
     """
     scopes = [told for told in (scope(found.ranked), scope(found.answered), INTERVALS) if told]
-    lead = Section(blocks=tuple(Sentence(text=told) for told in scopes))
-    sections = (Section(title=title, blocks=tuple(held)) for title, held in _sections(found))
+    lead = ReportSection(blocks=tuple(Statement(text=told) for told in scopes))
+    sections = (ReportSection(title=title, blocks=tuple(held)) for title, held in _sections(found))
     filled = (section for section in sections if section.blocks)
-    return Report(title=_title(found), sections=(lead, *filled), foot=_foot(found))
+    return EvaluationReport(title=_title(found), sections=(lead, *filled), foot=_foot(found))
 
 
 def measured(rows: Sequence[Row], wanted: Sequence[str], *, intervals: int = 1) -> Table:
@@ -147,7 +156,7 @@ def _sections(found: Findings) -> Iterator[tuple[str, list[Block]]]:
     yield "Failed questions", _failed(found.recorded)
 
 
-def _differences(made: Sequence[Comparison]) -> list[Block]:
+def _differences(made: Sequence[PairedTest]) -> list[Block]:
     """A line for each test, with what stands behind the sentences."""
     lines = tuple(
         (
@@ -172,7 +181,7 @@ def _gate(found: Findings) -> list[Block]:
     verdict = found.verdict
     if verdict is None:
         return []
-    told = Sentence(text=verdict.sentence, tone="bad" if verdict.fallen else "good")
+    told = Statement(text=verdict.sentence, tone="bad" if verdict.fallen else "good")
     return [told, *_said([each.sentence for each in verdict.checks])]
 
 
@@ -184,7 +193,7 @@ def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterat
     names = HEADLINES_OF_RANKINGS if ranks else (*HEADLINES, *JUDGED)
     yield _side_by_side(f"{title}: the mean of each measure", rows, names)
     if len({frozenset(record.question for record in group) for group in groups}) > 1:
-        yield Sentence(text=UNLIKE)
+        yield Statement(text=UNLIKE)
     yield from of_systems(groups)
     for field in FIELDS:
         parts = rows_of_parts(groups, field)
@@ -219,7 +228,7 @@ def _by(found: Findings, field: Field) -> list[Block]:
         *_apart(f"By {field}", rows_of_parts(found.ranked, field), SHOWN_OF_RANKINGS),
         *_apart(f"By {field}", rows_of_parts(found.answered, field), SHOWN),
     ]
-    return [*tables] if tables else [Sentence(text=f"By {field}: nothing differs.")]
+    return [*tables] if tables else [Statement(text=f"By {field}: nothing differs.")]
 
 
 def _apart(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> Iterator[Table]:
@@ -250,5 +259,5 @@ def _failed(recorded: Sequence[Group]) -> list[Block]:
     if not found:
         return []
     told = (f"{each.dataset} {each.system} {each.question}: {each.stop_reason}" for each in shown)
-    first = Sentence(text=f"The first {len(shown)} of {len(found)}, and why:")
+    first = Statement(text=f"The first {len(shown)} of {len(found)}, and why:")
     return [first, Sentences(lines=tuple(told))]

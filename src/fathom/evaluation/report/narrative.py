@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from fathom.evaluation.comparison import SIGNIFICANT, Comparison, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
 from fathom.evaluation.records import Group, Record
 from fathom.evaluation.report.curves import by_dataset, headline
 from fathom.evaluation.rows import values
 
 
-def leaders(answered: Sequence[Group]) -> list[Comparison]:
+def leaders(answered: Sequence[Group]) -> list[PairedTest]:
     """On each data set the system with the best mean, tested against each of the others.
 
     The p values are corrected for all of them together.
@@ -19,7 +19,7 @@ def leaders(answered: Sequence[Group]) -> list[Comparison]:
     )
 
 
-def _led(groups: Sequence[Group]) -> list[Comparison]:
+def _led(groups: Sequence[Group]) -> list[PairedTest]:
     measure = headline(groups)
     found = {group[0].system: values(measure, group) for group in groups}
     kept = {name: each for name, each in found.items() if each}
@@ -34,19 +34,19 @@ def _led(groups: Sequence[Group]) -> list[Comparison]:
     return made
 
 
-def standings(led: Sequence[Comparison]) -> list[str]:
+def standings(led: Sequence[PairedTest]) -> list[str]:
     """One sentence for each data set: who is ahead of whom, and who cannot be told apart from it.
 
     Args:
         led: As from `leaders`.
     """
-    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    found: dict[tuple[str, str, str], list[PairedTest]] = {}
     for each in led:
         found.setdefault((each.dataset, each.measure, each.first), []).append(each)
     return [_standing(*names, against) for names, against in found.items()]
 
 
-def _standing(dataset: str, measure: str, first: str, against: Sequence[Comparison]) -> str:
+def _standing(dataset: str, measure: str, first: str, against: Sequence[PairedTest]) -> str:
     behind = [each.second for each in against if each.p_holm < SIGNIFICANT]
     alike = [each.second for each in against if each.p_holm >= SIGNIFICANT]
     parts = [f"it is better than {_listed(behind)}"] if behind else []

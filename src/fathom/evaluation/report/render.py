@@ -6,7 +6,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.errors import UsageError
-from fathom.evaluation.report.blocks import Block, Figure, Report, Sentence, Sentences, Table
+from fathom.evaluation.report.blocks import (
+    Block,
+    EvaluationReport,
+    Figure,
+    Sentences,
+    Statement,
+    Table,
+)
 from fathom.evaluation.report.canvas import check_drawing
 from fathom.evaluation.report.svg import told_apart
 
@@ -22,7 +29,7 @@ FEWEST_SECTIONS = 4
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
-def as_text(report: Report) -> str:
+def as_text(report: EvaluationReport) -> str:
     """For a terminal: columns side by side; a table that is too wide has its rows as columns."""
     return "\n\n".join(
         "\n".join(lines)
@@ -34,7 +41,7 @@ def as_text(report: Report) -> str:
     )
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(report: EvaluationReport) -> str:
     """As Markdown; figures are only named, as their files lie elsewhere."""
     return "\n\n".join(
         "\n".join(lines)
@@ -53,7 +60,7 @@ def markdown(block: Block) -> Iterator[str]:
     if isinstance(block, Sentences):
         title = [f"**{block.title}**", ""] if block.title else []
         return iter([*title, *(f"- {line}" for line in block.lines)])
-    return iter([block.text if isinstance(block, Sentence) else f"*{_named(block)}*"])
+    return iter([block.text if isinstance(block, Statement) else f"*{_named(block)}*"])
 
 
 def _markdown_table(table: Table) -> Iterator[str]:
@@ -79,7 +86,7 @@ def _text(block: Block) -> Iterator[str]:
         yield from [block.title] if block.title else []
         yield from (f"- {line}" for line in block.lines)
     else:
-        yield block.text if isinstance(block, Sentence) else f"[{_named(block)}]"
+        yield block.text if isinstance(block, Statement) else f"[{_named(block)}]"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -114,7 +121,7 @@ def check_html() -> None:
     check_drawing()
 
 
-def as_html(report: Report) -> str:
+def as_html(report: EvaluationReport) -> str:
     """One file without script, font or other server; the same report gives the same bytes.
 
     Raises:
