@@ -20,14 +20,14 @@ EARLIEST = 0.3  # of the time of an undisturbed run: before it Python is still i
 LATEST = 0.5  # with nothing left to do: some come to their end
 WORKING = 0.7  # how much later with everything left
 CHILD = """
-from fathom import parts
+from fathom import assembly
 from fathom.documents.parse import parse_bytes
 from fathom.index import ingest
 from fathom.models.hashing import HashingEmbedder
 from fathom.serving import cli
 
 ingest.read = lambda path, _: parse_bytes(path.read_bytes(), path.name)
-parts.load_embedder = lambda *_, **__: HashingEmbedder()
+assembly.load_embedder = lambda *_, **__: HashingEmbedder()
 cli.main()
 """
 WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "crown", "quarry")

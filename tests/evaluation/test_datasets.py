@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.serving.test_cli import Run, run
+from tests.serving.cli.test_app import Run, run
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import (

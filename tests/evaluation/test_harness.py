@@ -10,8 +10,8 @@ import pytest
 from tests.evaluation.making import ranked
 from tests.evaluation.test_datasets import write
 from tests.scripted_pairs import OVERLAP
-from tests.serving.test_cli import Run, run
-from tests.serving.test_eval import CORPUS, QRELS, QUERIES, SURE
+from tests.serving.cli.test_app import Run, run
+from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE
 
 from fathom.engine import Engine
 from fathom.errors import UsageError

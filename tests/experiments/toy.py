@@ -5,7 +5,7 @@ from pathlib import Path
 from experiments.lab.bench import Bench
 from experiments.lab.plan import Experiment, read
 from tests.evaluation.test_datasets import write
-from tests.serving.test_eval import CORPUS, QRELS, QUERIES
+from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES
 
 TOML = """
 title = "Two systems"

@@ -18,7 +18,7 @@ LIMITS = Limits(first_s=2.0, silence_s=2.0)
 
 
 @dataclass
-class RoundEvidence:
+class Seen:
     """What came of one call: the outcome, what was shown, what the server noticed."""
 
     outcome: object
@@ -29,8 +29,8 @@ class RoundEvidence:
 
 def call(
     run: Run, *acts: Act, within_s: float = 5.0, limits: Limits = LIMITS, max_tokens: int = 50
-) -> RoundEvidence:
-    async def go() -> RoundEvidence:
+) -> Seen:
+    async def go() -> Seen:
         shown: list[str] = []
         async with ScriptedServer(*acts) as server:
             chat = chat_at(server.base_url, limits=limits)
@@ -46,7 +46,7 @@ def call(
                 outcome = failed
             took = time.monotonic() - begun
             await asyncio.wait_for(server.idle(), 2)  # the server sees every connection closed
-            return RoundEvidence(outcome, "".join(shown), server, took)
+            return Seen(outcome, "".join(shown), server, took)
 
-    seen: RoundEvidence = run(go())
+    seen: Seen = run(go())
     return seen

@@ -28,7 +28,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 @dataclass
-class RoundEvidence:
+class Seen:
     outcome: object
     server: ScriptedServer
     seconds: float
@@ -58,17 +58,15 @@ async def asked_at(
     return outcome, time.monotonic() - begun
 
 
-def call(
-    run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int
-) -> RoundEvidence:
-    async def go() -> RoundEvidence:
+def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int) -> Seen:
+    async def go() -> Seen:
         async with ScriptedServer(act) as server:
             root = server.base_url.removesuffix("/v1")
             outcome, took = await asked_at(dialect, root, within_s, **more)  # type: ignore[arg-type]
             await asyncio.wait_for(server.idle(), 5)  # the server sees every connection closed
-            return RoundEvidence(outcome, server, took)
+            return Seen(outcome, server, took)
 
-    seen: RoundEvidence = run(go())
+    seen: Seen = run(go())
     return seen
 
 

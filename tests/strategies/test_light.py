@@ -34,6 +34,6 @@ def test_who_asks_imports_one_strategy_and_reads_no_files() -> None:
     ]
     code = f"print([name for name in {unneeded} if name in sys.modules])"
     assert (
-        run(f"import sys, fathom.engine, fathom.strategies.run, fathom.serving.output; {code}")
+        run(f"import sys, fathom.engine, fathom.strategies.run, fathom.serving.cli.output; {code}")
         == "[]"
     )

@@ -24,6 +24,6 @@ class Section(BaseModel):
 def first_fault(error: ValidationError) -> tuple[str, object, str]:
     """The first thing wrong with a table: its dotted key, the value, what was expected of it."""
     first = error.errors()[0]
-    message = first["msg"]
+    message = first["msg"].removeprefix("Value error, ")
     key = ".".join(str(part) for part in first["loc"] if part != "[key]")
     return key, first["input"], message[:1].lower() + message[1:]

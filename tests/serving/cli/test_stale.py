@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.serving.test_cli import Run, corpus, one_line, run
+from tests.serving.cli.test_app import Run, corpus, one_line, run
 
 __all__ = ["corpus", "run"]  # fixtures
 

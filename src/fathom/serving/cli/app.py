@@ -10,10 +10,10 @@ import typer
 
 from fathom import __version__
 from fathom.errors import UsageError
-from fathom.serving import manage, runs
-from fathom.serving.ending import prepare_streams, told
-from fathom.serving.eval import evaluate
-from fathom.serving.options import (
+from fathom.serving.cli import documents, traces
+from fathom.serving.cli.ending import prepare_streams, told
+from fathom.serving.cli.evaluate import evaluate
+from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
@@ -43,13 +43,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(manage.docs, name="docs")
-app.add_typer(manage.vectors, name="vectors")
-app.add_typer(manage.config, name="config")
-app.command()(manage.status)
-app.command()(manage.doctor)
-app.command()(runs.trace)
-app.command()(runs.replay)
+app.add_typer(documents.docs, name="docs")
+app.add_typer(documents.vectors, name="vectors")
+app.add_typer(documents.config, name="config")
+app.command()(documents.status)
+app.command()(documents.doctor)
+app.command()(traces.trace)
+app.command()(traces.replay)
 app.command("eval")(evaluate)
 
 
@@ -118,10 +118,10 @@ def ingest(
     """Bring the index in line with files; run it again to continue or to update."""
     from dataclasses import asdict
 
-    from fathom.serving.files import check_writable
-    from fathom.serving.output import ingest_text, show, show_json
-    from fathom.serving.progress import Told, ingest_progress
-    from fathom.serving.watch import watch
+    from fathom.serving.cli.files import check_writable
+    from fathom.serving.cli.output import ingest_text, show, show_json
+    from fathom.serving.cli.progress import Told, ingest_progress
+    from fathom.serving.cli.watch import watch
 
     if report is not None:
         check_writable(report)
@@ -171,10 +171,14 @@ def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
     from dataclasses import asdict
 
-    from fathom.serving.output import answer_text, show, show_json
-    from fathom.serving.places import citation_links
-    from fathom.serving.progress import steps_shown
-    from fathom.serving.started import seconds_running
+    from fathom.serving.cli.output import (
+        answer_text,
+        citation_links,
+        seconds_running,
+        show,
+        show_json,
+    )
+    from fathom.serving.cli.progress import steps_shown
 
     text = _text(question)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
@@ -209,8 +213,7 @@ def search(
     offline: OfflineOption = False,
 ) -> None:
     """Show the best hits for a query."""
-    from fathom.serving.output import hits_json, hits_text, show, show_json
-    from fathom.serving.places import place_links
+    from fathom.serving.cli.output import hits_json, hits_text, place_links, show, show_json
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:

@@ -10,7 +10,7 @@ import pytest
 from tests.making import engine_at
 
 from fathom.errors import UsageError
-from fathom.serving.opened import opened_json, opened_text, place_of
+from fathom.serving.cli.document_view import opened_json, opened_text, place_of
 from fathom.types import Block, Document, Span
 
 TEXT = "\n".join(f"line {n} of it" for n in range(1, 31))

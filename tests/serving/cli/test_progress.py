@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from fathom.serving.progress import steps_shown
+from fathom.serving.cli.progress import steps_shown
 
 
 class Terminal(io.StringIO):

@@ -5,8 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from fathom.serving.output import answer_text, hits_json, hits_text, show, show_json
-from fathom.serving.places import citation_links
+from fathom.serving.cli.output import (
+    answer_text,
+    citation_links,
+    hits_json,
+    hits_text,
+    show,
+    show_json,
+)
 from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Place, Span
 from fathom.usage import Budget, Usage
 

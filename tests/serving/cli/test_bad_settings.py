@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.serving.test_cli import Run, one_line, run  # noqa: F401 - fixture
+from tests.serving.cli.test_app import Run, one_line, run  # noqa: F401 - fixture
 
 ASK = ("ask", "How much does a mooring permit cost?")
 GENERAL = 'name = "x"\n[[classes]]\nname = "General"\n'

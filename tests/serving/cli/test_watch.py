@@ -4,7 +4,7 @@ from pathlib import Path
 from tests.making import engine_at
 
 from fathom.documents.discover import snapshot
-from fathom.serving.watch import watch
+from fathom.serving.cli.watch import watch
 
 
 def sleeper(*steps: Callable[[], object]) -> Callable[[float], None]:

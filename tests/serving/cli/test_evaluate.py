@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.test_datasets import write
-from tests.serving.test_cli import Run, one_line, run
+from tests.serving.cli.test_app import Run, one_line, run
 
 from fathom import engine as engine_module
 from fathom.errors import ModelError
 from fathom.retrieval.keyword import KeywordRetriever
-from fathom.serving.eval import show_count
+from fathom.serving.cli.evaluate import show_count
 
 __all__ = ["run"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.files import check_folder, check_writable
-from fathom.serving.options import (
+from fathom.serving.cli.files import check_folder, check_writable
+from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
@@ -24,8 +24,8 @@ from fathom.serving.options import (
     build_engine,
     run_flags,
 )
-from fathom.serving.progress import ingest_progress
-from fathom.serving.terminal import plain
+from fathom.serving.cli.progress import ingest_progress
+from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.evaluation.breakdown import Field
@@ -102,7 +102,7 @@ def evaluate(
     from fathom.evaluation.grading import Panel
     from fathom.evaluation.harness import Evaluation, Systems
     from fathom.evaluation.harness import evaluate as measure
-    from fathom.serving.output import show, show_json
+    from fathom.serving.cli.output import show, show_json
 
     systems = Systems.of(_names(retriever), _names(strategy), compare)
     systems.check()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
+from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build_engine
 
 docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
 vectors = typer.Typer(help="Vectors of further embedders.", no_args_is_help=True)
@@ -21,7 +21,7 @@ def docs_list(
     """All documents with id, language, chunks, path and title."""
     from dataclasses import asdict
 
-    from fathom.serving.output import documents_text, show, show_json
+    from fathom.serving.cli.output import documents_text, show, show_json
 
     with build_engine(index, assignments) as engine:
         documents = list(engine.documents())
@@ -43,9 +43,9 @@ def docs_show(
     assignments: SetOption = None,
 ) -> None:
     """The text of a document as it was read, or what stands around one place of it."""
-    from fathom.serving.opened import opened_json, opened_text, place_of
-    from fathom.serving.output import document_json, show, show_json
-    from fathom.serving.terminal import is_terminal
+    from fathom.serving.cli.document_view import opened_json, opened_text, place_of
+    from fathom.serving.cli.output import document_json, show, show_json
+    from fathom.serving.cli.terminal import is_terminal
 
     with build_engine(index, assignments) as engine:
         found = engine.document(document)
@@ -68,7 +68,7 @@ def docs_rm(
     assignments: SetOption = None,
 ) -> None:
     """Remove documents with all their chunks; the files themselves stay."""
-    from fathom.serving.output import show, show_json
+    from fathom.serving.cli.output import show, show_json
 
     with build_engine(index, assignments) as engine:
         removed = engine.remove(documents)
@@ -85,7 +85,7 @@ def vectors_list(
     """Of which further embedders there are vectors, and of how many chunks."""
     from dataclasses import asdict
 
-    from fathom.serving.output import show, show_json, space_text
+    from fathom.serving.cli.output import show, show_json, space_text
 
     with build_engine(index, assignments) as engine:
         state = engine.status()
@@ -104,7 +104,7 @@ def vectors_drop(
     assignments: SetOption = None,
 ) -> None:
     """Remove the vectors of one further embedder; documents and other vectors stay."""
-    from fathom.serving.output import show, show_json
+    from fathom.serving.cli.output import show, show_json
 
     with build_engine(index, assignments) as engine:
         engine.drop_vectors(name)
@@ -124,7 +124,7 @@ def status(
     assignments: SetOption = None,
 ) -> None:
     """Counts, sizes and identity of the index."""
-    from fathom.serving.output import outdated_text, show, show_json, status_text
+    from fathom.serving.cli.output import outdated_text, show, show_json, status_text
 
     with build_engine(index, assignments) as engine:
         if stale:
@@ -147,7 +147,7 @@ def config_show(
 ) -> None:
     """Every setting with its value and where it came from."""
     from fathom.config import Layers
-    from fathom.serving.output import settings_text, show, show_json
+    from fathom.serving.cli.output import settings_text, show, show_json
 
     flags = {"index.directory": str(index) if index else None}
     values = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or []).values()
@@ -164,8 +164,8 @@ def doctor(
     assignments: SetOption = None,
 ) -> int:
     """Check the installation, the model and the index."""
-    from fathom.serving.doctor import diagnose
-    from fathom.serving.output import findings_text, show, show_json
+    from fathom.serving.cli.doctor import diagnose
+    from fathom.serving.cli.output import findings_text, show, show_json
 
     with build_engine(index, assignments) as engine:
         findings = diagnose(engine, fix=fix)

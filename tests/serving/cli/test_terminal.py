@@ -1,6 +1,6 @@
 """Nothing of a document reaches the terminal but letters."""
 
-from fathom.serving.terminal import linked, plain
+from fathom.serving.cli.terminal import linked, plain
 
 
 def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathom.index.ingest import Report
 from fathom.index.ingest_progress import Advance
-from fathom.serving.terminal import plain
+from fathom.serving.cli.terminal import plain
 
 WINDOW_S = 20.0
 """A rate is that of so many seconds: files differ, and what was passed over at first was quick."""

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.serving.test_cli import Run, corpus, one_line, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine
 from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.opening import open_writer
-from fathom.serving.files import check_folder, check_writable
+from fathom.serving.cli.files import check_folder, check_writable
 from fathom.settings import IndexSettings, Settings
 
 FATHOM = (sys.executable, "-m", "fathom.serving.cli")

@@ -1,27 +1,77 @@
 """What the command line prints: one JSON object, or plain text for people."""
 
 import json
+import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
 from fathom.index.base import SpaceStatus, Status, Summary
 from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.serving.ending import json_text
-from fathom.serving.places import place_text
-from fathom.serving.terminal import is_terminal, linked, plain
+from fathom.serving.cli.ending import json_text
+from fathom.serving.cli.terminal import is_terminal, linked, plain
 from fathom.types import Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
+
+_PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
+
+
+def place_text(place: Place) -> str:
+    """A place in one line: title, section and page, then path and line."""
+    name = " > ".join(filter(None, (place.title, place.section)))
+    page = f", {page_word(place.path)} {place.page}" if place.page else ""
+    line = f":{place.line}" if place.line else ""
+    return f"{name}{page} ({near(place.path)}{line})" if place.path else f"{name}{page}"
+
+
+def page_word(path: str) -> str:
+    """What the pages of a file are called."""
+    return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
+
+
+def near(path: str) -> str:
+    """A path as short as it can be given here: from the working directory if it lies below."""
+    inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
+    return inside or path
+
+
+def citation_links(answer: Answer) -> dict[str, str]:
+    """Where the paths that `answer_text` names lead to."""
+    links = {}
+    for citation in answer.citations:
+        if citation.source == "web":
+            address = citation.document.removeprefix("web:")
+            links[address] = address
+        elif citation.path:
+            links[near(citation.path)] = file_link(citation.path, citation.document)
+    return links
+
+
+def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
+    """Where the paths that `hits_text` names lead to."""
+    return {
+        near(place.path): file_link(place.path, hit.chunk.document_id)
+        for place, hit in zip(places, hits, strict=True)
+        if place.path
+    }
+
+
+def file_link(path: str, document: str) -> str:
+    """The address of the file that a document was read from."""
+    return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
+
 
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
     from fathom.index.ingest import Report
     from fathom.index.outdated import Outdated
-    from fathom.serving.doctor import Finding
+    from fathom.serving.cli.doctor import Finding
     from fathom.strategies.run import Replay
 
 REASONS = {
@@ -275,3 +325,17 @@ def findings_text(findings: "Sequence[Finding]") -> str:
     return "\n".join(
         f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings
     )
+
+
+_IMPORTED = time.monotonic()
+
+
+def seconds_running() -> float:
+    """Seconds since the process began; where the system does not tell, since this was imported."""
+    try:
+        # The command in brackets may hold anything; the 20th field after it is the start.
+        after = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        begun = int(after.split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - begun
+    except (OSError, ValueError, IndexError, AttributeError):
+        return time.monotonic() - _IMPORTED

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from fathom.errors import UsageError
-from fathom.serving.places import file_link, near, page_word
-from fathom.serving.terminal import linked, plain
+from fathom.serving.cli.output import file_link, near, page_word
+from fathom.serving.cli.terminal import linked, plain
 from fathom.types import Document, Span
 
 AROUND = 10

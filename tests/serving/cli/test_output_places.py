@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.serving.test_output import ANSWER, CITATION
+from tests.serving.cli.test_output import ANSWER, CITATION
 
-from fathom.serving.places import citation_links, near
+from fathom.serving.cli.output import citation_links, near
 
 
 def test_a_link_leads_to_the_file_of_a_record_or_to_the_page_of_the_web() -> None:

@@ -11,9 +11,9 @@ from tests.test_library import LARGE, SMALL, engine_with
 
 from fathom.engine import Engine
 from fathom.index.base import SpaceStatus
-from fathom.serving.doctor import diagnose
-from fathom.serving.manage import vectors_drop, vectors_list
-from fathom.serving.output import space_text
+from fathom.serving.cli.doctor import diagnose
+from fathom.serving.cli.documents import vectors_drop, vectors_list
+from fathom.serving.cli.output import space_text
 
 Captured = pytest.CaptureFixture[str]
 

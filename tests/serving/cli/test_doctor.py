@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.serving.test_cli import Run, corpus, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import Run, corpus, run  # noqa: F401 - fixtures
 
 QUESTION = "How much does a mooring permit cost?"
 

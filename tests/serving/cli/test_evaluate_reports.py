@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.evaluation.making import failed, ranked, record
 from tests.evaluation.test_datasets import write
-from tests.serving.test_cli import Run, one_line, run
-from tests.serving.test_eval import QUESTION, SURE, toy
+from tests.serving.cli.test_app import Run, one_line, run
+from tests.serving.cli.test_evaluate import QUESTION, SURE, toy
 
 from fathom.evaluation.gate import Baseline, gated
 from fathom.evaluation.harness import Evaluation
-from fathom.serving.eval import exit_code
+from fathom.serving.cli.evaluate import exit_code
 
 __all__ = ["run", "toy"]
 

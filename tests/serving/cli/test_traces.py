@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.making import QUESTION, reply
 from tests.scripted_server import says, served
-from tests.serving.test_cli import Ran, Run, corpus, one_line, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import Ran, Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 COSTS = "A mooring permit costs 40 crowns a year."
 CANARY = "sk-canary-41aa"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.making import QUESTION
-from tests.serving.test_cli import Run, corpus, one_line, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine
 from fathom.strategies.naive import Naive
@@ -24,10 +24,10 @@ def test_an_agent_that_breaks_is_a_failed_answer_with_a_trace(
     monkeypatch.setattr(Naive, "finish", broken)
     ran = run("ask", QUESTION)
     assert (ran.code, ran.err) == (5, "")
-    assert ran.out.startswith("No answer: LookupError in serving/test_bugs.py, line ")
+    assert ran.out.startswith("No answer: LookupError in cli/test_bugs.py, line ")
     asked = run("ask", QUESTION, "--json")
     assert (asked.code, asked.json["status"]) == (5, "failed")
-    assert "failed: LookupError in serving/test_bugs.py" in run("trace", asked.json["trace_id"]).out
+    assert "failed: LookupError in cli/test_bugs.py" in run("trace", asked.json["trace_id"]).out
     assert run("replay", asked.json["trace_id"]).code == 0
 
 
@@ -36,7 +36,7 @@ def test_a_bug_elsewhere_is_one_line_and_on_demand_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Engine, "search", broken)
-    one_line(run("search", "anything"), 1, "a bug: LookupError in serving/test_bugs.py", "DEVMODE")
+    one_line(run("search", "anything"), 1, "a bug: LookupError in cli/test_bugs.py", "DEVMODE")
     monkeypatch.setenv("PYTHONDEVMODE", "1")
     with pytest.raises(LookupError):
         run("search", "anything")

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from fathom.index.ingest import FileReport, Report
 from fathom.index.ingest_progress import Advance
-from fathom.serving.bar import Board, Pace, duration, ingest_bar
+from fathom.serving.cli.progress_bar import Board, Pace, duration, ingest_bar
 
 
 class Clock:

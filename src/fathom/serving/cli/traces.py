@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.options import IndexOption, JsonOption, SetOption, build_engine
+from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build_engine
 
 
 def trace(
@@ -25,7 +25,7 @@ def trace(
     assignments: SetOption = None,
 ) -> None:
     """Show how an answer came about, step by step."""
-    from fathom.serving.output import show, show_json, traces_text
+    from fathom.serving.cli.output import show, show_json, traces_text
     from fathom.tracing.export import export
     from fathom.tracing.outline import to_json, tree
 
@@ -63,7 +63,7 @@ def replay(
     assignments: SetOption = None,
 ) -> int:
     """Answer again from the record alone; with --set, as other settings would have."""
-    from fathom.serving.output import replay_json, replay_text, show, show_json
+    from fathom.serving.cli.output import replay_json, replay_text, show, show_json
 
     with build_engine(index, None) as engine:
         done = engine.replay(trace_id, assignments=assignments or [])

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.scripted_server import Extractive, served, status
-from tests.serving.test_cli import Run, one_line, run
-from tests.serving.test_eval import SURE, toy
+from tests.serving.cli.test_app import Run, one_line, run
+from tests.serving.cli.test_evaluate import SURE, toy
 
 __all__ = ["run", "toy"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.serving.test_cli import Run, one_line, run  # noqa: F401 - fixture
+from tests.serving.cli.test_app import Run, one_line, run  # noqa: F401 - fixture
 
 from fathom.engine import Engine
 from fathom.settings import IndexSettings, Settings
@@ -55,7 +55,7 @@ SETTINGS: tuple[tuple[Sequence[str], str], ...] = (
     (("ask", Q, "--set", "retrieval=5"), "unknown setting 'retrieval'"),
     (
         ("ask", Q, "--set", "retrieval.retriever=Magic"),
-        "'Magic' in --set: input should be 'vector'",
+        "'Magic' in --set: retriever 'Magic': choose one of vector, keyword",
     ),
     (("ask", Q, "--set", "mao.policy=Qds"), "(rules|QDS|QDP|"),
     (("ask", Q, "--set", "models.threads=5000"), "less than or equal to 1024"),
@@ -97,7 +97,7 @@ EVALUATIONS: tuple[tuple[Sequence[str], str], ...] = (
     (("eval", LONG), LONG),
     (("eval", "void"), "corpus.jsonl"),
     (("eval", "void", "--strategy", "magic"), "choose naive"),
-    (("eval", "void", "--retriever", "magic"), "choose vector"),
+    (("eval", "void", "--retriever", "magic"), "choose one of vector"),
     (("eval", "void", "--records", "corpus/fees.md"), "no folder to write into"),
     (("eval", "void", "--records", "/proc/none"), "no folder to write into"),
     (("eval", "void", "--html", "none/x.html"), "cannot be written"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.context import Listener
 from fathom.errors import Interrupted
-from fathom.serving.terminal import plain
+from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # who asks does not ingest
     from fathom.index.ingest import Progress, Report
@@ -31,7 +31,7 @@ def ingest_progress(*, verbose: bool) -> "Iterator[Progress]":
     if not sys.stderr.isatty():
         yield lambda _report, _advance: None
         return
-    from fathom.serving.bar import ingest_bar
+    from fathom.serving.cli.progress_bar import ingest_bar
 
     with ingest_bar() as update:
         yield update

@@ -1,0 +1,5 @@
+"""The command line, a file for each group of commands."""
+
+from fathom.serving.cli.app import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,5 @@
+"""Runs the command line: python -m fathom.serving.cli."""
+
+from fathom.serving.cli.app import main
+
+main()
