@@ -22,9 +22,9 @@ from typing import Any, Self
 
 from fathom.agents.reader import LocalReader
 from fathom.engine import Engine
-from fathom.models.hashing import HashingEmbedder
 from fathom.models.reading import NOTHING, Reading, ReadSpan
 from fathom.settings import Settings
+from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Chunk, Span
 from fathom.usage import Budget
 

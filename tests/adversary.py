@@ -19,7 +19,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from tests.making import QUESTION
 from tests.scripted_acts import Act, Asked, Wire
-from tests.scripted_pairs import OVERLAP
 from tests.scripted_server import (
     ScriptedServer,
     drips,
@@ -39,11 +38,11 @@ from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
 from fathom.llm.call import RoleModel
-from fathom.models.hashing import HashingEmbedder
 from fathom.retrieval.search import Search
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import State
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Answer, Draft, Query
 from fathom.usage import Budget
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tests.scripted_acts import Asked, Wire, raw
 from tests.scripted_server import Extractive
 
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 SIZES = {"small": 32, "large": 48}
 

@@ -12,15 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.scripted_pairs import OVERLAP
-
 from fathom.context import RunContext
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
 from fathom.engine import Engine
 from fathom.ledger import Ledger
-from fathom.models.hashing import HashingEmbedder
 from fathom.settings import Settings
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin
 from fathom.types import Chunk, Hit, Span

@@ -15,7 +15,7 @@ from tests.making import FEES, QUESTION, engine_at, ingested
 import fathom
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, SettingsError, UsageError
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Answer, Filter
 
 NAMES = [

@@ -9,10 +9,10 @@ import pytest
 
 from fathom.documents.decode import decode
 from fathom.engine import Engine
-from fathom.models.hashing import HashingEmbedder
 from fathom.serving.cli.document_view import opened_json, opened_text, place_of
 from fathom.serving.cli.terminal import plain
 from fathom.settings.tree import AskSettings, IndexSettings, Settings
+from fathom.testing.doubles import HashingEmbedder
 from fathom.text.sentences import split
 from fathom.types import Citation, Document
 

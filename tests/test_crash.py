@@ -23,7 +23,7 @@ CHILD = """
 from fathom import assembly
 from fathom.documents.parse import parse_bytes
 from fathom.index import ingest
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 from fathom.serving import cli
 
 ingest.read = lambda path, _: parse_bytes(path.read_bytes(), path.name)

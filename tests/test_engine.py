@@ -13,7 +13,7 @@ from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, unpri
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, UsageError
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 
 @pytest.fixture

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.making import QUESTION, engine_at, ingested
-from tests.scripted_pairs import OVERLAP
 from tests.scripted_server import raw, served
 
 from fathom.engine import Engine
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
-from fathom.models.hashing import HashingEmbedder
 from fathom.settings import Settings
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.usage import Budget
 
 COSTS = "A mooring permit costs 40 crowns a year. [1]"

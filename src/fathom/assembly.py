@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Limits
@@ -18,6 +18,7 @@ from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
+from fathom.extensions import Extension, Kind, check_name, find
 from fathom.index.base import Reader as Index
 from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
@@ -40,6 +41,7 @@ from fathom.retrieval.search import Search
 from fathom.retrieval.sentence import SentenceRetriever
 from fathom.retrieval.vector import VectorRetriever
 from fathom.settings import Settings
+from fathom.settings.extended import ExtendedSettings, SectionT
 from fathom.settings.retrievers import split
 from fathom.text.analyzer import Analyzer
 from fathom.text.content_words import ContentTerms
@@ -99,6 +101,7 @@ class Assembly:
         """
         self.settings = settings
         self.warm = False
+        self._extended = ExtendedSettings(settings.extensions)
         self._index = index
         self._embedder = embedder
         self._cross_reader = cross_reader
@@ -299,16 +302,51 @@ class Assembly:
         Raises:
             UsageError: If there is none of this name.
         """
-        try:
-            kind, embedder = split(name)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        if name in RETRIEVERS:
+            return RETRIEVERS[name](self, index)
+        kind, embedder = split(name)
         if not embedder:
-            return RETRIEVERS[kind](self, index)
+            added: Retriever = self.extension("retriever", name, index)
+            return added
         side = self.side(embedder)
         if kind == "vector":
             return VectorRetriever(index, side.embedder, name, side.space)
         return self._fused(index, name, [embedder])
+
+    # What other packages add.
+
+    def extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
+        """The strategy or the retriever that a package adds under this name.
+
+        Args:
+            kind: Which of both.
+            name: As it is registered.
+            given: What its class takes beside these parts.
+
+        Raises:
+            UsageError: If there is none, it cannot be used, or its settings are not as it says.
+        """
+        check_name(kind, name)
+        made = cast("Extension", find(kind, name)).make(self, *given)
+        self._extended.check_used(name)
+        return made
+
+    def section(self, name: str, kind: type[SectionT]) -> SectionT:
+        """The settings of an extension: the table `[extensions.NAME]`.
+
+        Args:
+            name: Of the strategy or the retriever.
+            kind: Says which settings it has, with their defaults.
+
+        Raises:
+            SettingsError: If one is unknown or illegal.
+        """
+        return self._extended.section(name, kind)
+
+    def recorded(self, strategy: str) -> dict[str, Any]:
+        """What the trace of an answer keeps of the settings; see `Settings.recorded`."""
+        tables = self._extended.recorded(strategy)
+        return self.settings.recorded() | ({"extensions": tables} if tables else {})
 
     @cached_property
     def remembering(self) -> Embedder:
@@ -348,6 +386,8 @@ class Assembly:
         if not self.settings.retrieval.embedders:  # as searches were recorded before there were any
             later |= {"embedders", "embedder_weights"}
         identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
+        if name in self.settings.extensions:
+            identity["settings"] = self.settings.extensions[name]
         return Search(
             retriever=cache(lambda: self.retriever(name, self._index())),
             spare=cache(lambda: KeywordRetriever(self._index())),

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple, Self
 from pydantic import ValidationError
 
 from fathom.errors import SettingsError
+from fathom.extensions import names
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.section import first_fault
 
 __all__ = ["IndexSettings", "Layers", "Settings", "Value", "load_settings", "settings_of"]
 
 PREFIX = "FATHOM_"
+_TRACE = "trace"
 RENAMED: Mapping[str, str] = {
     "anchor.look": "anchor.first_k",
     "anchor.each": "anchor.hop_k",
@@ -94,9 +96,10 @@ class Layers:
             SettingsError: If the trace knows a setting that is no longer there.
         """
         layers = cls()
-        layers.add(_flatten(settings.model_dump(mode="json")), origin="settings")
+        own = settings.model_dump(mode="json", exclude={"extensions"})  # the trace knows all of it
+        layers.add(_flatten(own), origin="settings")
         known_now = ((RENAMED.get(key, key), value) for key, value in _flatten(recorded))
-        layers.add(known_now, origin="trace")
+        layers.add(known_now, origin=_TRACE)
         return layers
 
     def assign(self, assignments: Sequence[str]) -> None:
@@ -118,7 +121,7 @@ class Layers:
             SettingsError: If a key is unknown, or a value can never be one.
         """
         for key, value in values:
-            if key not in self._known:
+            if key not in self._known and not _is_extended(key, origin):
                 raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")
             if "\0" in str(value):
                 raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
@@ -132,6 +135,8 @@ class Layers:
     def _hint(self, key: str) -> str:
         if key in RENAMED:
             return f"it is called {RENAMED[key]!r} now"
+        if key.startswith("extensions."):
+            return f"no strategy or retriever of another package is called {key.split('.')[1]!r}"
         near = difflib.get_close_matches(key, self._known, n=1)
         return f"did you mean {near[0]!r}?" if near else "see `fathom config show`"
 
@@ -162,6 +167,18 @@ class Layers:
             Value(key, value, self._given[key].origin if key in self._given else "default")
             for key, value in flat.items()
         ]
+
+
+def _is_extended(key: str, origin: str) -> bool:
+    """Whether it is of an extension, which knows its settings itself.
+
+    What a trace has recorded may be of one that is gone, and that nobody asks for.
+    """
+    table, _, rest = key.partition(".")
+    name, dot, own = rest.partition(".")
+    if table != "extensions" or not (dot and own):
+        return False
+    return origin == _TRACE or any(name in names(kind) for kind in ("strategy", "retriever"))
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:

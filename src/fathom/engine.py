@@ -12,6 +12,7 @@ from fathom.concurrency import StreamEvent, in_loop, stream, stream_in_loop
 from fathom.config import Layers, settings_of
 from fathom.context import Listener
 from fathom.errors import RunError, UsageError
+from fathom.extensions import check_name
 from fathom.index.base import Reader
 from fathom.index.outdated import Digests, warnings_of
 from fathom.library import Library
@@ -253,7 +254,7 @@ class Engine(Library):
         origin = Origin(
             question=question,
             strategy=name,
-            settings=self.settings.recorded(),
+            settings=self.assembly.recorded(name),
             index_revision=index.revision(),
             seed=self.settings.ask.seed,
             budget=budget or self.assembly.budget,
@@ -273,11 +274,11 @@ class Engine(Library):
 
     def _strategy(self, name: str) -> "tuple[Strategy, Graph]":
         """A strategy with its compiled graph, made once: it keeps nothing of a question."""
-        from fathom.strategies.base import STRATEGIES
+        from fathom.strategies.base import make_strategy
 
         with self._lock:
             if name not in self._strategies:
-                strategy = STRATEGIES[name](self.assembly)
+                strategy = make_strategy(name, self.assembly)
                 self._strategies[name] = strategy, strategy.graph().compile()
             return self._strategies[name]
 
@@ -338,17 +339,17 @@ class Engine(Library):
             SettingsError: If a setting is unknown or illegal.
         """
         from fathom.llm.call import Absent
-        from fathom.strategies.base import STRATEGIES
+        from fathom.strategies.base import make_strategy
         from fathom.strategies.run import replay
 
         trace = self.trace(trace_id)
         layers = Layers.over(self.settings, trace.origin.settings)
         layers.assign([*assignments, "offline=true"])
         settings = layers.settings()
-        check_strategy(trace.origin.strategy)
+        name = trace.origin.strategy
         parts = self.assembled(settings, index=_nobody, connect=Absent)
-        strategy = STRATEGIES[trace.origin.strategy](parts)
-        return in_loop(replay(trace, strategy, settings.recorded(), self.executor))
+        strategy = make_strategy(name, parts)
+        return in_loop(replay(trace, strategy, parts.recorded(name), self.executor))
 
     def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.
@@ -369,7 +370,7 @@ def check_strategy(name: str) -> None:
     from fathom.strategies.base import STRATEGIES  # LangGraph takes a second to import
 
     if name not in STRATEGIES:
-        raise UsageError(f"strategy {name!r}: choose {', '.join(STRATEGIES)}")
+        check_name("strategy", name)
 
 
 def _nobody(*_: object) -> NoReturn:

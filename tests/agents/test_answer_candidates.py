@@ -1,10 +1,10 @@
 import pytest
 from tests.making import hit_of, hit_with
-from tests.scripted_pairs import reading
 
 from fathom.agents.answer_candidates import candidates_of, supporting
 from fathom.agents.early_stop import ReadHit
 from fathom.documents.base import Builder
+from fathom.testing.doubles import reading
 from fathom.types import Hit
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 from tests.making import hit_with
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.counts import counted
 from fathom.agents.reader import Law, LocalReader
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Draft
 
 ASKED = "How many branches does the library have?"
@@ -43,7 +43,7 @@ def drafted(
         return reading(chunk, answer or items[0], 0.8 if answer else 0.5)
 
     law = Law(fall=0.15, sureness=(1.0, 0.0, 0.0))
-    reader = LocalReader(pairs=ScriptedPairs(script), laws={"en": law, "id": law})
+    reader = LocalReader(pairs=ScriptedCrossReader(script), laws={"en": law, "id": law})
     return reader.draft(ASKED, [hit_with(builder)])
 
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 from typing import Any
 
 from tests.making import context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LocalDebater, Position
 from fathom.models.reading import Reading, ReadSpan
 from fathom.settings.maf import MafSettings
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Evidence, Hit, Span
 
@@ -29,7 +29,7 @@ def script(_: str, chunk: Chunk) -> Reading:
 
 
 def agent(**options: Any) -> LocalDebater:
-    return LocalDebater(pairs=ScriptedPairs(script), settings=MafSettings(**options))
+    return LocalDebater(pairs=ScriptedCrossReader(script), settings=MafSettings(**options))
 
 
 def peer(answer: str, text: str, score: float = 0.9) -> Position:

@@ -4,19 +4,19 @@ from typing import Any
 
 from tests.llm.making import Scripted, said
 from tests.making import FEES, QUESTION, context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Span
 from fathom.usage import Budget, Usage
 
 HIT = hit_of()
 QUOTE = "A mooring permit costs 40 crowns a year."
-LOCAL = LocalDebater(pairs=ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns")))
+LOCAL = LocalDebater(pairs=ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns")))
 
 
 def peer(answer: str) -> Position:

@@ -1,8 +1,8 @@
 from tests.making import hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.early_stop import ReadHit, look, trust
 from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk
 
 FALL = 0.15
@@ -22,7 +22,7 @@ def seen(*scores: float) -> list[str]:
     def best(each: ReadHit) -> float:
         return each.trust * each.reading.spans[0].score
 
-    session = ScriptedPairs(script).session("?")
+    session = ScriptedCrossReader(script).session("?")
     found = look(session, HITS[: len(scores)], best, fall=FALL)
     assert [each.trust for each in found] == [at(place) for place in range(1, len(found) + 1)]
     return [each.hit.chunk.document_id for each in found]

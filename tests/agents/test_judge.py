@@ -3,7 +3,6 @@ import asyncio
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import context_of
-from tests.scripted_pairs import OVERLAP, ScriptedPairs, reading
 
 from fathom.agents.judge import Judge, LLMJudge, LocalJudge
 from fathom.errors import ModelUnavailable
@@ -11,6 +10,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.models.reading import Reading
+from fathom.testing.doubles import OVERLAP, ScriptedCrossReader, reading
 from fathom.types import Chunk
 from fathom.usage import Budget, Usage
 
@@ -28,20 +28,20 @@ def test_the_pair_reader_decides() -> None:
         assert chunk.text == QUOTE
         return reading(chunk, supported=0.7 if "fee" in claim else 0.1)
 
-    judge = LocalJudge(pairs=ScriptedPairs(script))
+    judge = LocalJudge(pairs=ScriptedCrossReader(script))
     assert judged(judge, "The fee is 40 crowns.", "Zebras graze quietly.") == (0.7, 0.1)
     assert judged(judge) == ()
 
 
 @pytest.mark.parametrize("claim", [QUOTE, "a mooring permit costs 40 crowns", "  40\n crowns!"])
 def test_what_stands_in_the_quote_has_full_support(claim: str) -> None:
-    nobody = ScriptedPairs(lambda _, chunk: reading(chunk))
+    nobody = ScriptedCrossReader(lambda _, chunk: reading(chunk))
     assert judged(LocalJudge(pairs=nobody), claim) == (1.0,)
 
 
 @pytest.mark.parametrize("claim", ["?", "", "🙂", "rowns a"])
 def test_no_words_and_parts_of_words_do_not_stand_in_it(claim: str) -> None:
-    nobody = ScriptedPairs(lambda _, chunk: reading(chunk))
+    nobody = ScriptedCrossReader(lambda _, chunk: reading(chunk))
     assert judged(LocalJudge(pairs=nobody), claim) == (0.0,)
 
 

@@ -1,9 +1,9 @@
 import pytest
 from tests.making import hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.answer_candidates import options_of
 from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk
 
 TEXT = "The mill was built in 1835 by Ada Vale. It burnt in 1902."
@@ -14,7 +14,7 @@ def options(question: str, answer: str) -> list[tuple[str, float]]:
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer, score=0.8)
 
-    session = ScriptedPairs(script).session(question)
+    session = ScriptedCrossReader(script).session(question)
     return [(each.text, each.score) for each in options_of(question, CHUNK, session)]
 
 
@@ -36,7 +36,7 @@ def test_where_rules_see_nothing_the_spans_are_the_options() -> None:
 
 def test_the_fuller_of_two_takes_over_the_score() -> None:
     chunk = hit_of("The tract of 98 km: in all it is 98 long.").chunk
-    session = ScriptedPairs(lambda _, c: reading(c, "98", score=0.6)).session("?")
+    session = ScriptedCrossReader(lambda _, c: reading(c, "98", score=0.6)).session("?")
     (option,) = options_of("What is the length of the tract?", chunk, session)
     assert option.text == "98 km"
     assert option.score == pytest.approx(0.6 + 0.6 * 2 / 5)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from tests.making import FEES, QUESTION, context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.reader import Law, LocalReader
 from fathom.agents.verdict import VerdictLaw
 from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Draft, Hit
 
@@ -16,7 +16,7 @@ OLD = "In 2023 a mooring permit cost 35 crowns. It rained."
 SAME = "A permit is had for 40 crowns, they say."
 
 
-def reader(pairs: ScriptedPairs) -> LocalReader:
+def reader(pairs: ScriptedCrossReader) -> LocalReader:
     """One whose confidence is the score itself."""
     return LocalReader(pairs=pairs, laws=laws(0.15, (1.0, 0.0, 0.0)))
 
@@ -34,7 +34,7 @@ def drafted(
         answer, score = answers.get(chunk.text, ("", 0.0))
         return reading(chunk, answer, score, **values)
 
-    return reader(ScriptedPairs(script)).draft(question, hits)
+    return reader(ScriptedCrossReader(script)).draft(question, hits)
 
 
 def test_the_sentence_of_the_best_span_is_quoted() -> None:
@@ -96,7 +96,7 @@ def test_yes_or_no_is_said_with_the_sentence_that_decides() -> None:
             sides = {"supported": supported, "contradicted": contradicted, "unrelated": 0.1}
             return reading(chunk, "40 crowns", 0.5, relevance=0.9, **sides)
 
-        own = replace(reader(ScriptedPairs(script)), verdicts={"en": law, "id": law})
+        own = replace(reader(ScriptedCrossReader(script)), verdicts={"en": law, "id": law})
         return own.draft(question, [hit_of()])
 
     sure = asked("Is a mooring permit free?", 0.02, 0.9)
@@ -147,7 +147,7 @@ def test_nothing_to_read_is_nothing() -> None:
 
 def test_the_step_says_how_many_were_read() -> None:
     hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
-    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
     with context_of() as context:
         draft = asyncio.run(reader(pairs).read(QUESTION, hits, context))
         assert isinstance(context.scope, Recorder)
@@ -157,7 +157,7 @@ def test_the_step_says_how_many_were_read() -> None:
 
 
 def test_confidence_is_a_law_of_the_score() -> None:
-    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
     wants = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
     for law, wanted in wants.items():
         mind = LocalReader(pairs=pairs, laws=laws(0.8, law))
@@ -165,7 +165,7 @@ def test_confidence_is_a_law_of_the_score() -> None:
 
 
 def test_the_law_is_that_of_the_questions_language() -> None:
-    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
     each = {
         "en": Law(fall=0.8, sureness=(1.0, 0.0, 0.0)),
         "id": Law(fall=0.8, sureness=(0.0, 1.0, 0.0)),

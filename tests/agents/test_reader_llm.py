@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import FEES, QUESTION, context_of, hit_of, reply
-from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader import LLMReader, LocalReader, Sentence, located
@@ -12,6 +11,7 @@ from fathom.context import Listener
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.testing.doubles import OVERLAP
 from fathom.types import Draft, Hit
 from fathom.usage import Budget, Usage
 

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 from tests.making import hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.rivals import Rivalry, disagree
 from fathom.models.reading import Reading, ReadSpan
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit, Span
 
 FEE = "How much does a mooring permit cost in Merrow?"
@@ -59,7 +59,7 @@ def rivals(*said: tuple[str, str, float], own: int = 0) -> list[str]:
         answer, score = next((a, s) for text, a, s in said if text == chunk.text)
         return reading(chunk, answer, score)
 
-    session = ScriptedPairs(script).session(FEE)
+    session = ScriptedCrossReader(script).session(FEE)
     return [each.text for each in Rivalry().of(FEE, said[own][1], hits[own], hits, session)]
 
 
@@ -84,7 +84,7 @@ def test_the_same_value_is_told_once() -> None:
 
 def test_one_document_does_not_disagree_with_itself() -> None:
     hits = [hit_of(NEW, document="d"), hit_of(OLD, document="d", rank=2)]
-    pairs = ScriptedPairs(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
     assert Rivalry().of(FEE, "40 crowns", hits[0], hits, pairs.session(FEE)) == []
 
 
@@ -96,7 +96,7 @@ def test_so_many_other_documents_are_looked_at() -> None:
         return reading(chunk)
 
     hits: list[Hit] = [hit_of(NEW, document=f"d{rank}", rank=rank) for rank in range(1, 9)]
-    Rivalry(most=3).of(FEE, "40 crowns", hits[0], hits, ScriptedPairs(script).session(FEE))
+    Rivalry(most=3).of(FEE, "40 crowns", hits[0], hits, ScriptedCrossReader(script).session(FEE))
     assert looked == ["d2", "d3", "d4"]
 
 
@@ -115,7 +115,7 @@ def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
         found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
         return replace(reading(chunk), answerable=0.9, spans=found)
 
-    session = ScriptedPairs(script).session(FEE)
+    session = ScriptedCrossReader(script).session(FEE)
     (rival,) = Rivalry().of(FEE, "40 crowns", hits[0], hits, session)
     assert (rival.text, rival.evidence.quote) == ("35", ROWS.split("\n")[1])
     question = "How much does a winter berth for a fishing boat cost a year?"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from tests.making import chunk_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.rows import Rows
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
 MATERIALS = (
@@ -35,7 +35,7 @@ def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str
         return reading(chunk, answer, score)
 
     look = ReadHit(hit=hit, reading=script(question, hit.chunk), trust=1.0)
-    session = ScriptedPairs(script).session(question)
+    session = ScriptedCrossReader(script).session(question)
     best = Rows()(question, look, session).reading.spans[0]
     return best.span.cut(hit.chunk.text), best.score
 

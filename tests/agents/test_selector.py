@@ -3,7 +3,6 @@ import asyncio
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.selector import LLMSelector, LocalSelector, Selector
 from fathom.llm.base import Completion
@@ -11,6 +10,7 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.models.reading import Reading
 from fathom.retrieval.rerank import Reranker
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 from fathom.usage import Usage
 
@@ -22,7 +22,7 @@ def relevance(_: str, chunk: Chunk) -> Reading:
     return reading(chunk, relevance=RELEVANCE[chunk.document_id])
 
 
-LOCAL = LocalSelector(reranker=Reranker(pairs=ScriptedPairs(relevance), weight=1.0), keep=0.5)
+LOCAL = LocalSelector(reranker=Reranker(pairs=ScriptedCrossReader(relevance), weight=1.0), keep=0.5)
 
 
 def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 from tests.making import chunk_of, hit_with
-from tests.scripted_pairs import reading
 
 from fathom.agents.answer_candidates import candidates_of
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.documents.base import Builder
+from fathom.testing.doubles import reading
 from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
 

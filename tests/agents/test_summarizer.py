@@ -3,7 +3,6 @@ import asyncio
 import pytest
 from tests.llm.making import Scripted, said
 from tests.making import FEES, context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge
@@ -11,6 +10,7 @@ from fathom.agents.summarizer import Finding, LLMSummarizer, LocalSummarizer, Su
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Draft, Evidence, Span
 from fathom.usage import Usage
 
@@ -79,7 +79,7 @@ def test_without_an_answer_at_the_end_there_is_none() -> None:
 
 
 def model(*outcomes: Completion | Exception) -> LLMSummarizer:
-    pairs = ScriptedPairs(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
+    pairs = ScriptedCrossReader(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
     return LLMSummarizer(
         model=RoleModel(chat=Scripted(*outcomes)),
         local=LocalSummarizer(),

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from tests.making import hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.statement import statement
 from fathom.agents.verdict import Verdict, VerdictLaw, Verdicts
 from fathom.models.reading import NOTHING, Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
 ASKED = "Are dogs allowed in the library?"
@@ -37,7 +37,7 @@ def decided(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> V
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, text in enumerate(texts, 1)]
     seen = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
-    return Verdicts(pairs=ScriptedPairs(script), laws=laws, sure=sure)(question, seen)
+    return Verdicts(pairs=ScriptedCrossReader(script), laws=laws, sure=sure)(question, seen)
 
 
 def test_the_sentence_that_supports_the_statement_says_yes() -> None:
@@ -72,7 +72,7 @@ def test_what_a_verdict_depends_on() -> None:
     asked = statement(ASKED)
     assert asked is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
-    (weighed,) = Verdicts(pairs=ScriptedPairs(script)).weigh(asked, look)
+    (weighed,) = Verdicts(pairs=ScriptedCrossReader(script)).weigh(asked, look)
     tells, decides, words, denial, one = weighed.factors
     assert weighed.yes
     assert tells > decides > 0
@@ -84,7 +84,7 @@ def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
     asked = statement(ASKED)
     assert asked is not None
     look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
-    verdicts = Verdicts(pairs=ScriptedPairs(script))
+    verdicts = Verdicts(pairs=ScriptedCrossReader(script))
     assert list(verdicts.weigh(asked, look)) == []
     (weighed,) = verdicts.weigh(asked, look, every=True)
     assert weighed.factors[1] < 0

@@ -8,13 +8,13 @@ import pytest
 from experiments.lab.stub_llm import ExtractiveModel
 from tests.making import QUESTION, engine_at
 from tests.mixes import sections
-from tests.scripted_pairs import OVERLAP
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
 from fathom.jsonable import canonical
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import Outcome
+from fathom.testing.doubles import OVERLAP
 from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.evaluation.making import ranked
 from tests.evaluation.test_datasets import write
-from tests.scripted_pairs import OVERLAP
 from tests.serving.cli.test_app import Run, run
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE
 
@@ -18,6 +17,7 @@ from fathom.errors import UsageError
 from fathom.evaluation import Evaluation, evaluate, load
 from fathom.evaluation.harness import Systems, indexed
 from fathom.settings import Settings
+from fathom.testing.doubles import OVERLAP
 
 __all__ = ["run"]
 

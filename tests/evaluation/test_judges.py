@@ -30,7 +30,7 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.models.base import Matrix
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 from fathom.usage import Budget, Usage
 
 PINS = {

@@ -11,7 +11,6 @@ from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from pydantic import BaseModel
 from tests.experiments.toy import TOML, bench, experiment
 from tests.making import FEES, QUESTION
-from tests.scripted_pairs import OVERLAP
 
 from fathom.agents.aggregator import AggregatorReply
 from fathom.agents.debater import DebaterReply
@@ -23,6 +22,7 @@ from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
 from fathom.llm.structured import ask_for
+from fathom.testing.doubles import OVERLAP
 
 MODEL = ExtractiveModel(OVERLAP)
 OSLO = "Fees > Oslo\nThe opera of Oslo has a roof to walk on."

@@ -27,7 +27,7 @@ from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybo
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.rebuild import rebuilding
 from fathom.index.places import is_gone
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 from fathom.text.language import detect
 
 CHANGES = int(os.environ.get("CHANGES", "500"))

@@ -16,7 +16,7 @@ from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest import Ingester
 from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Matrix
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 PARSING, EMBEDDING = 0.25, 0.4
 """Seconds for a file, and for a text."""

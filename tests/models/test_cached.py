@@ -5,7 +5,7 @@ import numpy as np
 
 from fathom.models.base import Matrix
 from fathom.models.cached import CachedEmbedder, LRUCache
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 
 def test_what_was_not_asked_for_longest_is_dropped_first() -> None:

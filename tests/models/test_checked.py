@@ -6,7 +6,7 @@ import pytest
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
 from fathom.models.checked import CheckedEmbedder
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 
 class Faulty(HashingEmbedder):

@@ -7,7 +7,7 @@ from fathom.errors import ModelError
 from fathom.models import e5
 from fathom.models.base import for_questions
 from fathom.models.e5 import E5Embedder, Packed, load_e5, widened
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.scripted_pairs import ScriptedPairs
 
 from fathom.errors import ModelError
 from fathom.models.cross_reader import OnnxCrossReader, Shape
@@ -17,6 +16,7 @@ from fathom.models.shipped import (
     load_readers,
     load_shipped_reader,
 )
+from fathom.testing.doubles import ScriptedCrossReader
 from fathom.text.language import question_language
 from fathom.types import Chunk, Span
 
@@ -169,7 +169,7 @@ def test_each_language_has_its_reader_loaded_once_when_it_is_needed() -> None:
     def load(language: str) -> CrossReader:
         loaded.append(language)
         value = {"en": 0.25, "id": 0.75}[language]
-        return ScriptedPairs(lambda _question, _chunk: replace(NOTHING, relevance=value))
+        return ScriptedCrossReader(lambda _question, _chunk: replace(NOTHING, relevance=value))
 
     reader = ReaderByLanguage(load, question_language)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from tests.making import context_of, hit_of
-from tests.scripted_pairs import ScriptedPairs, reading
 
 from fathom.models.reading import Reading
 from fathom.retrieval.rerank import Reranker, merit
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
 
@@ -26,7 +26,7 @@ def reranker(*relevance: float, weight: float = 0.5, most: int = 24) -> Reranker
         own = probability(relevance[int(chunk.text.split()[1]) - 1])
         return reading(chunk, relevance=own, answerable=own)
 
-    return Reranker(pairs=ScriptedPairs(script), weight=weight, most=most)
+    return Reranker(pairs=ScriptedCrossReader(script), weight=weight, most=most)
 
 
 def names(found: tuple[Hit, ...]) -> list[str]:

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from tests.making import hit_of
 
-from fathom.models.hashing import HashingEmbedder
 from fathom.retrieval.sentence import SentenceRetriever
+from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Hit, Query
 
 ASKED = "When does the ferry sail?"

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
-from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.hyde import LocalHypothesis
@@ -13,7 +12,6 @@ from fathom.context import RunContext
 from fathom.control.gate import Thresholds
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
-from fathom.models.hashing import HashingEmbedder
 from fathom.retrieval.context_selection import ContextSelector, Selection
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.multihop import MultiHop
@@ -22,6 +20,7 @@ from fathom.settings import Settings
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.signals import TokenAllowance
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage

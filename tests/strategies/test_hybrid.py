@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.making import QUESTION, context_of, engine_at, ingested
-from tests.scripted_pairs import OVERLAP
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
@@ -19,10 +18,10 @@ from fathom.control.supervisor import Supervisor
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.llm.base import Call, Completion
-from fathom.models.hashing import HashingEmbedder
 from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from tests.making import hit_of
-from tests.scripted_pairs import reading
+
+from fathom.testing.doubles import reading
 
 pytest.importorskip("bm25s")
 

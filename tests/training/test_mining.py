@@ -4,7 +4,7 @@ import pytest
 from tests.training.rivers import PLACES, ROWS, asked
 from training.cross_reader.mining import Embed, mined
 
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 MORE = [*ROWS, *(asked(place, f"the {place.lower()}flow") for place in ("Bonn", "Kyiv"))]
 VECTORS: Embed = HashingEmbedder().embed

@@ -60,7 +60,7 @@ SPANS = 8
 
 
 class Reader(Protocol):
-    """Finds what supports an answer; every implementation passes the conformance test."""
+    """Finds what supports an answer; every one passes `testing.ReaderConformance`."""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits, in rank order, as one step of the run.

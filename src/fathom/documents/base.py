@@ -95,7 +95,10 @@ class Limits:
 
 
 class Parser(Protocol):
-    """Turns the bytes of one format into text with structure; runs inside the sandbox only."""
+    """Turns the bytes of one format into text with structure; runs inside the sandbox only.
+
+    Every one passes `testing.FormatConformance`.
+    """
 
     def __call__(self, data: bytes) -> Parsed:
         """Parse `data`.

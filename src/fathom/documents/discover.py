@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 from fathom.errors import UsageError
+from fathom.extensions import format_of
 
 _CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
 
@@ -181,11 +182,19 @@ def _inside(file: Path, root: Path) -> bool:
 def content_digest(file: Path) -> str:
     """The sha256 of a file's bytes, as 64 hexadecimal digits.
 
+    Where an extension reads such files, its package and version count too: what another version
+    may read differently is read again.
+
     Raises:
         OSError: If it cannot be read.
+        UsageError: If two packages bring an extension for it.
     """
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.file_digest(stream, "sha256")
+    reads = format_of(file)
+    if reads is not None:
+        digest.update(f"\0{reads}".encode())
+    return digest.hexdigest()
 
 
 def document_id(digest: str) -> str:

@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from fathom.documents.base import Failure, Limits, Parsed, Refused
 from fathom.documents.formats.sniff import Format, parser, sniff
+from fathom.errors import UsageError
+from fathom.extensions import Extension
 
 VERSION = "2"
 """Raised when a parser gives other text or facts than before: old indexes are told apart by it."""
@@ -31,8 +33,16 @@ def parse_bytes(data: bytes, name: str, limits: Limits | None = None) -> Iterato
     return parse_stream(BytesIO(data), name, limits or Limits())
 
 
-def parse_stream(file: BinaryIO, name: str, limits: Limits) -> Iterator[Parsed | Failure]:
+def parse_stream(
+    file: BinaryIO, name: str, limits: Limits, extension: Extension | None = None
+) -> Iterator[Parsed | Failure]:
     """Like `parse_bytes` on an open file: a corpus is read record by record.
+
+    Args:
+        file: Open for reading bytes.
+        name: See `parse_bytes`.
+        limits: See `parse_bytes`.
+        extension: What reads files of this name, where Fathom itself does not.
 
     Raises:
         Refused: With the typed outcome.
@@ -47,8 +57,22 @@ def parse_stream(file: BinaryIO, name: str, limits: Limits) -> Iterator[Parsed |
         raise Refused("failed", f"larger than {limits.file_bytes // 1_000_000} MB; split it")
     file.seek(0)
     data = file.read()
+    if extension is not None:
+        yield checked(_extended(extension, data), limits)
+        return
     kind = sniff(data, name)
     yield _lined(checked(parser(kind)(data), limits), kind, data)
+
+
+def _extended(extension: Extension, data: bytes) -> Parsed:
+    try:
+        parse = extension.load()
+    except UsageError as error:
+        raise Refused("failed", str(error)) from error
+    parsed = parse(data)
+    if not isinstance(parsed, Parsed):
+        raise Refused("failed", f"{extension} gave {type(parsed).__name__} instead of Parsed")
+    return parsed
 
 
 def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from fathom.errors import UsageError
 from fathom.evaluation.agreement import load_labels
 from fathom.evaluation.breakdown import Field
 from fathom.evaluation.datasets import Dataset, load
@@ -88,10 +87,7 @@ class Systems:
             UsageError: If one is not.
         """
         for name in self.retrievers:
-            try:
-                split(name)
-            except ValueError as error:
-                raise UsageError(str(error)) from None
+            split(name)
         if self.strategies:
             from fathom.engine import check_strategy  # takes a second
 

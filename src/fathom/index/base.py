@@ -7,6 +7,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.errors import UsageError
 from fathom.types import Chunk, Document, Filter
 
 Matrix = NDArray[np.float32]
@@ -134,10 +135,20 @@ class Status:
     spaces: tuple[SpaceStatus, ...] = ()
 
 
+def check_k(k: int) -> None:
+    """Accept how many hits are asked for.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    if k < 1:
+        raise UsageError(f"k = {k}: ask for at least 1 hit")
+
+
 class Reader(Protocol):
     """A consistent view: each document wholly or not at all, also while another process writes.
 
-    Every implementation passes `tests/conformance/test_index.py`.
+    Every implementation passes `testing.IndexConformance`.
     """
 
     def vector_search(

@@ -12,7 +12,7 @@ Matrix = NDArray[np.float32]
 class Embedder(Protocol):
     """Turns texts into unit vectors; equal texts give equal vectors, whatever the batch.
 
-    Every implementation passes `tests/conformance/test_embedder.py`.
+    Every implementation passes `testing.EmbedderConformance`.
     """
 
     @property

@@ -10,7 +10,7 @@ from fathom.types import Hit, Query
 class Retriever(Protocol):
     """Ranks the chunks of an index for a query.
 
-    Every implementation passes `tests/conformance/test_retriever.py`.
+    Every implementation passes `testing.RetrieverConformance`.
     """
 
     @property

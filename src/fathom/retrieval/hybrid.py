@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.index.base import Reader, Space
+from fathom.index.base import Reader, Space, check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
@@ -37,6 +37,7 @@ class HybridRetriever:
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """See `Retriever.retrieve`; scores are those of the fusion."""
+        check_k(k)
         depth = max(k, self.candidates)
         found = [self.index.keyword_search(query.text, k=depth, filters=query.filters)]
         for side in self.sides:

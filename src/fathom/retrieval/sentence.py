@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fathom.index.base import check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import Retriever
 from fathom.text.sentences import split
@@ -33,6 +34,7 @@ class SentenceRetriever:
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """See `Retriever.retrieve`; scores are cosines in [-1, 1]."""
+        check_k(k)
         hits = self.first.retrieve(query, k=self.candidates)
         scores = self._scores(query.text, [hit.chunk for hit in hits])
         scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fathom.settings.retrievers import Name
 from fathom.settings.section import Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -33,7 +34,7 @@ class MafSettings(Section):
     evr_floor: Share = 0.35
     """Hits that score no more are dropped."""
     evr_threshold: Share = 0.60
-    foreign_retriever: Literal["vector", "keyword", "hybrid"] = "hybrid"
+    foreign_retriever: Name = "hybrid"
     """Instead of `vector`, for a question in a language the embedder was not made for."""
     agents: int = Field(default=4, ge=1)
     """Of the debate: so many of the best documents are spoken for, each by its best chunk."""

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from fathom.settings.retrievers import Name
 from fathom.settings.section import Section
 
 
@@ -18,7 +19,7 @@ class MaoSettings(Section):
     """DS keeps a hit whose score is at least this share of the best one's; ours."""
     score_gap: float = Field(default=0.3, ge=0, le=1)
     """The rule planner leaves DS out from this gap between the two best hits on; ours."""
-    retriever: str = Field(default="hybrid", pattern="^(vector|keyword|hybrid)$")
+    retriever: Name = "hybrid"
     """What R asks; the paper has one dense retriever (E5)."""
     coverage_threshold: float = Field(default=0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of

@@ -4,16 +4,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-NAMES = (
-    "vector",
-    "keyword",
-    "hybrid",
-    "lead",
-    "sentence",
-    "vector_feedback",
-    "keyword_feedback",
-)
-LEGS = ("vector", "keyword", "hybrid")
+from fathom.errors import UsageError
+from fathom.extensions import RETRIEVERS, find, names
+
 BY_EMBEDDER = ("vector", "hybrid")
 """May be followed by `:` and one of `retrieval.embedders` (or `models.embedder`): `vector:NAME` is
 that space alone, `hybrid:NAME` that space and the words. Without it `vector` is the space of
@@ -24,25 +17,24 @@ def split(name: str) -> tuple[str, str]:
     """The retriever, and which embedder it is told to use; empty if none.
 
     Raises:
-        ValueError: If there is no such retriever.
+        UsageError: If there is no such retriever.
     """
-    kind, colon, embedder = name.partition(":")
-    if kind not in NAMES or (colon and (kind not in BY_EMBEDDER or not embedder)):
-        more = ", ".join(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)
-        raise ValueError(f"retriever {name!r}: choose one of {', '.join(NAMES)}, {more}")
-    return kind, embedder
+    kind, _, embedder = name.partition(":")
+    if embedder and kind in BY_EMBEDDER:
+        return kind, embedder
+    if name not in RETRIEVERS and find("retriever", name) is None:
+        known = [*names("retriever"), *(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)]
+        raise UsageError(f"retriever {name!r}: choose one of {', '.join(known)}")
+    return name, ""
 
 
 def _named(name: str) -> str:
-    split(name)
-    return name
-
-
-def _leg(name: str) -> str:
-    if split(name)[0] not in LEGS:
-        raise ValueError(f"retriever {name!r}: choose one of {', '.join(LEGS)}")
+    try:
+        split(name)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
     return name
 
 
 Name = Annotated[str, AfterValidator(_named)]
-Leg = Annotated[str, AfterValidator(_leg)]
+"""Fathom's own, or what a package adds; see `extensions`."""

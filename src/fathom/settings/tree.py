@@ -1,5 +1,6 @@
 """The settings: one frozen tree with its defaults; `config` reads their values."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -9,7 +10,7 @@ from fathom.settings.anchor import AnchorSettings
 from fathom.settings.hybrid import HybridSettings
 from fathom.settings.maf import MafSettings
 from fathom.settings.mao import MaoSettings
-from fathom.settings.retrievers import Leg
+from fathom.settings.retrievers import Name
 from fathom.settings.rrf import RrfSettings
 from fathom.settings.section import Section
 
@@ -85,7 +86,7 @@ class RetrievalSettings(Section):
     """How hits are found and fused."""
 
     k: int = Field(default=10, ge=1, le=MOST_HITS)
-    retriever: Leg = "hybrid"
+    retriever: Name = "hybrid"
     embedders: tuple[str, ...] = ()
     """Further ones beside `models.embedder`, each with vectors of its own: `fathom ingest` makes
     them of the chunks that are there. `multilingual-e5-small` (extra `multilingual`), a folder or
@@ -262,6 +263,8 @@ class Settings(Section):
     anchor: AnchorSettings = Field(default_factory=AnchorSettings)
     mao: MaoSettings = Field(default_factory=MaoSettings)
     hybrid: HybridSettings = Field(default_factory=HybridSettings)
+    extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    """The tables `[extensions.NAME]` of what other packages add, which know what they hold."""
     offline: bool = False
     """Open no socket, whatever else is asked."""
 
@@ -269,7 +272,7 @@ class Settings(Section):
         """What a trace keeps: of each section the values that can change an answer.
 
         A section that says nothing of it is kept whole, so that a new setting is never forgotten;
-        what made the index is known by its revision.
+        what made the index is known by its revision, and an extension says what its table holds.
         """
         sections = {name: getattr(self, name) for name in type(self).model_fields}
         kept = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}

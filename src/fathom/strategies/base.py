@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
+from fathom import extensions
 from fathom.agents.finalizer import Finalizer
 from fathom.assembly import Assembly
 from fathom.context import RunContext
@@ -17,7 +18,7 @@ Graph = Any
 
 
 class Strategy(Protocol):
-    """Answers a question as one graph; every one passes `tests/conformance/test_strategy.py`.
+    """Answers a question as one graph; every one passes `StrategyConformance`.
 
     It keeps nothing from one question to the next, and may answer several at once.
     Its state is a frozen dataclass with at least the fields `query`, `draft` (the best so far)
@@ -67,13 +68,18 @@ def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
 
 
 STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
-    name: _made(name, kind)
-    for name, kind in {
-        "naive": "Naive",
-        "maf": "Maf",
-        "anchor": "AnchorGate",
-        "rrf": "Rrf",
-        "hybrid": "Hybrid",
-        "mao": "Mao",
-    }.items()
+    name: _made(name, kind) for name, kind in extensions.STRATEGIES.items()
 }
+"""How Fathom's own strategies are made, by name."""
+
+
+def make_strategy(name: str, parts: Assembly) -> Strategy:
+    """The strategy of this name, Fathom's own or what a package adds.
+
+    Raises:
+        UsageError: If there is none, or it cannot be used; see `Assembly.extension`.
+    """
+    if name in STRATEGIES:
+        return STRATEGIES[name](parts)
+    added: Strategy = parts.extension("strategy", name)
+    return added

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.scripted_pairs import OVERLAP
 
 from fathom.serving import cli
+from fathom.testing.doubles import OVERLAP
 
 
 class Ran(NamedTuple):

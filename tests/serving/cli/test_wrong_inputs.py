@@ -47,7 +47,7 @@ BUDGETS: tuple[tuple[Sequence[str], str], ...] = (
     (("ask", Q, "--set", "budget.tokens=-1"), "greater than or equal to 0"),
 )
 SETTINGS: tuple[tuple[Sequence[str], str], ...] = (
-    (("ask", Q, "--strategy", "magic"), "choose naive"),
+    (("ask", Q, "--strategy", "magic"), "choose one of naive"),
     (("ask", Q, "-m", "openai"), "provider:model"),
     (("ask", Q, "-m", "nobody:x"), "provider:model"),
     (("ask", Q, "--set", "x"), "section.key=value"),
@@ -96,7 +96,7 @@ EVALUATIONS: tuple[tuple[Sequence[str], str], ...] = (
     (("eval", "none"), "none"),
     (("eval", LONG), LONG),
     (("eval", "void"), "corpus.jsonl"),
-    (("eval", "void", "--strategy", "magic"), "choose naive"),
+    (("eval", "void", "--strategy", "magic"), "choose one of naive"),
     (("eval", "void", "--retriever", "magic"), "choose one of vector"),
     (("eval", "void", "--records", "corpus/fees.md"), "no folder to write into"),
     (("eval", "void", "--records", "/proc/none"), "no folder to write into"),

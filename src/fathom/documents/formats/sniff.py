@@ -9,6 +9,7 @@ from typing import Literal, cast
 from fathom.documents.base import Parser, Refused
 from fathom.documents.decode import decode_markup
 from fathom.documents.zipguard import open_zip
+from fathom.extensions import FORMATS
 
 Format = Literal[
     "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
@@ -49,12 +50,6 @@ _BY_NAME: dict[str, Format] = {
     ".text": "text",
     ".log": "text",
 }
-_OTHER_DOCUMENTS = frozenset(
-    {
-        ".docx", ".eml", ".epub", ".htm", ".html", ".ipynb", ".json", ".jsonl", ".odt", ".pdf",
-        ".pptx", ".rtf", ".xhtml", ".xlsx", ".xml",
-    }
-)  # fmt: skip
 _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "an image; run text recognition first"),
     (b"\xff\xd8\xff", "an image; run text recognition first"),
@@ -114,7 +109,7 @@ def sniff(data: bytes, name: str) -> Format:
     try:
         return _binary(data) or _text(data, suffix)
     except Refused as refusal:
-        if refusal.outcome == "no_document" and suffix in {*_BY_NAME, *_OTHER_DOCUMENTS}:
+        if refusal.outcome == "no_document" and suffix[1:] in FORMATS:
             raise Refused("unsupported", refusal.reason) from None  # it should have been one
         raise
 

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from fathom.documents.base import Failure, Limits, Parsed, Refused
 from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode
+from fathom.extensions import Extension
 
 _BATCH_CHARS = 1_000_000
 _BATCH_VALUES = 500
@@ -37,24 +38,38 @@ def main() -> None:
 
 
 def serve(commands: BinaryIO, replies: BinaryIO, gate: jail.Gate, limits: Limits) -> None:
-    """Answer each command line, the hexadecimal path of a file, with its frames."""
+    """Answer each command line with the file's frames.
+
+    A line is the path of a file, and what reads it where Fathom itself does not, in hexadecimal.
+    """
     for command in commands:
-        path = bytes.fromhex(command.decode("ascii"))
+        path, *added = (bytes.fromhex(part) for part in command.decode("ascii").split())
+        extension = _admitted(json.loads(added[0]), gate) if added else None
         gate.give(path)
         jail.renew_cpu(limits.cpu_s)
-        for frame in _frames(path, limits):
+        for frame in _frames(path, limits, extension):
             replies.write(frame)
             replies.flush()
             jail.renew_cpu(limits.cpu_s)
         gate.give(None)
 
 
-def _frames(path: bytes, limits: Limits) -> Iterator[bytes]:
+def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
+    """What reads the next file; its module may be imported from now on, wherever it lies."""
+    folder = added.pop("folder")
+    extension = Extension(**added)
+    if folder and folder not in sys.path:
+        sys.path.append(folder)
+        gate.admit(folder, extension.module.partition(".")[0])
+    return extension
+
+
+def _frames(path: bytes, limits: Limits, extension: Extension | None) -> Iterator[bytes]:
     refused: Refused | None = None
     try:
         with Path(os.fsdecode(path)).open("rb") as file:
             name = Path(os.fsdecode(path)).name
-            for values in _batches(parse_stream(file, name, limits)):
+            for values in _batches(parse_stream(file, name, limits, extension)):
                 yield encode(Frame(values=values))
     except Refused as refusal:
         refused = refusal

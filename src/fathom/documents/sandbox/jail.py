@@ -60,6 +60,12 @@ class Gate:
         """Allow this file (and no longer the one before)."""
         self._given = path
 
+    def admit(self, folder: str, module: str) -> None:
+        """Allow a module, or a package, of a folder that is none of the interpreter's own."""
+        real = os.path.realpath(folder)
+        self._listed.add(real)
+        self._roots += tuple(f"{real}{os.sep}{module}{end}" for end in (os.sep, ".py"))
+
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         """Called by the interpreter before each audited act.
 

@@ -17,6 +17,7 @@ from typing import Self
 
 from fathom.documents.base import Failure, Limits, Parsed, Refused
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
+from fathom.extensions import Extension, format_of
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
@@ -63,13 +64,13 @@ class Child:
         """Whether the process has ended."""
         return self._process.poll() is not None
 
-    def send(self, path: Path) -> None:
-        """Ask for the file at `path`."""
+    def send(self, path: Path, extension: Extension | None) -> None:
+        """Ask for the file at `path`; `extension` reads it where Fathom itself does not."""
         self._largest = self._received = 0
         # A process that is gone is noticed, with its reason, when its reply is awaited.
         absolute = os.fsencode(path.absolute())  # the process stands in another folder
         with contextlib.suppress(BrokenPipeError):
-            self._commands.write(absolute.hex().encode("ascii") + b"\n")
+            self._commands.write(absolute.hex().encode("ascii") + _told(extension) + b"\n")
 
     def receive(self) -> Frame:
         """The next part of the reply.
@@ -125,6 +126,14 @@ class Child:
         if code < 0:
             return f"the parser crashed (signal {-code})"
         return f"the parser ended early (exit {code})"
+
+
+def _told(extension: Extension | None) -> bytes:
+    """The end of a command."""
+    if extension is None:
+        return b""
+    added = {**dataclasses.asdict(extension), "folder": extension.folder}
+    return b" " + json.dumps(added).encode().hex().encode("ascii")
 
 
 def _import_path() -> str:
@@ -184,7 +193,7 @@ class Sandbox:
         child = self._ready()
         healthy = False
         try:
-            child.send(path)
+            child.send(path, format_of(path))
             while True:
                 frame = child.receive()
                 # A process that has grown would blame the next file for it.

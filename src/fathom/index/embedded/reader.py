@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import RunError, UsageError
-from fathom.index.base import Match, Source, Space, Status, Summary
+from fathom.errors import RunError
+from fathom.index.base import Match, Source, Space, Status, Summary, check_k
 from fathom.index.embedded import schema
 from fathom.index.embedded.filters import Allowed
 from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
@@ -210,6 +210,5 @@ class EmbeddedReader:
 
 
 def _checked(k: int) -> int:
-    if k < 1:
-        raise UsageError(f"k = {k}: ask for at least 1 hit")
+    check_k(k)
     return min(k, MOST)

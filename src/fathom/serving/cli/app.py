@@ -22,6 +22,7 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    RetrieverOption,
     SetOption,
     StrategyOption,
     TokensOption,
@@ -203,9 +204,7 @@ def ask(
 def search(
     query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
     k: Annotated[int | None, typer.Option("-k", "--k", help="How many hits.")] = None,
-    retriever: Annotated[
-        str | None, typer.Option(help="vector, keyword, hybrid (default), vector:EMBEDDER...")
-    ] = None,
+    retriever: RetrieverOption = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     filters: FilterOption = None,

@@ -5,10 +5,12 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from fathom.assembly import WARM
 from fathom.engine import Engine
-from fathom.errors import FathomError, IndexMissing, ModelError
+from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
+from fathom.extensions import Extension, find, registered
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import trace_findings
 
@@ -40,6 +42,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
         _made("strategy", lambda: _strategy(engine)),
         *_index(engine, fix=fix),
         *_traces(engine),
+        *_extensions(),
         *_environment(),
     ]
 
@@ -114,6 +117,20 @@ def _traces(engine: Engine) -> list[Finding]:
     if not found:
         return [Finding("traces", True, f"{file}: sound")]
     return [Finding("traces", False, detail) for detail in found]
+
+
+def _extensions() -> list[Finding]:
+    """Each that is installed; formats are imported in the sandbox alone."""
+    return [_made("extension", partial(_extension, added)) for added in registered()]
+
+
+def _extension(added: Extension) -> str:
+    if added.is_refused:
+        raise UsageError(f"{added} is not used: the name is Fathom's own; it has to be another")
+    find(added.kind, added.name)
+    if added.kind != "format":
+        added.load()
+    return str(added)
 
 
 def _environment() -> list[Finding]:

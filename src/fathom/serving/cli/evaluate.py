@@ -12,6 +12,8 @@ import typer
 from fathom.errors import UsageError
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.serving.cli.options import (
+    RETRIEVER_NAMES,
+    STRATEGY_NAMES,
     CallsOption,
     CostOption,
     DeadlineOption,
@@ -41,11 +43,10 @@ ALL_FAILED = 5
 def evaluate(
     datasets: Annotated[list[Path], typer.Argument(help="Folders in the BEIR layout.")],
     retriever: Annotated[
-        str | None,
-        typer.Option(help="Retrievers: keyword, vector, hybrid (default) ...; by commas."),
+        str | None, typer.Option(help=f"What is measured, by commas: {RETRIEVER_NAMES}.")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help="Strategies that answer the questions, by commas.")
+        str | None, typer.Option(help=f"What answers the questions, by commas: {STRATEGY_NAMES}.")
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathom.extensions import RETRIEVERS, STRATEGIES
+
 if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
 
@@ -23,7 +25,14 @@ FilterOption = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Condition on metadata, such as year>=2020; may be repeated."),
 ]
-StrategyOption = Annotated[str | None, typer.Option("--strategy", help="Way of answering.")]
+STRATEGY_NAMES = f"{', '.join(STRATEGIES)}, or an extension"
+RETRIEVER_NAMES = f"{', '.join(RETRIEVERS)}, vector:EMBEDDER, hybrid:EMBEDDER, or an extension"
+StrategyOption = Annotated[
+    str | None, typer.Option("--strategy", help=f"Way of answering: {STRATEGY_NAMES}.")
+]
+RetrieverOption = Annotated[
+    str | None, typer.Option("--retriever", help=f"Way of searching: {RETRIEVER_NAMES}.")
+]
 LlmOption = Annotated[
     str | None, typer.Option("-m", "--llm", help="Language model, PROVIDER:MODEL.")
 ]

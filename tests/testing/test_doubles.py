@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from fathom.models.hashing import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder
 
 
 def test_one_letter_has_one_feature() -> None:
@@ -37,7 +37,7 @@ def test_nothing_to_hash_gives_the_first_axis() -> None:
 
 def test_another_process_gives_the_same_bytes() -> None:
     script = (
-        "from fathom.models.hashing import HashingEmbedder as E;"
+        "from fathom.testing.doubles import HashingEmbedder as E;"
         "print(E(64).embed(['the same everywhere']).tobytes().hex())"
     )
     other = subprocess.run(

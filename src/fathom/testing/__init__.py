@@ -1,0 +1,63 @@
+"""What an author of an extension needs to test it; see docs/extending.md.
+
+Doubles, which load nothing and are the same everywhere: `HashingEmbedder`, `ScriptedChat`,
+`ScriptedCrossReader`, and `make_engine` and `run_context` around them. Suites, to be subclassed
+in a file of tests: `StrategyConformance` and so on; they need pytest, which is imported with the
+first of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fathom.testing.conformance import (
+        EmbedderConformance,
+        FormatConformance,
+        JudgeConformance,
+        ReaderConformance,
+        RetrieverConformance,
+        StrategyConformance,
+    )
+    from fathom.testing.doubles import (
+        OVERLAP,
+        HashingEmbedder,
+        ScriptedChat,
+        ScriptedCrossReader,
+        completion,
+        make_engine,
+        reading,
+        run_context,
+    )
+    from fathom.testing.index_conformance import IndexConformance
+
+__all__ = [
+    "OVERLAP",
+    "EmbedderConformance",
+    "FormatConformance",
+    "HashingEmbedder",
+    "IndexConformance",
+    "JudgeConformance",
+    "ReaderConformance",
+    "RetrieverConformance",
+    "ScriptedChat",
+    "ScriptedCrossReader",
+    "StrategyConformance",
+    "completion",
+    "make_engine",
+    "reading",
+    "run_context",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
+    if name not in __all__:
+        raise AttributeError(f"module 'fathom.testing' has no attribute {name!r}")
+    if not name.endswith("Conformance"):
+        return getattr(import_module("fathom.testing.doubles"), name)
+    home = "index_conformance" if name == "IndexConformance" else "conformance"
+    try:
+        import pytest
+    except ModuleNotFoundError:
+        raise ImportError(f"fathom.testing.{name} needs pytest; run: pip install pytest") from None
+    pytest.register_assert_rewrite(f"fathom.testing.{home}")
+    return getattr(import_module(f"fathom.testing.{home}"), name)

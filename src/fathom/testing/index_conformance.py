@@ -1,0 +1,329 @@
+"""What every index keeps, by hand, as a suite of tests."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
+from fathom.index.base import Entry, Reader, Source, Writer
+from fathom.types import Block, Chunk, ChunkBlock, Document, Filter, Scalar, Span
+
+IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
+
+
+def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """A vector of four numbers, the rest of them 0."""
+    vector = np.zeros(4, dtype=np.float32)
+    vector[: len(values)] = values
+    return vector
+
+
+def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
+    """A document of these chunks, ready to be stored."""
+    text, chunks, start = "\n".join(texts), [], 0
+    for ordinal, part in enumerate(texts):
+        span = Span(start, start + len(part))
+        chunks.append(
+            Chunk(
+                id=f"{name}#{ordinal}",
+                document_id=name,
+                text=part,
+                span=span,
+                ordinal=ordinal,
+                title=f"Title of {name}",
+                path=f"/c/{name}",
+                headings=("Part", str(ordinal)),
+                page=ordinal + 1,
+                blocks=(ChunkBlock("paragraph", 0, len(part)),),
+            )
+        )
+        start = span.end + 1
+    document = Document(
+        id=name,
+        text=text,
+        path=f"/c/{name}",
+        title=f"Title of {name}",
+        language="en",
+        metadata=metadata,
+        blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
+        lines=((0, 3), (len(text) // 2, 7)),
+    )
+    matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
+    return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
+
+
+def source(one: Entry, path: str = "") -> Source:
+    """Where it was read."""
+    return Source(
+        path=path or one.document.path,
+        digest=one.digest,
+        outcome="ok",
+        document_id=one.document.id,
+    )
+
+
+def put(writer: Writer, *entries: Entry) -> None:
+    """Store documents, each read at its own path."""
+    writer.put(entries, [source(one) for one in entries])
+
+
+CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")
+SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="boat")
+
+
+class IndexConformance:
+    """See `index.base.Reader` and `Writer`. To be given: `open_writer` and `open_reader`.
+
+    A place is an empty folder; an index that lies elsewhere takes its name as its own.
+    """
+
+    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> Writer:
+        """The writer of the index at this place, made where there is none and an identity.
+
+        Raises:
+            IndexMismatch: If it was made with another identity.
+            IndexMissing: If there is none, and no identity to make one with.
+            IndexLocked: If another writer is open.
+        """
+        raise NotImplementedError("give the method `open_writer`")
+
+    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> Reader:
+        """A reader of the index at this place; what it names of the identity must agree.
+
+        Raises:
+            IndexMismatch: If it does not.
+            IndexMissing: If there is none.
+        """
+        raise NotImplementedError("give the method `open_reader`")
+
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Iterator[tuple[Writer, Reader]]:
+        """A writer of a new index, and a reader of it."""
+        place = tmp_path / "index"
+        with self.open_writer(place, IDENTITY) as writer, self.open_reader(place) as reader:
+            yield writer, reader
+
+    def test_vectors_by_cosine(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        for side in index:
+            found = side.vector_search(axis(1), k=2)
+            assert [match.chunk_id for match in found] == ["cats#0", "ships#0"]
+            assert [match.score for match in found] == pytest.approx([1.0, 0.8], abs=1e-3)
+        assert [m.chunk_id for m in reader.vector_search(axis(0, 1), k=9)] == [
+            "cats#1",
+            "ships#0",
+            "cats#0",
+        ]
+
+    def test_words_by_stem_and_title(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        assert reader.keyword_search("sleeping cat", k=5)[0].chunk_id == "cats#0"
+        assert [m.chunk_id for m in reader.keyword_search("sailing", k=5)] == ["ships#0"]
+        assert {m.chunk_id for m in reader.keyword_search("title", k=5)} == {
+            "cats#0",
+            "cats#1",
+            "ships#0",
+        }
+        assert reader.keyword_search("zebra", k=5) == []
+        assert reader.keyword_search("", k=5) == []
+        assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
+
+    def test_ties_are_broken_by_chunk_id(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]
+        put(writer, *twins)
+        expected = ["a#0", "b#0", "d#0"]
+        # The titles differ in one letter, which is no word of the query.
+        assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
+        assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
+
+    def test_filters(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+
+        def both(*filters: Filter) -> tuple[set[str], set[str]]:
+            near = reader.vector_search(axis(1), k=9, filters=filters)
+            worded = reader.keyword_search("title", k=9, filters=filters)
+            return {m.chunk_id for m in near}, {m.chunk_id for m in worded}
+
+        cats, ships = {"cats#0", "cats#1"}, {"ships#0"}
+        assert both(Filter("year", "<", 2024)) == (cats, cats)
+        assert both(Filter("kind", "=", "boat")) == (ships, ships)
+        assert both(Filter("document", "in", ("ships", "none"))) == (ships, ships)
+        assert both(Filter("file", "=", "cats")) == (cats, cats)
+        assert both(Filter("folder", "=", "c")) == (cats | ships, cats | ships)
+        assert both(Filter("folder", "=", "d")) == (set(), set())
+        assert both(Filter("path", "prefix", "/c/ca")) == (cats, cats)
+        assert both(Filter("year", "=", "2024")) == (set(), set())
+        assert both(Filter("year", ">=", 2020), Filter("kind", "!=", "pet")) == (ships, ships)
+
+    @pytest.mark.parametrize(
+        "malformed",
+        [
+            Filter("the year", "=", 1),
+            Filter("a' OR 1=1 --", "=", 1),
+            Filter("year", "in", 1),
+            Filter("year", "=", (1,)),
+            Filter("year", "prefix", 20),
+        ],
+    )
+    def test_malformed_filters(self, index: tuple[Writer, Reader], malformed: Filter) -> None:
+        _, reader = index
+        with pytest.raises(UsageError):
+            reader.vector_search(axis(1), k=1, filters=[malformed])
+
+    def test_k_below_one(self, index: tuple[Writer, Reader]) -> None:
+        with pytest.raises(UsageError, match="k = 0"):
+            index[1].keyword_search("cats", k=0)
+
+    def test_what_is_stored_comes_back(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        assert reader.document("cats") == CATS.document
+        assert reader.document("none") is None
+        assert reader.chunks(["ships#0", "gone", "cats#1"]) == [SHIPS.chunks[0], CATS.chunks[1]]
+        listed = list(reader.documents())
+        assert [(one.id, one.chunks) for one in listed] == [("cats", 2), ("ships", 1)]
+        assert reader.source("/c/cats") == source(CATS)
+        assert [one.path for one in reader.sources("/c")] == ["/c/cats", "/c/ships"]
+        assert [one.path for one in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
+        assert [one.path for one in reader.sources("/c/ships")] == ["/c/ships"]
+        assert list(reader.sources("/c/s")) == []
+        assert reader.places("cats") == [source(CATS)]
+        assert reader.roots() == []
+        writer.set_roots(["/c", "/caf\udce9"])
+        assert reader.roots() == ["/c", "/caf\udce9"]
+
+    def test_a_document_has_the_path_of_a_place_that_holds_it(
+        self, index: tuple[Writer, Reader]
+    ) -> None:
+        writer, reader = index
+        writer.put([CATS], [source(CATS), source(CATS, "/copy"), source(CATS, "/another")])
+        writer.put([], [replace(source(CATS, "/another"), outcome="stale", reason="torn")])
+        writer.forget(["/c/cats"])
+        assert [one.path for one in reader.documents()] == ["/copy"]
+        assert [one.path for one in reader.places("cats")] == ["/another", "/copy"]
+
+    def test_a_stale_place_keeps_its_document(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS)
+        writer.put([], [replace(source(CATS), outcome="stale", reason="torn")])
+        assert reader.document("cats") == CATS.document
+        assert (reader.status().stale, reader.status().failed) == (1, 0)
+
+    def test_vectors_are_kept_until_their_document_is_stored(
+        self, index: tuple[Writer, Reader]
+    ) -> None:
+        writer, _ = index
+        text = CATS.chunks[0].context
+        writer.keep_vectors({text: axis(1), "other": axis(0, 1)})
+        kept = writer.kept_vectors([text, "none"])
+        assert list(kept) == [text]
+        assert kept[text].tolist() == axis(1).tolist()
+        put(writer, CATS)
+        assert list(writer.kept_vectors([text, "other"])) == ["other"]
+        writer.optimize()
+        assert writer.kept_vectors(["other"]) == {}
+
+    def test_replacing_leaves_nothing_of_the_old(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        changed = entry("cats", ["Lions roar."], [[0, 0, 1]])
+        put(writer, changed)
+        assert [m.chunk_id for m in reader.keyword_search("dogs sleep", k=5)] == []
+        assert [m.chunk_id for m in reader.keyword_search("roar", k=5)] == ["cats#0"]
+        assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["ships#0", "cats#0"]
+        assert reader.chunks(["cats#0", "cats#1"]) == [changed.chunks[0]]
+
+    def test_a_document_lives_while_a_place_holds_it(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        writer.put([CATS], [source(CATS), source(CATS, "/copy")])
+        assert writer.forget(["/c/cats"]) == 0
+        assert reader.document("cats") is not None
+        assert writer.forget(["/copy", "/unknown"]) == 1
+        assert reader.document("cats") is None
+        assert reader.vector_search(axis(1), k=5) == []
+
+    def test_a_place_that_turns_to_another_document(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS)
+        writer.put([SHIPS], [source(SHIPS, "/c/cats")])
+        assert [one.id for one in reader.documents()] == ["ships"]
+        failed = Source(path="/c/cats", digest="x", outcome="failed", reason="torn")
+        writer.put([], [failed])
+        assert reader.source("/c/cats") == failed
+        assert list(reader.documents()) == []
+
+    def test_status_ignores_order(self, tmp_path: Path) -> None:
+        states = []
+        for name, order in (("one", [CATS, SHIPS]), ("two", [SHIPS, CATS])):
+            with self.open_writer(tmp_path / name, IDENTITY) as writer:
+                for one in order:
+                    put(writer, one)
+                states.append(writer.status())
+        assert states[0].content == states[1].content
+        assert (states[0].documents, states[0].chunks, states[0].sources) == (2, 3, 2)
+        assert states[0].identity == IDENTITY
+
+    def test_status_sees_every_change(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        seen = {reader.status().content}
+        for one in (CATS, SHIPS, entry("ships", ["Ships sail the sea."], [[0.6, 0.8]], year=2024)):
+            put(writer, one)
+            seen.add(reader.status().content)
+        assert len(seen) == 4
+
+    def test_another_dimension_is_refused(self, index: tuple[Writer, Reader]) -> None:
+        writer, reader = index
+        put(writer, CATS)
+        with pytest.raises(IndexMismatch):
+            reader.vector_search(np.ones(3, dtype=np.float32), k=1)
+        wide = Entry(
+            document=SHIPS.document,
+            chunks=SHIPS.chunks,
+            vectors=np.ones((1, 5), dtype=np.float32),
+            digest="w",
+        )
+        with pytest.raises(IndexMismatch):
+            put(writer, wide)
+
+    def test_reopened_it_is_the_same(self, tmp_path: Path) -> None:
+        with self.open_writer(tmp_path, IDENTITY) as writer:
+            put(writer, CATS, SHIPS)
+            before = writer.status()
+            found = writer.keyword_search("cats sail", k=3)
+        with self.open_reader(tmp_path, IDENTITY) as reader:
+            assert reader.status().content == before.content
+            assert reader.keyword_search("cats sail", k=3) == found
+        with self.open_writer(tmp_path, IDENTITY) as writer:
+            writer.optimize()
+            assert writer.status().content == before.content
+            assert writer.keyword_search("cats sail", k=3) == found
+
+    def test_no_index(self, tmp_path: Path) -> None:
+        with pytest.raises(IndexMissing, match="fathom ingest"):
+            self.open_reader(tmp_path / "none")
+        with pytest.raises(IndexMissing):
+            self.open_writer(tmp_path / "none", None)
+
+    def test_another_identity(self, tmp_path: Path) -> None:
+        self.open_writer(tmp_path, IDENTITY).close()
+        other = IDENTITY | {"embedder.model": "other"}
+        with pytest.raises(
+            IndexMismatch, match=r"embedder\.model 'axes' \(now 'other'\).*--rebuild"
+        ):
+            self.open_reader(tmp_path, other)
+        with pytest.raises(IndexMismatch):
+            self.open_writer(tmp_path, other)
+        # Whoever reads names what matters to him.
+        self.open_reader(tmp_path, {"embedder.model": "axes"}).close()
+
+    def test_one_writer(self, tmp_path: Path) -> None:
+        with self.open_writer(tmp_path, IDENTITY), pytest.raises(IndexLocked, match="process"):
+            self.open_writer(tmp_path, IDENTITY)
+        self.open_writer(tmp_path, IDENTITY).close()

@@ -1,0 +1,24 @@
+"""Fathom's own parsers keep what every parser keeps, each on the samples of its format."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fathom.documents.base import Parsed
+from fathom.documents.formats.sniff import parser, sniff
+from fathom.testing import FormatConformance
+
+SAMPLES = Path(__file__).parent.parent.parent / "samples" / "corpus"
+FILES = sorted(file for file in SAMPLES.iterdir() if file.suffix != ".jsonl")
+
+
+class TestFormats(FormatConformance):
+    @pytest.fixture(params=FILES, ids=lambda file: file.name, autouse=True)
+    def example(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+        file: Path = request.param
+        data = file.read_bytes()
+        parse: Callable[[bytes], Parsed] = parser(sniff(data, file.name))
+        monkeypatch.setattr(TestFormats, "ending", file.suffix[1:], raising=False)
+        monkeypatch.setattr(TestFormats, "parse", staticmethod(parse), raising=False)
+        monkeypatch.setattr(TestFormats, "examples", {file.name: data}, raising=False)

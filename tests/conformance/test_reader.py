@@ -1,0 +1,24 @@
+"""The readers keep what every reader keeps."""
+
+import pytest
+
+from fathom.agents.judge import LocalJudge
+from fathom.agents.reader import LLMReader, LocalReader, Reader
+from fathom.llm.call import RoleModel
+from fathom.testing import OVERLAP, ReaderConformance, ScriptedChat
+
+
+class TestReaders(ReaderConformance):
+    @pytest.fixture(params=["local", "broken model"])
+    def reader(self, request: pytest.FixtureRequest) -> Reader:
+        local = LocalReader(pairs=OVERLAP, sentences=2)
+        if request.param == "local":
+            return local
+        return LLMReader(
+            model=RoleModel(chat=ScriptedChat(*["?"] * 40)),
+            local=local,
+            judge=LocalJudge(pairs=OVERLAP),
+            skip_above_confidence=0.95,
+            min_support=0.4,
+            fallback="local",
+        )

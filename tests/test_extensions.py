@@ -1,0 +1,236 @@
+"""How extensions are found, and how little one that is broken can do."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.installing import Groups, install, use
+
+from fathom import extensions
+from fathom.assembly import RETRIEVERS
+from fathom.documents.discover import content_digest
+from fathom.documents.formats.sniff import PARSERS, sniff
+from fathom.errors import SettingsError, UsageError
+from fathom.extensions import FORMATS, Extension, check_name, find, names, registered
+from fathom.strategies.base import STRATEGIES
+from fathom.testing import make_engine
+
+SHOUT = """
+from fathom.documents.base import Builder
+def parse(data):
+    builder = Builder()
+    builder.paragraph(data.decode().{how}())
+    return builder.build()
+"""
+PLAIN = """
+from dataclasses import dataclass
+from fathom.retrieval.keyword import KeywordRetriever
+class Plain:
+    @classmethod
+    def of(cls, parts, index):
+        return KeywordRetriever(index, "{name}")
+"""
+TEXT = "The ferry sails at noon."
+QUESTION = "When does the ferry sail?"
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs a package that this process finds from then on."""
+
+    def put(
+        groups: Groups, files: dict[str, str], *, name: str = "other", version: str = "1.0"
+    ) -> None:
+        folder = tmp_path / "site-packages"
+        install(folder, name=name, groups=groups, files=files, version=version)
+        use(folder, monkeypatch)
+        extensions._registered.cache_clear()
+
+    yield put
+    for name in [each for each in sys.modules if each.endswith("_x")]:
+        del sys.modules[name]
+    extensions._registered.cache_clear()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "ferry.md").write_text(TEXT)
+    return folder
+
+
+def test_the_names_are_those_of_what_can_be_made() -> None:
+    assert tuple(RETRIEVERS) == extensions.RETRIEVERS
+    assert list(STRATEGIES) == list(extensions.STRATEGIES)
+    assert {"csv", "docx", "eml", "epub", "html", "json", "odt", "pdf", "pptx", "rtf"} <= FORMATS
+    for ending in FORMATS:
+        assert sniff(b"Some words of a text.\n", f"a.{ending}") in PARSERS
+
+
+def test_help_names_them_all() -> None:
+    own = (*extensions.RETRIEVERS, *STRATEGIES)
+    helped = {"search": extensions.RETRIEVERS, "ask": tuple(STRATEGIES), "eval": own}
+    for command, known in helped.items():
+        shown = subprocess.run(
+            [sys.executable, "-m", "fathom.serving.cli", command, "--help"],
+            env={**os.environ, "COLUMNS": "300"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for name in known:
+            assert name in shown
+
+
+def test_nothing_is_looked_for_before_it_is_needed() -> None:
+    code = (
+        "import sys, fathom, fathom.serving.cli, fathom.engine, fathom.extensions as e;"
+        "e.check_name('strategy', 'naive'); e.check_name('retriever', 'hybrid');"
+        "from pathlib import Path; e.format_of(Path('a.pdf')); e.format_of(Path('README'));"
+        "assert e._registered.cache_info().misses == 0; assert 'pytest' not in sys.modules;"
+        "import fathom.testing; fathom.testing.HashingEmbedder; assert 'pytest' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_found_is_not_imported(added: Install) -> None:
+    added({"fathom.strategies": {"never": "never_there:X"}}, {})
+    assert find("strategy", "never") == Extension(
+        kind="strategy", name="never", target="never_there:X", package="other", version="1.0"
+    )
+    assert names("strategy")[-1] == "never"
+    assert [str(each) for each in registered()] == ["strategy 'never' of other 1.0"]
+    with pytest.raises(UsageError, match=r"strategy 'nevr': choose one of naive, .*, never$"):
+        check_name("strategy", "nevr")
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({}, "ModuleNotFoundError: No module named 'broken_x'"),
+        ({"broken_x.py": "1 / 0"}, "ZeroDivisionError: division by zero"),
+        ({"broken_x.py": "Y = 1"}, "AttributeError: module 'broken_x' has no attribute 'X'"),
+        ({"broken_x.py": "X = 1"}, "AttributeError: 'int' object has no attribute 'of'"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["strategy", "retriever"])
+def test_one_that_is_broken_is_named_and_in_nobody_elses_way(
+    added: Install, corpus: Path, tmp_path: Path, kind: str, files: dict[str, str], reason: str
+) -> None:
+    group = {"strategy": "strategies", "retriever": "retrievers"}[kind]
+    added({f"fathom.{group}": {"mine": "broken_x:X"}}, files)
+    with make_engine(tmp_path / "index") as engine:
+        engine.ingest(corpus)
+        use_it: Callable[[], object] = {
+            "strategy": lambda: engine.ask(QUESTION, strategy="mine"),
+            "retriever": lambda: engine.search("ferry", retriever="mine"),
+        }[kind]
+        with pytest.raises(UsageError) as told:
+            use_it()
+        assert str(told.value) == f"{kind} 'mine' of other 1.0 cannot be used: {reason}; " + (
+            "mend or uninstall it"
+        )
+        assert told.value.exit_code == 2
+        assert engine.ask(QUESTION).status == "answered"
+
+
+def test_fathoms_own_cannot_be_replaced(added: Install, corpus: Path, tmp_path: Path) -> None:
+    groups = {
+        "fathom.strategies": {"naive": "broken_x:X"},
+        "fathom.retrievers": {"keyword": "broken_x:X"},
+        "fathom.formats": {"md": "broken_x:X"},
+    }
+    added(groups, {})
+    assert all(each.is_refused for each in registered())
+    assert names("retriever").count("keyword") == 1
+    with make_engine(tmp_path / "index") as engine:
+        assert engine.ingest(corpus).failed == 0
+        assert engine.ask(QUESTION, strategy="naive").status == "answered"
+        assert engine.search("ferry", retriever="keyword")
+
+
+def test_two_packages_with_one_name_are_refused(added: Install) -> None:
+    added({"fathom.strategies": {"mine": "a:X"}}, {}, name="one")
+    added({"fathom.strategies": {"mine": "b:X"}}, {}, name="two")
+    with pytest.raises(UsageError, match=r"'mine' is brought by one 1.0 and two 1.0; uninstall"):
+        find("strategy", "mine")
+
+
+def test_what_calls_itself_otherwise_is_refused(
+    added: Install, corpus: Path, tmp_path: Path
+) -> None:
+    added(
+        {"fathom.retrievers": {"mine": "plain_x:Plain"}},
+        {"plain_x.py": PLAIN.format(name="other")},
+    )
+    with make_engine(tmp_path / "index") as engine:
+        engine.ingest(corpus)
+        with pytest.raises(UsageError, match="calls itself 'other'"):
+            engine.search("ferry", retriever="mine")
+
+
+def test_settings_of_what_is_not_there_or_has_none_are_refused(
+    added: Install, corpus: Path, tmp_path: Path
+) -> None:
+    added(
+        {"fathom.retrievers": {"mine": "plain_x:Plain"}}, {"plain_x.py": PLAIN.format(name="mine")}
+    )
+    with pytest.raises(SettingsError, match=r"no strategy or retriever .* is called 'yours'"):
+        make_engine(tmp_path / "index", {"extensions.yours.weight": 1})
+    with make_engine(tmp_path / "index", {"extensions.mine.weight": 1}) as engine:
+        engine.ingest(corpus)
+        with pytest.raises(SettingsError, match=r"extensions\.mine: it has no settings"):
+            engine.search("ferry", retriever="mine")
+        answer = engine.ask(QUESTION)
+        added({}, {})  # it is uninstalled: what never used it replays
+        assert engine.replay(str(answer.trace_id)).same
+
+
+def test_another_version_of_a_format_reads_its_files_again(
+    added: Install, corpus: Path, tmp_path: Path
+) -> None:
+    file = corpus / "ferry.shout"
+    file.write_text(TEXT)
+    plain = content_digest(file)
+    groups = {"fathom.formats": {"shout": "shout_x:parse"}}
+    with make_engine(tmp_path / "index") as engine:
+        for version, how in (("1.0", "upper"), ("2.0", "lower")):
+            added(groups, {"shout_x.py": SHOUT.format(how=how)}, version=version)
+            report = engine.ingest(corpus)
+            assert report.new + report.changed >= 1
+            assert engine.document(str(file)).text == getattr(TEXT, how)()
+            again = engine.ingest(corpus)
+            assert (again.new, again.changed, again.unchanged) == (0, 0, 2)
+        added({}, {})
+        assert content_digest(file) == plain
+        assert engine.ingest(corpus).changed == 1
+        assert engine.document(str(file)).text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("1 / 0", "format 'shout' of other 1.0 cannot be used: ZeroDivisionError"),
+        ("def parse(data): return 'text'", "gave str instead of Parsed"),
+        ("def parse(data): return open('/etc/passwd').read()", "PermissionError"),
+        ("def parse(data):\n import socket\n socket.socket()", "PermissionError"),
+        ("def parse(data):\n while True: pass", "processor time"),
+        ("def parse(data): return bytearray(1 << 40)", "memory"),
+    ],
+)
+def test_a_format_is_read_in_the_sandbox_and_fails_alone(
+    added: Install, corpus: Path, tmp_path: Path, body: str, reason: str
+) -> None:
+    (corpus / "a.shout").write_text(TEXT)
+    added({"fathom.formats": {"shout": "shout_x:parse"}}, {"shout_x.py": body})
+    with make_engine(tmp_path / "index", {"limits.cpu_s": 1}) as engine:
+        report = engine.ingest(corpus)
+    (failed,) = (each for each in report.files if each.outcome == "failed")
+    assert reason in failed.reason
+    assert report.new == 1
+    assert "shout_x" not in sys.modules

@@ -1,0 +1,555 @@
+"""Each promise of each suite fails for a part that breaks it: what cannot fail tests nothing."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fathom.agents.judge import LocalJudge
+from fathom.agents.reader import LocalReader
+from fathom.documents.base import Parsed
+from fathom.engine import Engine
+from fathom.errors import FathomError
+from fathom.index.base import Match, Status
+from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.models.base import Matrix
+from fathom.reservation import CostBound
+from fathom.strategies.base import STRATEGIES
+from fathom.strategies.naive import Naive
+from fathom.testing import (
+    OVERLAP,
+    EmbedderConformance,
+    FormatConformance,
+    HashingEmbedder,
+    IndexConformance,
+    JudgeConformance,
+    ReaderConformance,
+    RetrieverConformance,
+    StrategyConformance,
+    make_engine,
+)
+from fathom.testing.conformance import TEXTS
+from fathom.testing.index_conformance import IDENTITY
+from fathom.types import Answer, Block, Draft, Evidence, Filter, Hit, Query, Span
+from fathom.usage import Usage
+
+NUMBERS = count()
+FAILED = AssertionError, pytest.fail.Exception, FathomError, LookupError, ValueError, AttributeError
+Index = IndexConformance
+
+
+def caught(test: Callable[..., None], **known: Any) -> bool:
+    """Whether a test of a suite fails, for one of the values it is tried with."""
+    wanted = inspect.signature(test).parameters
+    given = {name: value for name, value in known.items() if name in wanted}
+    try:
+        test(**given)
+    except FAILED:
+        return True
+    return False
+
+
+def promises(suite: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(suite) if name.startswith("test_")}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("conformance")
+    (folder / "corpus").mkdir()
+    for name, text in TEXTS.items():
+        (folder / "corpus" / name).write_text(f"{text}\n", encoding="utf-8")
+    with make_engine(folder / "index") as made:
+        made.ingest(folder / "corpus")
+        yield made
+
+
+# Strategies: one that reads as `naive` does, and then says something else.
+
+Said = Callable[[Answer], Answer]
+
+
+def misquoted(answer: Answer) -> Answer:
+    wrong = tuple(replace(each, quote=f"{each.quote}!") for each in answer.citations)
+    return replace(answer, citations=wrong)
+
+
+class Broken(Naive):
+    """See `change`; for a state that is shared by questions `asked`."""
+
+    change: Callable[["Broken", Any, Any, Answer], Answer]
+    asked: list[str] = []  # noqa: RUF012 - what it must not have
+    name = "broken"
+
+    async def finish(self, state: Any, context: Any) -> Answer:
+        Broken.asked.append(state.query.text)
+        await asyncio.sleep(0.01)
+        answer = await super().finish(state, context)
+        return type(self).change(self, state, context, answer)
+
+
+def unpaid(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+    del strategy, state
+    context.ledger.reserve(CostBound(retrievals=1)).settle(Usage(retrievals=1))
+    return answer
+
+
+def never_stopped(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+    del strategy, state, context
+    return replace(answer, status="answered", stop_reason="answered")
+
+
+def told_late(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+    del strategy, state, context
+    return replace(answer, answer=Broken.asked[-1])
+
+
+def said(change: Said) -> Callable[..., Answer]:
+    return lambda _strategy, _state, _context, answer: change(answer)
+
+
+STRATEGY: Mapping[str, Callable[..., Answer]] = {
+    "test_quotes_are_verified_and_stand_in_the_document": said(misquoted),
+    "test_what_is_answered_is_cited": said(lambda answer: replace(answer, citations=())),
+    "test_equal_questions_have_equal_answers": said(
+        lambda answer: replace(answer, short_answer=str(next(NUMBERS)))
+    ),
+    "test_questions_asked_at_once_are_answered_as_if_alone": told_late,
+    "test_the_steps_account_for_the_usage": unpaid,
+    "test_a_run_replays_without_the_index": said(
+        lambda answer: replace(answer, answer=str(time.perf_counter()))
+    ),
+    "test_the_budget_holds": never_stopped,
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(StrategyConformance)))
+def test_strategies(name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = type("Made", (Broken,), {"change": staticmethod(STRATEGY[name])})
+    monkeypatch.setitem(STRATEGIES, "broken", made.of)  # type: ignore[attr-defined]
+    engine._strategies.pop("broken", None)
+    test = getattr(StrategyConformance(), name)
+    assert not caught(test, engine=engine, strategy="naive", retrievals=0)
+    assert caught(test, engine=engine, strategy="broken", retrievals=0)
+
+
+# Retrievers: what `hybrid` finds, changed.
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A retriever that does something else with what is asked, or with what is found."""
+
+    inner: Any
+    ask: Callable[[Query, int], tuple[Query, int]] = lambda query, k: (query, k)
+    give: Callable[[list[Hit], int], list[Hit]] = lambda hits, _: hits
+    name: str = "hybrid"
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        asked, most = self.ask(query, k)
+        return self.give(self.inner.retrieve(asked, k=most), k)
+
+
+def turned(hits: list[Hit], _: int) -> list[Hit]:
+    scores = [hit.score for hit in hits]
+    return [
+        replace(hit, rank=rank, score=score)
+        for rank, (hit, score) in enumerate(zip(hits[::-1], scores, strict=True), start=1)
+    ]
+
+
+def loud(hits: list[Hit], _: int) -> list[Hit]:
+    return [replace(hit, chunk=replace(hit.chunk, text=hit.chunk.text.upper())) for hit in hits]
+
+
+RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "test_ranks_have_no_gaps_and_scores_never_grow": (
+        {"give": lambda hits, _: [replace(hit, rank=hit.rank - 1) for hit in hits]},
+        {"give": lambda hits, _: [replace(hit, score=hit.rank) for hit in hits]},
+        {"give": lambda hits, _: [replace(hits[0], rank=n) for n in (1, 2)] if hits else []},
+        {"ask": lambda query, _: (query, 4)},
+    ),
+    "test_something_is_found_and_says_by_whom": ({"name": "other"}, {"give": lambda *_: []}),
+    "test_a_shorter_list_is_the_beginning_of_a_longer_one": ({"give": turned},),
+    "test_the_same_query_gives_the_same_list": (
+        {"give": lambda hits, _: [replace(hit, score=next(NUMBERS)) for hit in hits]},
+    ),
+    "test_every_hit_is_cut_from_its_document": ({"give": loud},),
+    "test_filters_hold_for_every_hit": ({"ask": lambda query, k: (replace(query, filters=()), k)},),
+    "test_malformed_requests_are_refused": (
+        {"ask": lambda query, k: (query, max(k, 1))},
+        {"ask": lambda query, k: (replace(query, filters=()), k)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(RetrieverConformance)))
+def test_retrievers(name: str, engine: Engine) -> None:
+    test = getattr(RetrieverConformance(), name)
+    asked = {"engine": engine, "text": "bridge island winter", "k": 3}
+    inner = engine.retriever("hybrid")
+    assert not caught(test, retriever=Changed(inner), **asked)
+    for change in RETRIEVER[name]:
+        assert caught(test, retriever=Changed(inner, **change), **asked)
+
+
+# Formats: text in paragraphs, as Markdown without a mark is, with something wrong.
+
+WORDS = "Some words.\n\nMore of them.\n"
+
+
+def parse(data: bytes) -> Parsed:
+    from fathom.documents.formats.markdown import parse as markdown
+
+    return markdown(data)
+
+
+def with_blocks(*spans: tuple[int, int]) -> Callable[[bytes], Parsed]:
+    blocks = tuple(Block(kind="paragraph", span=Span(*span)) for span in spans)
+    return lambda data: replace(parse(data), blocks=blocks)
+
+
+def damaged(data: bytes) -> Parsed:
+    if not data.startswith(b"Some"):
+        raise ValueError("no words")
+    return parse(data)
+
+
+FORMAT: Mapping[str, Sequence[Callable[[bytes], Any]]] = {
+    "test_every_example_gives_text": (lambda _: Parsed(text=" \n"),),
+    "test_blocks_lie_in_the_text_in_order_and_do_not_overlap": (
+        with_blocks((0, 8), (4, 11)),
+        with_blocks((4, 11), (0, 3)),
+        with_blocks((0, 99)),
+        with_blocks((0, 0)),
+    ),
+    "test_line_numbers_grow_with_the_text": (
+        lambda data: replace(parse(data), lines=((0, 2), (4, 1))),
+        lambda data: replace(parse(data), lines=((99, 1),)),
+    ),
+    "test_metadata_are_plain_values": (
+        lambda data: replace(parse(data), metadata={"tags": ["a"]}),  # type: ignore[dict-item]
+    ),
+    "test_the_same_bytes_give_the_same_document": (
+        lambda data: replace(parse(data), title=str(next(NUMBERS))),
+    ),
+    "test_the_sandbox_reads_it_too": (lambda data: replace(parse(data), title="Other"),),
+    "test_torn_files_are_read_or_refused": (damaged, lambda _: None),
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(FormatConformance)))
+def test_formats(name: str, tmp_path: Path) -> None:
+    def suite(parser: Callable[[bytes], Any]) -> Any:
+        values = {"ending": "md", "parse": staticmethod(parser), "examples": {"a": WORDS.encode()}}
+        return type("Suite", (FormatConformance,), values)()
+
+    assert not caught(getattr(suite(parse), name), tmp_path=tmp_path)
+    for parser in FORMAT[name]:
+        assert caught(getattr(suite(parser), name), tmp_path=tmp_path)
+
+
+# Agents: the local reader and judge, with something wrong.
+
+Drafted = Callable[[Draft, Sequence[Hit]], Draft]
+
+
+@dataclass(frozen=True)
+class ChangedReader:
+    change: Drafted = lambda draft, _: draft
+    records: bool = True
+
+    async def read(self, question: str, hits: Sequence[Hit], context: Any) -> Draft:
+        local = LocalReader(pairs=OVERLAP, sentences=2)
+        if not self.records:
+            return Draft()
+        return self.change(await local.read(question, hits, context), hits)
+
+
+def beyond(draft: Draft, hits: Sequence[Hit]) -> Draft:
+    if not hits:
+        return draft
+    evidence = Evidence(hit=hits[0], span=Span(0, 9_999), support=0.5)
+    return replace(draft, evidence=(evidence,))
+
+
+READER: Mapping[str, Sequence[ChangedReader]] = {
+    "test_evidence_stands_in_what_was_given_best_first": (
+        ChangedReader(beyond),
+        ChangedReader(lambda draft, _: replace(draft, confidence=1.5)),
+    ),
+    "test_something_is_read": (ChangedReader(lambda *_: Draft()),),
+    "test_nothing_to_read_gives_nothing": (
+        ChangedReader(lambda draft, _: replace(draft, short_answer="42")),
+    ),
+    "test_reading_again_gives_the_same": (
+        ChangedReader(lambda draft, _: replace(draft, short_answer=str(next(NUMBERS)))),
+    ),
+    "test_it_is_a_step_of_the_run": (ChangedReader(records=False),),
+    "test_without_time_it_is_refused": (ChangedReader(records=False),),
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(ReaderConformance)))
+def test_readers(name: str) -> None:
+    test = getattr(ReaderConformance(), name)
+    assert not caught(test, reader=ChangedReader())
+    for reader in READER[name]:
+        assert caught(test, reader=reader)
+
+
+@dataclass(frozen=True)
+class ChangedJudge:
+    change: Callable[[tuple[float, ...]], tuple[float, ...]] = lambda scores: scores
+    waits: bool = True
+
+    async def support(self, pairs: Sequence[Any], context: Any) -> tuple[float, ...]:
+        local = LocalJudge(pairs=OVERLAP)
+        if not self.waits:
+            return local.scores(pairs)
+        return self.change(await local.support(pairs, context))
+
+
+JUDGE: Mapping[str, Sequence[ChangedJudge]] = {
+    "test_one_number_a_pair_from_0_to_1": (
+        ChangedJudge(lambda scores: scores[1:]),
+        ChangedJudge(lambda scores: tuple(2 * score for score in scores)),
+    ),
+    "test_what_the_quote_says_is_supported_and_a_false_number_is_not": (
+        ChangedJudge(lambda scores: tuple(0.5 for _ in scores)),
+        ChangedJudge(lambda scores: tuple(1.0 for _ in scores)),
+    ),
+    "test_nothing_to_judge_is_nothing": (ChangedJudge(lambda scores: scores or (1.0,)),),
+    "test_without_time_it_is_refused": (ChangedJudge(waits=False),),
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(JudgeConformance)))
+def test_judges(name: str) -> None:
+    test = getattr(JudgeConformance(), name)
+    assert not caught(test, judge=ChangedJudge())
+    for judge in JUDGE[name]:
+        assert caught(test, judge=judge)
+
+
+# Embedders: by hashing, with something wrong.
+
+
+def embeds(change: Callable[[Matrix, Sequence[str]], Any]) -> HashingEmbedder:
+    class Made(HashingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            changed: Matrix = change(super().embed(texts), texts)
+            return changed
+
+    return Made(64)
+
+
+def counts(number: Callable[[str], int]) -> HashingEmbedder:
+    class Made(HashingEmbedder):
+        def count(self, text: str) -> int:
+            return number(text)
+
+    return Made(64)
+
+
+class Nameless(HashingEmbedder):
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return {"model": "some"}
+
+
+def by_batch(vectors: Matrix, texts: Sequence[str]) -> Matrix:
+    vectors[:, 0] += len(texts) / 1e6
+    return vectors
+
+
+EMBEDDER: Mapping[str, Sequence[HashingEmbedder]] = {
+    "test_rows_are_float32_of_unit_length": (
+        embeds(lambda vectors, _: vectors.astype(np.float64)),
+        embeds(lambda vectors, _: 2 * vectors),
+    ),
+    "test_odd_texts_have_unit_vectors_too": (
+        embeds(lambda v, texts: v * np.array([[bool(t.strip())] for t in texts], np.float32)),
+    ),
+    "test_no_texts_give_no_rows": (
+        embeds(lambda vectors, _: vectors if len(vectors) else np.zeros((1, 64), np.float32)),
+    ),
+    "test_a_text_has_the_same_bytes_alone_in_any_batch_and_in_any_order": (embeds(by_batch),),
+    "test_unequal_texts_differ": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
+    "test_shared_words_bring_texts_near": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
+    "test_count_grows_with_the_text": (
+        counts(lambda text: 1 if text else 0),
+        counts(lambda text: min(512, len(text.split()))),
+    ),
+    "test_identity_names_all_that_must_agree": (Nameless(64),),
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(EmbedderConformance)))
+def test_embedders(name: str) -> None:
+    suite = type("Suite", (EmbedderConformance,), {"ODD": ("", " \n", "!?", "🙂" * 9)})()
+    test = getattr(suite, name)
+    assert not caught(test, embedder=HashingEmbedder(64))
+    for embedder in EMBEDDER[name]:
+        assert caught(test, embedder=embedder)
+
+
+# Indexes: the embedded one, with a method that does something else.
+
+
+class ChangedIndex:
+    """Calls `changes[name](real, *arguments)` instead of a method that stands there."""
+
+    def __init__(self, real: Any, changes: Mapping[str, Callable[..., Any]]) -> None:
+        self.real, self.changes = real, changes
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.changes:
+            return getattr(self.real, name)
+        return lambda *given, **named: self.changes[name](self.real, *given, **named)
+
+    def __enter__(self) -> "ChangedIndex":
+        self.real.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.real.__exit__(*error)
+
+
+def ignoring(*names: str) -> Callable[..., Any]:
+    """A search without these of its arguments."""
+
+    def search(real: Any, *given: Any, **named: Any) -> list[Match]:
+        kept = {name: value for name, value in named.items() if name not in names}
+        method = real.vector_search if isinstance(given[0], np.ndarray) else real.keyword_search
+        found: list[Match] = method(*given, **({"k": 9} | kept))
+        return found
+
+    return search
+
+
+def backwards(real: Any, *given: Any, **named: Any) -> list[Match]:
+    found: list[Match] = ignoring()(real, *given, **named)
+    return found[::-1]
+
+
+def restated(**values: Any) -> Callable[[Any], Status]:
+    return lambda real: replace(real.status(), **values)
+
+
+def counted(real: Any) -> Status:
+    status: Status = replace(real.status(), content=str(next(NUMBERS)))
+    return status
+
+
+def nothing(*_: Any, **__: Any) -> Any:
+    return 0
+
+
+def once(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
+    if not real.status().documents or len(entries) > 1:
+        real.put(entries, sources)
+
+
+def narrow(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
+    if all(entry.vectors.shape[1] == 4 for entry in entries):
+        real.put(entries, sources)
+
+
+def lenient(place: Path, identity: Mapping[str, str] | None) -> Any:
+    from fathom.errors import IndexLocked, IndexMismatch, IndexMissing
+
+    try:
+        return open_writer(place, identity)
+    except (IndexLocked, IndexMismatch, IndexMissing):
+        return open_reader(place)
+
+
+INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
+    "test_vectors_by_cosine": ({"vector_search": backwards}, {"vector_search": ignoring("k")}),
+    "test_words_by_stem_and_title": (
+        {"keyword_search": backwards},
+        {"keyword_search": lambda *_, **__: []},
+    ),
+    "test_ties_are_broken_by_chunk_id": (
+        {"keyword_search": backwards},
+        {"vector_search": backwards},
+    ),
+    "test_filters": (
+        {"vector_search": ignoring("filters")},
+        {"keyword_search": ignoring("filters")},
+    ),
+    "test_malformed_filters": ({"vector_search": ignoring("filters")},),
+    "test_k_below_one": ({"keyword_search": ignoring("k")},),
+    "test_what_is_stored_comes_back": (
+        {"document": nothing},
+        {"chunks": lambda real, ids: real.chunks(sorted(ids))},
+        {"sources": lambda real, below="/": real.sources()},
+        {"set_roots": nothing},
+    ),
+    "test_a_document_has_the_path_of_a_place_that_holds_it": ({"forget": nothing},),
+    "test_a_stale_place_keeps_its_document": (
+        {"document": nothing},
+        {"status": restated(stale=0, failed=1)},
+    ),
+    "test_vectors_are_kept_until_their_document_is_stored": (
+        {"keep_vectors": nothing},
+        {"optimize": nothing},
+    ),
+    "test_replacing_leaves_nothing_of_the_old": ({"put": once},),
+    "test_a_document_lives_while_a_place_holds_it": ({"forget": nothing},),
+    "test_a_place_that_turns_to_another_document": (
+        {"put": lambda real, entries, sources: entries and real.put(entries, sources)},
+    ),
+    "test_status_ignores_order": ({"status": counted}, {"status": restated(identity={})}),
+    "test_status_sees_every_change": ({"status": restated(content="same")},),
+    "test_another_dimension_is_refused": (
+        {"vector_search": lambda *_, **__: []},
+        {"put": narrow},
+    ),
+    "test_reopened_it_is_the_same": ({"status": counted},),
+}
+OPENED: Mapping[str, Callable[..., Any]] = {
+    "test_no_index": lambda place, identity: open_writer(place, identity or IDENTITY),
+    "test_another_identity": lenient,
+    "test_one_writer": lenient,
+}
+
+
+@pytest.mark.parametrize("name", sorted(promises(Index)))
+def test_indexes(name: str, tmp_path: Path) -> None:
+    assert not caught_by_index(name, tmp_path / "sound", open_writer, {})
+    if name in OPENED:
+        assert caught_by_index(name, tmp_path / "opened", OPENED[name], {})
+    for number, changes in enumerate(INDEX.get(name, ())):
+        assert caught_by_index(name, tmp_path / str(number), open_writer, changes)
+    assert (name in OPENED) != (name in INDEX)
+
+
+def caught_by_index(
+    name: str, place: Path, write: Callable[..., Any], changes: Mapping[str, Callable[..., Any]]
+) -> bool:
+    class Suite(Index):
+        def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> Any:
+            return ChangedIndex(write(place, identity), changes)
+
+        def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> Any:
+            return ChangedIndex(open_reader(place, identity), changes)
+
+    place.mkdir()
+    suite = Suite()
+    test = getattr(suite, name)
+    if "index" not in inspect.signature(test).parameters:
+        return caught(test, tmp_path=place)
+    with (
+        suite.open_writer(place / "index", IDENTITY) as writer,
+        suite.open_reader(place / "index") as reader,
+    ):
+        return caught(test, index=(writer, reader), malformed=Filter("year", "in", 1))
