@@ -3,45 +3,22 @@
 import json
 import os
 import re
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fathom.context import RunContext
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
 from fathom.engine import Engine
-from fathom.ledger import Ledger
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Events, Origin
 from fathom.types import Chunk, Hit, Span
-from fathom.usage import Budget
 
 FEES = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
 NOBODY = 65534
 QUESTION = "How much does a mooring permit cost?"
-
-
-@contextmanager
-def context_of(
-    budget: Budget | None = None, *, events: Events | None = None, seconds: float = inf
-) -> Iterator[RunContext]:
-    """A run outside of any strategy; its recorder is `context.scope`."""
-    with ThreadPoolExecutor(2) as executor:
-        yield RunContext(
-            ledger=Ledger(budget or Budget()),
-            scope=Recorder(Origin(question="q", strategy="s"), events=events),
-            executor=executor,
-            deadline=time.monotonic() + seconds,
-            end=time.monotonic() + seconds,
-        )
 
 
 def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int = 0) -> Hit:

@@ -4,13 +4,13 @@ import time
 from typing import Any
 
 import pytest
-from tests.making import context_of
 
 from fathom.context import DeadlineOver, Listener, RunContext
 from fathom.errors import RunError
 from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused
 from fathom.reservation import CostBound
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
 from fathom.tracing.trace import Trace
@@ -39,17 +39,17 @@ async def nobody_async() -> Json:
 
 
 def test_work_is_done_in_a_thread_and_again_in_a_replay() -> None:
-    with context_of() as context:
+    with run_context() as context:
         assert asyncio.run(context.compute("count", threading.get_ident)) != threading.get_ident()
         trace = sealed(context)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert asyncio.run(again.compute("count", lambda: 7)) == 7
     assert [(event.kind, event.value) for event in trace.events] == [("in time", True)]
 
 
 def test_work_is_cut_at_the_deadline_and_so_is_its_replay() -> None:
     busy = threading.Event()
-    with context_of(seconds=0.05) as context:
+    with run_context(seconds=0.05) as context:
         began = time.monotonic()
         with pytest.raises(DeadlineOver, match="--deadline"):
             asyncio.run(context.compute("wait", busy.wait))
@@ -57,12 +57,12 @@ def test_work_is_cut_at_the_deadline_and_so_is_its_replay() -> None:
         busy.set()
         assert context.refusals == ["budget: the deadline is over; raise --deadline"]
         trace = sealed(context)
-    with context_of(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
         asyncio.run(again.compute("wait", nobody))
 
 
 def test_what_is_spent_is_booked_and_recorded() -> None:
-    with context_of(Budget(retrievals=1)) as context:
+    with run_context(Budget(retrievals=1)) as context:
         value, usage = asyncio.run(context.spend("search", "q", CostBound(retrievals=1), two))
         assert (value, usage.retrievals, context.ledger.usage.retrievals) == (2, 1, 1)
         with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
@@ -70,7 +70,7 @@ def test_what_is_spent_is_booked_and_recorded() -> None:
         assert len(context.refusals) == 1
         trace = sealed(context)
 
-    with context_of(Budget(retrievals=0), events=Recorded(trace)) as again:
+    with run_context(Budget(retrievals=0), events=Recorded(trace)) as again:
         replayed = again.spend("search", "q", CostBound(retrievals=1), nobody_async)
         assert asyncio.run(replayed) == (2, usage)
         with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
@@ -79,13 +79,13 @@ def test_what_is_spent_is_booked_and_recorded() -> None:
 
 
 def test_what_takes_too_long_is_cut_and_booked() -> None:
-    with context_of(seconds=0.02) as context:
+    with run_context(seconds=0.02) as context:
         with pytest.raises(DeadlineOver):
             asyncio.run(context.spend("search", "q", CostBound(retrievals=1), forever))
         assert context.ledger.balance().spent.retrievals == 1
         assert context.ledger.balance().reserved.retrievals == 0
         trace = sealed(context)
-    with context_of(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
         asyncio.run(again.spend("search", "q", CostBound(retrievals=1), nobody_async))
 
 
@@ -96,7 +96,7 @@ def test_the_listener_hears_of_each_step() -> None:
         def step(self, name: str, news: str) -> None:
             heard.append((name, news))
 
-    with context_of() as quiet:
+    with run_context() as quiet:
         run = RunContext(
             ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
         )
@@ -127,7 +127,7 @@ async def answers(context: RunContext) -> str:
 
 def test_of_several_branches_those_that_come_through_count() -> None:
     jobs = {"a": asks, "b": fails, "c": sleeps, "d": answers, "e": asks}
-    with context_of(Budget(retrievals=1), seconds=0.2) as context:
+    with run_context(Budget(retrievals=1), seconds=0.2) as context:
         found = asyncio.run(context.branches(jobs, agent="debater"))
         assert list(found.items()) == [("a", "found"), ("d", "7")]
         assert len(context.refusals) == 2
@@ -137,7 +137,7 @@ def test_of_several_branches_those_that_come_through_count() -> None:
     assert why["c"] == "budget: the deadline is over; raise --deadline"
     assert why["e"] == "budget: retrievals would need 1, 0 left; raise the limit of retrievals"
 
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         nobody = {"b": fails, "c": sleeps}
         assert asyncio.run(again.branches({**jobs, **nobody})) == found
         assert again.refusals == context.refusals
@@ -147,7 +147,7 @@ def test_a_branch_that_meets_a_known_error_ends_them_all() -> None:
     async def damaged(_: RunContext) -> str:
         raise RunError("the index is damaged")
 
-    with context_of() as context, pytest.raises(RunError, match="damaged"):
+    with run_context() as context, pytest.raises(RunError, match="damaged"):
         asyncio.run(context.branches({"a": answers, "b": damaged}))
 
 
@@ -161,5 +161,5 @@ def test_who_cancels_branches_waits_for_their_end() -> None:
             await task
         return asyncio.all_tasks() - {asyncio.current_task()}
 
-    with context_of() as context:
+    with run_context() as context:
         assert asyncio.run(whole(context)) == set()

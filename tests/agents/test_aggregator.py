@@ -2,10 +2,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.aggregator import LocalAggregator, agreement, draft_of
 from fathom.agents.debater import Position
+from fathom.testing.doubles import run_context
 from fathom.types import Draft, Evidence, Span
 
 WHO = "Who built the mill?"
@@ -24,7 +25,7 @@ def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Positio
 
 
 def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
-    with context_of() as context:
+    with run_context() as context:
         return asyncio.run(LocalAggregator(min_share=share).aggregate(question, positions, context))
 
 

@@ -3,14 +3,13 @@ import json
 from typing import Any
 
 from tests.agents.test_aggregator import WHO, position
-from tests.llm.making import Scripted, said
-from tests.making import context_of
 
 from fathom.agents.aggregator import LLMAggregator, LocalAggregator
 from fathom.agents.debater import Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.tracing.recorder import Recorder
 from fathom.types import Draft
 from fathom.usage import Usage
@@ -23,16 +22,16 @@ def aggregated(
 ) -> tuple[Draft, str, int]:
     """The draft, whose mind it was, and how often the model was asked."""
     text = json.dumps({"readings": outcome}) if isinstance(outcome, list) else ""
-    chat = Scripted(
-        outcome if isinstance(outcome, Exception) else said(text, usage=Usage(llm_calls=1))
+    chat = ScriptedChat(
+        outcome if isinstance(outcome, Exception) else completion(text, usage=Usage(llm_calls=1))
     )
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
     agent = LLMAggregator(model=model, local=LocalAggregator())
-    with context_of() as context:
+    with run_context() as context:
         draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))
         assert isinstance(context.scope, Recorder)
         step = next(s for s in context.scope.seal(None).steps if s.id == "aggregate")
-    return draft, step.verdict, len(chat.asked)
+    return draft, step.verdict, len(chat.calls)
 
 
 def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:

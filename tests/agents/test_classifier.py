@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from tests.making import context_of
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import Domain, QuestionClass, load_domain
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 
 DOMAIN = Domain(
@@ -75,7 +75,7 @@ def test_the_generic_domain(question: str, name: str) -> None:
 
 
 def test_it_is_a_step_of_the_run() -> None:
-    with context_of() as context:
+    with run_context() as context:
         found = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from tests.making import context_of
 
 from fathom.agents.complexity import ComplexityAnalyser, Features, features_of, level_of
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 
 ANALYSER = ComplexityAnalyser()
@@ -105,7 +105,7 @@ def test_weights_can_be_others() -> None:
 
 
 def test_it_is_a_step_of_the_run() -> None:
-    with context_of() as context:
+    with run_context() as context:
         found = asyncio.run(ANALYSER.analyse("Who wrote Dune?", context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps

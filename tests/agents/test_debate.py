@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.aggregator import LocalAggregator
 from fathom.agents.debate import Debate, Debated, Feedback, settled
 from fathom.agents.debater import Position
 from fathom.context import RunContext
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Hit, Span
 
@@ -62,7 +63,7 @@ class NeverTheSame:
 
 def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[Debated, str]:
     """What came of it, and how it ended."""
-    with context_of() as context:
+    with run_context() as context:
         done = asyncio.run(debate.hold(WHO, hits, context))
         assert isinstance(context.scope, Recorder)
         (step,) = (s for s in context.scope.seal(None).steps if s.name == "debate")

@@ -2,12 +2,12 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.debater import LocalDebater, Position
 from fathom.models.reading import Reading, ReadSpan
 from fathom.settings.maf import MafSettings
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Evidence, Hit, Span
 
@@ -82,7 +82,7 @@ def test_texts_of_one_sort_do_not_contradict_each_other() -> None:
 
 
 def test_a_step_says_what_came_of_it() -> None:
-    with context_of() as context:
+    with run_context() as context:
         position = asyncio.run(agent().speak(WHO, OWN, None, [], context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps

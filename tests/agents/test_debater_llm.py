@@ -2,14 +2,19 @@ import asyncio
 import json
 from typing import Any
 
-from tests.llm.making import Scripted, said
-from tests.making import FEES, QUESTION, context_of, hit_of
+from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import (
+    ScriptedChat,
+    ScriptedCrossReader,
+    completion,
+    reading,
+    run_context,
+)
 from fathom.tracing.recorder import Recorder
 from fathom.types import Evidence, Span
 from fathom.usage import Budget, Usage
@@ -29,13 +34,15 @@ def spoken(
     own: Position | None = None,
     heard: tuple[Position, ...] = (),
     budget: Budget | None = None,
-) -> tuple[Position, str, Scripted]:
+) -> tuple[Position, str, ScriptedChat]:
     """What it said, whose mind it was, and what was asked."""
     one = Usage(llm_calls=1)
-    reply = outcome if isinstance(outcome, Exception) else said(json.dumps(outcome), usage=one)
-    chat = Scripted(reply)
+    reply = (
+        outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=one)
+    )
+    chat = ScriptedChat(reply)
     agent = LLMDebater(model=RoleModel(chat=chat, retry=RetryPolicy(tries=1)), local=LOCAL)
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
         assert isinstance(context.scope, Recorder)
         step = next(s for s in context.scope.seal(None).steps if s.id == "speak")
@@ -46,7 +53,7 @@ def test_an_answer_counts_with_its_quote() -> None:
     position, verdict, chat = spoken({"answer": "40 crowns", "quote": QUOTE})
     assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 1.0)
     assert verdict == "opens"
-    system, user, *_ = (message.text for message in chat.asked[0][0])
+    system, user, *_ = (message.text for message in chat.calls[0].messages)
     fence = user.split("\n")[1].removesuffix(" chunk 1")
     assert fence in system
     assert FEES in user
@@ -71,7 +78,7 @@ def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None
     position, verdict, chat = spoken(reply, peer("50 crowns"), heard)
     assert (position.supports, position.contradicts) == (("forty",), ("50 crowns",))
     assert verdict == "adopts"
-    user = chat.asked[0][0][1].text
+    user = chat.calls[0].messages[1].text
     assert "answer: forty" in user
     assert "Your answer in the round before: 50 crowns" in user
 

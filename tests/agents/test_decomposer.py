@@ -1,8 +1,7 @@
 import asyncio
 
 import pytest
-from tests.llm.making import Scripted, said
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.decomposer import (
     Decomposer,
@@ -15,6 +14,7 @@ from fathom.agents.decomposer import (
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Draft
 from fathom.usage import Budget, Usage
 
@@ -25,7 +25,7 @@ CHAIN = ("What is the company that distributed the film Harbour Lights?", "Who f
 def split(
     decomposer: Decomposer, question: str, manner: Manner, budget: Budget | None = None
 ) -> tuple[str, ...]:
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         return asyncio.run(decomposer.split(question, manner, context))
 
 
@@ -50,23 +50,23 @@ def test_no_more_than_so_many_questions() -> None:
 
 
 def asked(*outcomes: Completion | Exception, manner: Manner = "serial") -> tuple[str, ...]:
-    model = RoleModel(chat=Scripted(*outcomes))
+    model = RoleModel(chat=ScriptedChat(*outcomes))
     return split(LLMDecomposer(model=model, local=LocalDecomposer()), NESTED, manner)
 
 
 def test_the_model_splits() -> None:
     reply = '{"questions": ["Who made Harbour Lights?", "Who founded #1?"]}'
-    assert asked(said(reply)) == ("Who made Harbour Lights?", "Who founded #1?")
+    assert asked(completion(reply)) == ("Who made Harbour Lights?", "Who founded #1?")
     many = ", ".join(f'"Question {number}?"' for number in range(9))
-    assert len(asked(said(f'{{"questions": [{many}]}}'), manner="parallel")) == 4
+    assert len(asked(completion(f'{{"questions": [{many}]}}'), manner="parallel")) == 4
 
 
 @pytest.mark.parametrize(
     "outcomes",
     [
-        (said('{"questions": ["Who made #1?", "Who founded #2?"]}'),),
-        (said('{"questions": [" "]}'),),
-        (said("no"), said("no")),
+        (completion('{"questions": ["Who made #1?", "Who founded #2?"]}'),),
+        (completion('{"questions": [" "]}'),),
+        (completion("no"), completion("no")),
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],
 )
@@ -77,12 +77,12 @@ def test_without_a_usable_split_the_rules_decide(
 
 
 def test_slots_have_no_place_in_a_parallel_split() -> None:
-    reply = said('{"questions": ["Who made it?", "Who founded #1?"]}')
+    reply = completion('{"questions": ["Who made it?", "Who founded #1?"]}')
     assert asked(reply, manner="parallel") == (NESTED,)
 
 
 def test_no_budget_no_question() -> None:
-    model = RoleModel(chat=Scripted())
+    model = RoleModel(chat=ScriptedChat())
     decomposer = LLMDecomposer(model=model, local=LocalDecomposer())
     assert split(decomposer, NESTED, "serial", Budget(calls=0)) == CHAIN
 

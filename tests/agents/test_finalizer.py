@@ -2,11 +2,12 @@
 
 import asyncio
 
-from tests.making import chunk_of, context_of
+from tests.making import chunk_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Builder
 from fathom.retrieval.quotes import Quotes
+from fathom.testing.doubles import run_context
 from fathom.types import Answer, Block, Chunk, Claim, Document, Draft, Evidence, Hit, Span
 
 TEXT = "Fees\n\nA permit costs 40 crowns. It is valid for a year."
@@ -32,7 +33,7 @@ def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -
 def final(of: Draft, document: Document | None = DOCUMENT) -> Answer:
     quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
-    with context_of() as context:
+    with run_context() as context:
         return asyncio.run(finalizer("What does a permit cost?", of, phase="read", context=context))
 
 

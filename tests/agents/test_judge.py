@@ -1,8 +1,6 @@
 import asyncio
 
 import pytest
-from tests.llm.making import Scripted, said
-from tests.making import context_of
 
 from fathom.agents.judge import Judge, LLMJudge, LocalJudge
 from fathom.errors import ModelUnavailable
@@ -10,7 +8,14 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.models.reading import Reading
-from fathom.testing.doubles import OVERLAP, ScriptedCrossReader, reading
+from fathom.testing.doubles import (
+    OVERLAP,
+    ScriptedChat,
+    ScriptedCrossReader,
+    completion,
+    reading,
+    run_context,
+)
 from fathom.types import Chunk
 from fathom.usage import Budget, Usage
 
@@ -19,7 +24,7 @@ LOCAL = LocalJudge(pairs=OVERLAP)
 
 
 def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         return asyncio.run(judge.support([(claim, QUOTE) for claim in claims], context))
 
 
@@ -51,19 +56,19 @@ def test_a_number_that_the_quote_does_not_hold_has_no_support(claim: str) -> Non
 
 
 def asked(*outcomes: Completion | Exception, budget: Budget | None = None) -> tuple[float, ...]:
-    judge = LLMJudge(model=RoleModel(chat=Scripted(*outcomes)), local=LOCAL)
+    judge = LLMJudge(model=RoleModel(chat=ScriptedChat(*outcomes)), local=LOCAL)
     return judged(judge, QUOTE, "It costs 50.", budget=budget)
 
 
 def test_the_model_decides_but_cannot_give_support_to_a_false_number() -> None:
-    assert asked(said('{"support": [0.7, 1.0]}')) == (0.7, 0.0)
+    assert asked(completion('{"support": [0.7, 1.0]}')) == (0.7, 0.0)
 
 
 @pytest.mark.parametrize(
     "outcomes",
     [
-        (said('{"support": [0.7]}'),),
-        (said('{"support": [7, 1]}'), said("no")),
+        (completion('{"support": [0.7]}'),),
+        (completion('{"support": [7, 1]}'), completion("no")),
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],
 )

@@ -1,9 +1,10 @@
 import asyncio
 
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
 from fathom.domains.domain import Domain
+from fathom.testing.doubles import run_context
 from fathom.text.analyzer import Analyzer
 from fathom.types import Hit
 
@@ -24,7 +25,7 @@ def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
 
 def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
     async def keep() -> tuple[Hit, ...]:
-        with context_of() as context:
+        with run_context() as context:
             return await filter_.keep(question, HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(keep())]

@@ -1,14 +1,15 @@
 import asyncio
 
-from tests.making import QUESTION, context_of, hit_of
+from tests.making import QUESTION, hit_of
 
 from fathom.agents.reader import NullReader
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.types import Draft
 
 
 def test_the_hits_are_noted_in_their_order_and_nothing_is_said() -> None:
-    with context_of() as context:
+    with run_context() as context:
         hits = [hit_of(document=name, rank=n) for n, name in enumerate("ba", start=1)]
         assert asyncio.run(NullReader().read(QUESTION, hits, context)) == Draft()
         assert isinstance(context.scope, Recorder)

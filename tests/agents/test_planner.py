@@ -2,8 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.llm.making import Scripted, said
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.features import Observer
@@ -20,6 +19,7 @@ from fathom.agents.planner import (
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Usage
 
@@ -64,7 +64,7 @@ def test_a_workflow_in_the_settings_is_always_chosen() -> None:
 
 def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
     legal = FIRST_TURN if first else SUB_TURN
-    with context_of() as context:
+    with run_context() as context:
         seen = OBSERVER(NESTED, (), first=first)
         return asyncio.run(planner.plan(NESTED, seen, legal, context)).workflow
 
@@ -72,25 +72,25 @@ def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("outcomes", "workflow"),
     [
-        ((said('{"workflow": ["qr", " R ", "AG"]}'),), ("QR", "R", "AG")),
-        ((said('{"workflow": ["AG", "R"]}'),), ("AG", "R")),
-        ((said("no"), said("no")), ("QDS",)),
+        ((completion('{"workflow": ["qr", " R ", "AG"]}'),), ("QR", "R", "AG")),
+        ((completion('{"workflow": ["AG", "R"]}'),), ("AG", "R")),
+        ((completion("no"), completion("no")), ("QDS",)),
         ((ModelFault("down", Usage(llm_calls=1), retriable=False),), ("QDS",)),
     ],
 )
 def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
     outcomes: tuple[Completion | Exception, ...], workflow: tuple[str, ...]
 ) -> None:
-    model = RoleModel(chat=Scripted(*outcomes))
+    model = RoleModel(chat=ScriptedChat(*outcomes))
     assert planned(LLMPlanner(model=model, local=RulePolicy())) == workflow
 
 
 def test_the_model_is_told_the_grammar_of_the_turn() -> None:
     for first in (True, False):
-        chat = Scripted(said('{"workflow": ["AG"]}'))
+        chat = ScriptedChat(completion('{"workflow": ["AG"]}'))
         planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy())
         assert planned(planner, first=first) == ("AG",)
-        assert ("QDS alone" in chat.asked[0][0][0].text) == first
+        assert ("QDS alone" in chat.calls[0].messages[0].text) == first
 
 
 def test_a_policy_plans_as_a_step() -> None:

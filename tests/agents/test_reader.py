@@ -3,12 +3,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.making import FEES, QUESTION, context_of, hit_of
+from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.reader import Law, LocalReader
 from fathom.agents.verdict import VerdictLaw
 from fathom.models.reading import Reading
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.tracing.recorder import Recorder
 from fathom.types import Chunk, Draft, Hit
 
@@ -148,7 +148,7 @@ def test_nothing_to_read_is_nothing() -> None:
 def test_the_step_says_how_many_were_read() -> None:
     hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
-    with context_of() as context:
+    with run_context() as context:
         draft = asyncio.run(reader(pairs).read(QUESTION, hits, context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps

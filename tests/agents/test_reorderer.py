@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.llm.making import Scripted, said
-from tests.making import QUESTION, context_of, hit_of
+from tests.making import QUESTION, hit_of
 
 from fathom.agents.reorderer import LLMReorderer, ends_first, permutation, windows
 from fathom.context import RunContext
@@ -15,6 +14,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
@@ -30,17 +30,17 @@ class Same:
 
 
 def order(*numbers: int) -> Completion:
-    return said(json.dumps({"order": numbers}), usage=Usage(llm_calls=1))
+    return completion(json.dumps({"order": numbers}), usage=Usage(llm_calls=1))
 
 
 def made(*outcomes: Completion | Exception) -> LLMReorderer:
     retry = RetryPolicy(tries=1)
-    model = RoleModel(chat=Scripted(*outcomes), retry=retry)
+    model = RoleModel(chat=ScriptedChat(*outcomes), retry=retry)
     return LLMReorderer(model=model, local=Same(), top=5, window=3, step=2)
 
 
 def reordered(agent: LLMReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         hits = asyncio.run(agent(QUESTION, HITS, keep=keep, context=context))
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     return [hit.chunk.document_id for hit in hits]
@@ -54,11 +54,11 @@ def test_the_window_climbs_from_the_last_hit_to_the_first() -> None:
 
 
 def test_texts_stand_in_a_fence_and_are_numbered() -> None:
-    scripted = Scripted(order(), order())
+    scripted = ScriptedChat(order(), order())
     agent = made()
     agent = LLMReorderer(model=RoleModel(chat=scripted), local=agent.local, top=5, window=3, step=2)
     assert reordered(agent) == ["1", "2", "3", "4", "5", "6"]
-    system, user = (message.text for message in scripted.asked[0][0][:2])
+    system, user = (message.text for message in scripted.calls[0].messages[:2])
     (fence,) = set(re.findall(r"=== [0-9a-f]{16} ===", user))
     assert fence in system
     assert [f"{fence} chunk {n}\nFees\nText {n + 2}." in user for n in (1, 2, 3)] == [True] * 3

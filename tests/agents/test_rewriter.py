@@ -3,13 +3,12 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.llm.making import Scripted, said
-from tests.making import context_of
 
 from fathom.agents.rewriter import LLMRewriter, LocalRewriter, Rewriter, plain
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.usage import Usage
 
 
@@ -45,7 +44,7 @@ def test_no_question_becomes_empty(question: str) -> None:
 
 
 def rewritten(rewriter: Rewriter, question: str) -> str:
-    with context_of() as context:
+    with run_context() as context:
         return asyncio.run(rewriter.rewrite(question, context))
 
 
@@ -55,15 +54,15 @@ QUESTION = "Please tell me who wrote Dune in 1965?"
 @pytest.mark.parametrize(
     ("outcomes", "text"),
     [
-        ((said('{"question": "author of Dune 1965"}'),), "author of Dune 1965"),
-        ((said('{"question": "author of the book"}'),), "Who wrote Dune in 1965?"),
-        ((said("no"), said("no")), "Who wrote Dune in 1965?"),
+        ((completion('{"question": "author of Dune 1965"}'),), "author of Dune 1965"),
+        ((completion('{"question": "author of the book"}'),), "Who wrote Dune in 1965?"),
+        ((completion("no"), completion("no")), "Who wrote Dune in 1965?"),
         ((ModelFault("down", Usage(llm_calls=1), retriable=False),), "Who wrote Dune in 1965?"),
     ],
 )
 def test_the_model_rewrites_unless_it_loses_a_name_or_fails(
     outcomes: tuple[Completion | Exception, ...], text: str
 ) -> None:
-    model = RoleModel(chat=Scripted(*outcomes))
+    model = RoleModel(chat=ScriptedChat(*outcomes))
     assert rewritten(LLMRewriter(model=model), QUESTION) == text
     assert rewritten(LocalRewriter(), QUESTION) == "Who wrote Dune in 1965?"

@@ -1,8 +1,7 @@
 import asyncio
 
 import pytest
-from tests.llm.making import Scripted, said
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.selector import LLMSelector, LocalSelector, Selector
 from fathom.llm.base import Completion
@@ -10,7 +9,13 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.models.reading import Reading
 from fathom.retrieval.rerank import Reranker
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import (
+    ScriptedChat,
+    ScriptedCrossReader,
+    completion,
+    reading,
+    run_context,
+)
 from fathom.types import Chunk, Hit
 from fathom.usage import Usage
 
@@ -26,7 +31,7 @@ LOCAL = LocalSelector(reranker=Reranker(pairs=ScriptedCrossReader(relevance), we
 
 
 def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
-    with context_of() as context:
+    with run_context() as context:
         found = asyncio.run(selector.select("Which?", hits, context))
     return [(hit.chunk.document_id, hit.rank) for hit in found]
 
@@ -40,9 +45,9 @@ def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "found"),
     [
-        ((said('{"chunks": [3, 1, 3, 7, 0]}'),), [("d3", 1), ("d1", 2)]),
-        ((said('{"chunks": []}'),), [("d2", 1)]),
-        ((said("no"), said("no")), [("d2", 1), ("d3", 2)]),
+        ((completion('{"chunks": [3, 1, 3, 7, 0]}'),), [("d3", 1), ("d1", 2)]),
+        ((completion('{"chunks": []}'),), [("d2", 1)]),
+        ((completion("no"), completion("no")), [("d2", 1), ("d3", 2)]),
         (
             (ModelFault("down", Usage(llm_calls=1), retriable=False),),
             [("d2", 1), ("d3", 2)],
@@ -52,6 +57,6 @@ def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
 def test_the_model_selects_and_the_local_mind_stands_in(
     outcomes: tuple[Completion | Exception, ...], found: list[tuple[str, int]]
 ) -> None:
-    model = RoleModel(chat=Scripted(*outcomes))
+    model = RoleModel(chat=ScriptedChat(*outcomes))
     assert selected(LLMSelector(model=model, local=LOCAL)) == found
     assert selected(LLMSelector(model=model, local=LOCAL), ()) == []

@@ -1,9 +1,10 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.semantic_filter import SemanticFilter
+from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
@@ -24,7 +25,7 @@ HITS = [
 def kept(question: str, strictness: float = 1.0) -> list[str]:
     async def keep() -> tuple[Hit, ...]:
         filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.2, density=0.3)
-        with context_of() as context:
+        with run_context() as context:
             return await filter_.keep(question, HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(keep())]

@@ -1,8 +1,7 @@
 import asyncio
 
 import pytest
-from tests.llm.making import Scripted, said
-from tests.making import FEES, context_of, hit_of
+from tests.making import FEES, hit_of
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge
@@ -10,7 +9,13 @@ from fathom.agents.summarizer import Finding, LLMSummarizer, LocalSummarizer, Su
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import (
+    ScriptedChat,
+    ScriptedCrossReader,
+    completion,
+    reading,
+    run_context,
+)
 from fathom.types import Draft, Evidence, Span
 from fathom.usage import Usage
 
@@ -29,7 +34,7 @@ def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> Fi
 def summarized(
     question: str, manner: Manner, *findings: Finding, by: Summarizer | None = None
 ) -> Draft:
-    with context_of() as context:
+    with run_context() as context:
         return asyncio.run(
             (by or LocalSummarizer()).summarize(question, manner, findings, [hit_of()], context)
         )
@@ -81,7 +86,7 @@ def test_without_an_answer_at_the_end_there_is_none() -> None:
 def model(*outcomes: Completion | Exception) -> LLMSummarizer:
     pairs = ScriptedCrossReader(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
     return LLMSummarizer(
-        model=RoleModel(chat=Scripted(*outcomes)),
+        model=RoleModel(chat=ScriptedChat(*outcomes)),
         local=LocalSummarizer(),
         judge=LocalJudge(pairs=pairs),
         min_support=0.5,
@@ -94,7 +99,7 @@ def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
         f'{{"short_answer": "40 crowns", "sentences": [{{"text": "{sentence}", "quotes": [1]}}, '
         '{"text": "Zebras graze.", "quotes": [1]}, {"text": "It costs 40.", "quotes": [9]}]}'
     )
-    draft = summarized("?", "serial", finding("Acme"), by=model(said(reply)))
+    draft = summarized("?", "serial", finding("Acme"), by=model(completion(reply)))
     assert [claim.text for claim in draft.claims] == [sentence]
     assert draft.claims[0].evidence == (0,)
     assert draft.short_answer == "40 crowns"
@@ -104,8 +109,8 @@ def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
 @pytest.mark.parametrize(
     "outcomes",
     [
-        (said('{"sentences": []}'),),
-        (said("no"), said("no")),
+        (completion('{"sentences": []}'),),
+        (completion("no"), completion("no")),
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],
 )

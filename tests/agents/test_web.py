@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.making import FEES, context_of
+from tests.making import FEES
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.web import Page, WebFailed, WebSearch, hits_of, plain
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.quotes import Quotes
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
 from fathom.types import Draft, Evidence, Hit, Span
@@ -44,7 +45,7 @@ def searching(engine: Engine | None, **more: Any) -> WebSearch:
 
 def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
     """The hits, and the trace."""
-    with context_of(**more) as context:
+    with run_context(**more) as context:
         hits = asyncio.run(search(question, context))
         assert isinstance(context.scope, Recorder)
         return hits, context.scope.seal(None)
@@ -76,7 +77,7 @@ def test_what_fails_gives_nothing_and_says_why(engine: Engine, reason: str) -> N
 
 
 def test_the_deadline_of_the_run_comes_first() -> None:
-    with context_of(seconds=0.05) as context, pytest.raises(BudgetRefused, match="deadline"):
+    with run_context(seconds=0.05) as context, pytest.raises(BudgetRefused, match="deadline"):
         asyncio.run(searching(Engine(sleeps=True))("q?", context))
 
 
@@ -90,13 +91,13 @@ def test_the_deadline_of_the_run_comes_first() -> None:
 )
 def test_what_the_budget_does_not_allow_is_not_asked(budget: Budget, fee: float | None) -> None:
     engine = Engine([PAGE])
-    with context_of(budget) as context, pytest.raises(BudgetRefused):
+    with run_context(budget) as context, pytest.raises(BudgetRefused):
         asyncio.run(searching(engine, fee_usd=fee)("q?", context))
     assert engine.asked == ""
 
 
 def test_its_price_is_booked() -> None:
-    with context_of(Budget(cost_usd=0.01)) as context:
+    with run_context(Budget(cost_usd=0.01)) as context:
         asyncio.run(searching(Engine([PAGE]), fee_usd=0.008)("q?", context))
         assert context.ledger.usage.cost_usd == 0.008
 
@@ -141,7 +142,7 @@ def test_a_quote_from_the_web_is_verified_against_its_record_and_says_so() -> No
     (hit,) = hits_of([PAGE])
     evidence = Evidence(hit=hit, span=Span(0, 40), support=0.9)
     end = Finalizer(quotes=Quotes(lookup), strategy="maf", min_confidence=0.5)
-    with context_of() as context:
+    with run_context() as context:
         draft = Draft(evidence=(evidence,), confidence=0.9)
         answer = asyncio.run(end("q?", draft, phase="web", context=context))
     (citation,) = answer.citations

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.making import abstained, failed, record
-from tests.llm.making import Scripted, said
 
 from fathom.errors import UsageError
 from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, with_grades
@@ -16,6 +15,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
 
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
@@ -23,11 +23,11 @@ RECORDS = [record("q1"), record("q2", answer="Much. [1]"), abstained("q3"), fail
 
 
 def opinion(score: float) -> Completion:
-    return said(json.dumps({"reasoning": "", "score": score}), usage=Usage(llm_calls=1))
+    return completion(json.dumps({"reasoning": "", "score": score}), usage=Usage(llm_calls=1))
 
 
 def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
-    model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
+    model = RoleModel(chat=ScriptedChat(*outcomes), retry=RetryPolicy(tries=1))
     return LLMAnswerJudge(name=name, model=model)
 
 

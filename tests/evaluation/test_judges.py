@@ -6,8 +6,6 @@ import math
 
 import pytest
 from tests.evaluation.making import abstained, cited, failed, record
-from tests.llm.making import Scripted, said
-from tests.making import context_of
 
 from fathom.errors import ModelError
 from fathom.evaluation.judges import (
@@ -30,7 +28,7 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.models.base import Matrix
-from fathom.testing.doubles import HashingEmbedder
+from fathom.testing.doubles import HashingEmbedder, ScriptedChat, completion, run_context
 from fathom.usage import Budget, Usage
 
 PINS = {
@@ -42,18 +40,18 @@ PINS = {
 
 
 def opinion(score: object, reasoning: str = "It agrees.") -> Completion:
-    return said(json.dumps({"reasoning": reasoning, "score": score}))
+    return completion(json.dumps({"reasoning": reasoning, "score": score}))
 
 
 def language(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
-    model = RoleModel(chat=Scripted(*outcomes), retry=RetryPolicy(tries=1))
+    model = RoleModel(chat=ScriptedChat(*outcomes), retry=RetryPolicy(tries=1))
     return LLMAnswerJudge(name=name, model=model)
 
 
 def grade(
     judge: AnswerJudge, given: Record | None = None, budget: Budget | None = None
 ) -> Grade | NoGrade:
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         return asyncio.run(judge.grade(given or record(), context))
 
 
@@ -62,7 +60,7 @@ def test_prompts_are_pinned() -> None:
 
 
 def test_the_model_is_part_of_the_pin() -> None:
-    other = Scripted()
+    other = ScriptedChat()
     other.name = "openai:other"
     pins = {language().pin, LLMAnswerJudge(name="correctness", model=RoleModel(chat=other)).pin,
             language(name="conciseness").pin, SimilarityJudge(embedder=HashingEmbedder(8)).pin,
@@ -112,8 +110,8 @@ def test_a_judge_sees_what_it_needs_and_documents_stay_data() -> None:
         judge = language(opinion(0), name=name)
         grade(judge, given)
         chat = judge.model.chat
-        assert isinstance(chat, Scripted)
-        system, user = chat.asked[0][0][:2]
+        assert isinstance(chat, ScriptedChat)
+        system, user = chat.calls[0].messages[:2]
         fence = system.text.split("lines of ")[1].split(". They")[0]
         assert fence not in evil
         assert user.text.endswith(fence)
@@ -170,7 +168,7 @@ def test_a_broken_embedder_is_no_grade() -> None:
 
 
 def test_a_deadline_that_is_over_is_no_grade() -> None:
-    with context_of(seconds=0) as context:
+    with run_context(seconds=0) as context:
         found = asyncio.run(SimilarityJudge(embedder=HashingEmbedder(8)).grade(record(), context))
     assert isinstance(found, NoGrade)
     assert found.fault == "budget"

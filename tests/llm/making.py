@@ -1,10 +1,10 @@
 """What the tests of this room share."""
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fathom.llm.base import Call, Completion, Message
+from fathom.llm.base import Message
 from fathom.llm.chat import LangChainChat, Limits
 from fathom.llm.endpoint import endpoint_of
 
@@ -26,27 +26,3 @@ def chat_at(base_url: str, *, limits: Limits | None = None) -> LangChainChat:
 def soon(seconds: float = 5.0) -> float:
     """A deadline."""
     return time.monotonic() + seconds
-
-
-class Scripted:
-    """A `ChatModel` without a wire: gives or raises one outcome after the other."""
-
-    name = "openai:m"
-
-    def __init__(self, *outcomes: Completion | Exception) -> None:
-        self.outcomes = list(outcomes)
-        self.asked: list[tuple[Sequence[Message], float]] = []
-
-    async def complete(self, call: Call) -> Completion:
-        self.asked.append((call.messages, call.deadline))
-        outcome = self.outcomes.pop(0)
-        if isinstance(outcome, Exception):
-            raise outcome
-        if call.on_text is not None:
-            call.on_text(outcome.text)
-        return outcome
-
-
-def said(text: str, **more: Any) -> Completion:
-    """A completion of `openai:m`."""
-    return Completion(text=text, model="openai:m", **more)

@@ -3,8 +3,7 @@ from math import inf
 
 import pytest
 from pydantic import BaseModel
-from tests.llm.making import HELLO, Scripted, said
-from tests.making import context_of
+from tests.llm.making import HELLO
 
 from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
@@ -13,6 +12,7 @@ from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import Absent, ModelReply, RoleModel, ask_model
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.usage import Budget, Price, Usage
@@ -41,8 +41,8 @@ def role(chat: ChatModel) -> RoleModel:
 @pytest.mark.parametrize(
     ("outcomes", "calls"),
     [
-        ((said("Paris", usage=ONE),), 1),
-        ((DOWN, said("Paris", usage=ONE)), 2),
+        ((completion("Paris", usage=ONE),), 1),
+        ((DOWN, completion("Paris", usage=ONE)), 2),
         ((DOWN, DOWN), 2),
         ((ModelDeclined("openai:m declined", ONE),), 1),
     ],
@@ -50,33 +50,33 @@ def role(chat: ChatModel) -> RoleModel:
 def test_all_tries_are_one_event_that_a_replay_gives_again(
     outcomes: tuple[Completion | Exception, ...], calls: int
 ) -> None:
-    scripted = Scripted(*outcomes)
-    with context_of(Budget(calls=5)) as context:
+    scripted = ScriptedChat(*outcomes)
+    with run_context(Budget(calls=5)) as context:
         first = outcome(role(scripted).within(context), context)
         assert context.ledger.usage.llm_calls == calls
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with context_of(Budget(calls=0), events=Recorded(trace)) as again:
+    with run_context(Budget(calls=0), events=Recorded(trace)) as again:
         assert outcome(role(Absent("openai:m")).within(again), again) == first
         with pytest.raises(EventMissing):
             outcome(role(Absent("openai:m")).within(again), again)
 
 
 def test_what_the_budget_refuses_is_noted_also_in_a_replay() -> None:
-    with context_of(Budget(calls=0)) as context:
-        first = outcome(role(Scripted()).within(context), context)
+    with run_context(Budget(calls=0)) as context:
+        first = outcome(role(ScriptedChat()).within(context), context)
         assert len(context.refusals) == 1
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert outcome(role(Absent("openai:m")).within(again), again) == first
         assert again.refusals == context.refusals
 
 
 def test_a_fault_after_the_deadline_counts_as_refused_by_the_budget() -> None:
-    with context_of() as context:
-        outcome(role(Scripted(ModelFault("late", ONE))).within(context), context, deadline=0.0)
+    with run_context() as context:
+        outcome(role(ScriptedChat(ModelFault("late", ONE))).within(context), context, deadline=0.0)
         assert context.refusals == ["openai:m was cut at the deadline; raise --deadline"]
 
 
@@ -86,13 +86,15 @@ def test_in_a_replay_nobody_is_there() -> None:
 
 
 def replied(*outcomes: Completion | Exception, budget: Budget | None = None) -> ModelReply[Number]:
-    with context_of(budget) as context:
-        return asyncio.run(ask_model(RoleModel(chat=Scripted(*outcomes)), Number, HELLO, context))
+    with run_context(budget) as context:
+        return asyncio.run(
+            ask_model(RoleModel(chat=ScriptedChat(*outcomes)), Number, HELLO, context)
+        )
 
 
 def test_a_reply_is_a_value_and_a_repair_is_told() -> None:
-    assert replied(said('{"number": 4}')).required() == Number(number=4)
-    repaired = replied(said("?"), said('{"number": 4}'))
+    assert replied(completion('{"number": 4}')).required() == Number(number=4)
+    repaired = replied(completion("?"), completion('{"number": 4}'))
     assert (repaired.value, repaired.reason) == (Number(number=4), "after one repair")
 
 

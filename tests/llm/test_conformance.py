@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 from tests.llm.making import HELLO, Run, chat_at, soon
-from tests.making import context_of
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
 from fathom.context import RunContext
@@ -14,6 +13,7 @@ from fathom.llm.call import Absent, RoleModel
 from fathom.llm.metered import Metered
 from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
 from fathom.usage import FREE, Budget
@@ -39,7 +39,7 @@ class InRole:
         self.name = self._model.chat.name
 
     async def complete(self, call: Call) -> Completion:
-        with context_of() as context:
+        with run_context() as context:
             return await self._model.within(context).complete(call)
 
 
@@ -102,10 +102,10 @@ def test_an_extractive_server_plays_a_language_model_all_the_way(run: Run) -> No
             assert server.calls == 3
         return live
 
-    with context_of() as context:
+    with run_context() as context:
         live = run(asked(context))
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert run(three(Absent("openai:m"), again)) == live
     assert [done.text for done in live] == ["France"] * 3

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.llm.test_structured import GOOD, Verdict
 from tests.scripted_server import (
     Act,
@@ -28,6 +28,7 @@ from fathom.llm.metered import Metered
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for
 from fathom.llm.tokens import most_prompt_tokens, prompt_tokens
+from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import FREE, Budget, Price, Usage
 
 MOST = most_prompt_tokens(HELLO)
@@ -261,7 +262,7 @@ def test_no_fault_and_no_lie_overruns_the_budget(
 
 def test_the_reported_time_is_the_calls_own(run: Run) -> None:
     done = run(
-        Metered(Scripted(said("x")), Ledger(Budget()), FREE).complete(
+        Metered(ScriptedChat(completion("x")), Ledger(Budget()), FREE).complete(
             Call(HELLO, max_tokens=5, deadline=soon())
         )
     )

@@ -4,8 +4,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from tests.llm.making import HELLO, Scripted, said
-from tests.making import context_of
+from tests.llm.making import HELLO
 
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
@@ -14,13 +13,14 @@ from fathom.llm.call import Absent
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.recorded import RecordedModel
 from fathom.reservation import Reported
+from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.tracing.trace import Trace
 from fathom.usage import Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.25, cost_usd=None)
-WHOLE = said(
+WHOLE = completion(
     "Paris", finish="length", usage=ONE, reported=Reported(prompt=10**12), reasoning_tokens=1
 )
 CALL = Call(HELLO, max_tokens=5, deadline=inf)
@@ -49,10 +49,10 @@ def trace_of(context: RunContext) -> Trace:
     ],
 )
 def test_a_replay_gives_what_was_recorded(live: Completion | Exception) -> None:
-    with context_of() as context:
-        then = outcome(Scripted(live), context)
+    with run_context() as context:
+        then = outcome(ScriptedChat(live), context)
         trace = trace_of(context)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert outcome(Absent("openai:m"), again) == then
         assert again.refusals == context.refusals
         assert [e.value for e in trace_of(again).events] == [e.value for e in trace.events]
@@ -62,11 +62,11 @@ def test_a_replay_gives_what_was_recorded(live: Completion | Exception) -> None:
 
 def test_the_same_request_again_is_another_event() -> None:
     other = replace(CALL, messages=HELLO[1:])
-    with context_of() as context:
-        model = Scripted(said("one"), said("two"), said("three"))
+    with run_context() as context:
+        model = ScriptedChat(completion("one"), completion("two"), completion("three"))
         live = [outcome(model, context), outcome(model, context), outcome(model, context, other)]
         trace = trace_of(context)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         absent = Absent("openai:m")
         assert outcome(absent, again, other) == live[2]
         assert [outcome(absent, again), outcome(absent, again)] == live[:2]
@@ -82,20 +82,20 @@ def test_the_same_request_again_is_another_event() -> None:
     ],
 )
 def test_another_request_finds_nothing(name: str, changed: dict[str, Any]) -> None:
-    with context_of() as context:
-        outcome(Scripted(said("Paris")), context)
+    with run_context() as context:
+        outcome(ScriptedChat(completion("Paris")), context)
         trace = trace_of(context)
-    with context_of(events=Recorded(trace)) as again, pytest.raises(EventMissing):
+    with run_context(events=Recorded(trace)) as again, pytest.raises(EventMissing):
         outcome(Absent(name), again, replace(CALL, **changed))
 
 
 def test_refusals_of_older_traces_are_understood() -> None:
     request = {"model": "openai:m", "messages": HELLO, "schema": None, "max_tokens": 5}
     older = {"refused": {"limit": "tokens", "needed": 100, "left": 3}, "late": False}
-    with context_of() as context:
+    with run_context() as context:
         context.scope.observe("llm", request, lambda: older)
         trace = trace_of(context)
     refused = BudgetRefused("tokens", needed=100, left=3)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert outcome(Absent("openai:m"), again) == (BudgetRefused, str(refused), None)
         assert again.refusals == [str(refused)]

@@ -2,7 +2,7 @@ import asyncio
 from math import inf
 
 import pytest
-from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import ScriptedServer, resets, says, status
 
 from fathom.errors import ModelUnavailable
@@ -11,6 +11,7 @@ from fathom.llm.base import Call
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10)
@@ -36,11 +37,11 @@ def fault(**more: object) -> ModelFault:
     return ModelFault("openai:m answered 503: scripted", ONE, **more)  # type: ignore[arg-type]
 
 
-def patient(model: Scripted, clock: Clock, breaker: CircuitBreaker | None = None) -> Retrying:
+def patient(model: ScriptedChat, clock: Clock, breaker: CircuitBreaker | None = None) -> Retrying:
     return Retrying(model, policy=POLICY, breaker=breaker, clock=clock, sleep=clock.sleep)
 
 
-def outcome(run: Run, model: Scripted, clock: Clock, *, deadline: float = 60.0) -> object:
+def outcome(run: Run, model: ScriptedChat, clock: Clock, *, deadline: float = 60.0) -> object:
     async def go() -> object:
         try:
             return await patient(model, clock).complete(
@@ -53,17 +54,17 @@ def outcome(run: Run, model: Scripted, clock: Clock, *, deadline: float = 60.0) 
 
 
 def test_waits_double_up_to_the_longest_and_every_try_is_paid(run: Run) -> None:
-    clock, model = Clock(), Scripted(fault(), fault(), fault(), said("x", usage=ONE))
+    clock, model = Clock(), ScriptedChat(fault(), fault(), fault(), completion("x", usage=ONE))
     done = outcome(run, model, clock)
 
     assert done.text == "x"  # type: ignore[attr-defined]
     assert clock.slept == [0.5, 1.0, 1.5]
     assert done.usage == ONE + ONE + ONE + ONE  # type: ignore[attr-defined]
-    assert {deadline for _, deadline in model.asked} == {60.0}
+    assert {call.deadline for call in model.calls} == {60.0}
 
 
 def test_gives_up_after_its_tries_with_what_all_have_cost(run: Run) -> None:
-    model = Scripted(*(fault() for _ in range(4)), said("never asked for"))
+    model = ScriptedChat(*(fault() for _ in range(4)), completion("never asked for"))
     failed = outcome(run, model, Clock())
 
     assert isinstance(failed, ModelFault)
@@ -73,7 +74,7 @@ def test_gives_up_after_its_tries_with_what_all_have_cost(run: Run) -> None:
 
 def test_a_server_may_ask_for_a_longer_wait_but_not_for_a_shorter_one(run: Run) -> None:
     clock = Clock()
-    model = Scripted(fault(retry_after_s=20.0), fault(retry_after_s=0.0), said("x"))
+    model = ScriptedChat(fault(retry_after_s=20.0), fault(retry_after_s=0.0), completion("x"))
     outcome(run, model, clock)
 
     assert clock.slept == [20.0, 1.0]
@@ -83,7 +84,7 @@ def test_a_server_that_asks_for_too_much_is_not_waited_for_also_without_a_deadli
     run: Run,
 ) -> None:
     clock = Clock()
-    failed = outcome(run, Scripted(fault(retry_after_s=61.0)), clock, deadline=inf)
+    failed = outcome(run, ScriptedChat(fault(retry_after_s=61.0)), clock, deadline=inf)
 
     assert isinstance(failed, ModelFault)
     assert clock.slept == []
@@ -92,7 +93,7 @@ def test_a_server_that_asks_for_too_much_is_not_waited_for_also_without_a_deadli
 @pytest.mark.parametrize("retry_after_s", [60.0, 1e12])
 def test_a_wait_past_the_deadline_is_not_begun(run: Run, retry_after_s: float) -> None:
     clock = Clock()
-    failed = outcome(run, Scripted(fault(retry_after_s=retry_after_s)), clock)
+    failed = outcome(run, ScriptedChat(fault(retry_after_s=retry_after_s)), clock)
 
     assert isinstance(failed, ModelFault)
     assert clock.slept == []
@@ -104,32 +105,32 @@ def test_a_wait_past_the_deadline_is_not_begun(run: Run, retry_after_s: float) -
 def test_what_will_not_pass_is_not_tried_again(run: Run, failed: CallFailed) -> None:
     clock = Clock()
 
-    assert outcome(run, Scripted(failed, said("x")), clock) is failed
+    assert outcome(run, ScriptedChat(failed, completion("x")), clock) is failed
     assert clock.slept == []
 
 
 def test_another_request_needs_no_wait(run: Run) -> None:
     clock = Clock()
-    outcome(run, Scripted(fault(at_once=True), said("x")), clock)
+    outcome(run, ScriptedChat(fault(at_once=True), completion("x")), clock)
 
     assert clock.slept == [0.0]
 
 
 def test_a_refused_budget_ends_the_tries_with_the_fault_before(run: Run) -> None:
     refused = BudgetRefused("calls", needed=1, left=0)
-    failed = outcome(run, Scripted(fault(), refused), Clock())
+    failed = outcome(run, ScriptedChat(fault(), refused), Clock())
 
     assert isinstance(failed, ModelFault)
     assert failed.usage == ONE
 
     with pytest.raises(BudgetRefused):
-        outcome(run, Scripted(refused), Clock())
+        outcome(run, ScriptedChat(refused), Clock())
 
 
 def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> None:
     clock = Clock()
     breaker = CircuitBreaker(failures=3, rest_s=30, clock=clock)
-    model = Scripted(fault(), fault(), fault(), said("back"))
+    model = ScriptedChat(fault(), fault(), fault(), completion("back"))
 
     async def go() -> None:
         one, other = patient(model, clock, breaker), patient(model, clock, breaker)
@@ -137,7 +138,7 @@ def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> No
             await one.complete(Call(HELLO, max_tokens=5, deadline=100))  # opens at 1.5 s
         with pytest.raises(ModelUnavailable, match="left alone"):
             await other.complete(Call(HELLO, max_tokens=5, deadline=100))
-        assert len(model.asked) == 3
+        assert len(model.calls) == 3
         clock.now += 30
         done = await other.complete(Call(HELLO, max_tokens=5, deadline=100))
         assert done.text == "back"
@@ -147,11 +148,11 @@ def test_the_breaker_opens_for_all_who_share_it_and_closes_again(run: Run) -> No
 
 def test_cancelling_while_it_waits_is_heard(run: Run) -> None:
     async def go() -> None:
-        model = Scripted(fault(retry_after_s=30.0), said("x"))
+        model = ScriptedChat(fault(retry_after_s=30.0), completion("x"))
         call = asyncio.create_task(
             Retrying(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
         )
-        while not model.asked:
+        while not model.calls:
             await asyncio.sleep(0)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -5,7 +5,6 @@ import traceback
 
 import pytest
 from tests.llm.making import CANARY, HELLO, Run, chat_at, soon
-from tests.making import context_of
 from tests.scripted_server import (
     Act,
     ScriptedServer,
@@ -23,6 +22,7 @@ from fathom.llm.base import Call
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import CallFailed
 from fathom.llm.retry import RetryPolicy
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.usage import FREE
 
@@ -57,7 +57,7 @@ def test_the_canary_is_seen_nowhere(
         role = RoleModel(chat=chat, price=FREE, retry=RetryPolicy(tries=2, first_wait_s=0.001))
         seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
         call = Call(HELLO, max_tokens=50, deadline=soon(0.3))
-        with context_of() as context:
+        with run_context() as context:
             try:
                 seen.append(repr(await role.within(context).complete(call)))
             except CallFailed as failed:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
-from tests.llm.making import HELLO, Run, Scripted, chat_at, said, soon
+from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import ScriptedServer, says, status
 
 from fathom.errors import MalformedReply, ModelUnavailable
@@ -12,6 +12,7 @@ from fathom.ledger import BudgetRefused
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for, read
+from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
 
 
@@ -126,7 +127,7 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
 
 def test_no_budget_for_the_repair(run: Run) -> None:
     one = Usage(llm_calls=1)
-    model = Scripted(said("?", usage=one), BudgetRefused("calls", needed=1, left=0))
+    model = ScriptedChat(completion("?", usage=one), BudgetRefused("calls", needed=1, left=0))
 
     with pytest.raises(MalformedReply) as caught:
         run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))
@@ -135,7 +136,7 @@ def test_no_budget_for_the_repair(run: Run) -> None:
 
 def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
     one = Usage(llm_calls=1)
-    model = Scripted(said("?", usage=one), ModelFault("gone", one))
+    model = ScriptedChat(completion("?", usage=one), ModelFault("gone", one))
 
     with pytest.raises(ModelUnavailable) as caught:
         run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))

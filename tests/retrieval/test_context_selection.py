@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.calm import CALM
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 from tests.retrieval.hits import hit, words
 
 from fathom.retrieval.context_selection import ContextSelector, Selection, is_list, packed, site_of
 from fathom.settings.anchor import AnchorSettings
+from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
@@ -180,7 +181,7 @@ def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 1
         ),
         count=lambda text: len(text.split()),
     )
-    with context_of() as context:
+    with run_context() as context:
         found = asyncio.run(
             narrow(PERMIT, hits, listing=False, diversity=diversity, tokens=tokens, context=context)
         )

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.errors import RunError
 from fathom.retrieval.multihop import MultiHop, bridges, plain, remaining, titled, without_aside
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
+from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit, Query
 from fathom.usage import Budget
@@ -54,7 +55,7 @@ def found(
 ) -> list[str]:
     search = Search(retriever=lambda: of, identity={})
     hops = MultiHop(search=search, terms=ContentTerms(), settings=AnchorSettings(**settings))
-    with context_of(budget) as context:
+    with run_context(budget) as context:
         hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, context=context))
     assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
     return [each.chunk.document_id for each in hits]
@@ -72,7 +73,7 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
     of = index()
     search = Search(retriever=lambda: of, identity={})
     hops = MultiHop(search=search, terms=ContentTerms())
-    with context_of() as context:
+    with run_context() as context:
         hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, context=context))
     scores = {each.chunk.document_id: each.score for each in hits}
     assert scores["anna"] == 1.5  # 1 for the question, 0.5 * 1 for the anchor it is called by
@@ -90,7 +91,7 @@ def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
         hops = MultiHop(search=searching(of), terms=ContentTerms())
-        with context_of() as context:
+        with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, context=context))
         scores = {each.chunk.document_id: each.score for each in hits}
         assert scores["east"] == pytest.approx(score)
@@ -102,7 +103,7 @@ def test_more_of_the_same_document_is_no_hop() -> None:
         low = replace(page, score=0.1)
         of = Index(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
         hops = MultiHop(search=searching(of), terms=ContentTerms())
-        with context_of() as context:
+        with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, context=context))
         scores = {each.chunk.id: each.score for each in hits}
         assert scores[page.chunk.id] == pytest.approx(score)

@@ -1,9 +1,8 @@
 import asyncio
 import threading
 
-from tests.making import context_of
-
 from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
 from fathom.types import Block, Document, Span
@@ -23,14 +22,14 @@ FOUND = (
 
 
 def test_what_stands_at_a_place_also_from_the_record() -> None:
-    with context_of() as context:
+    with run_context() as context:
         quotes = Quotes({"d1": DOCUMENT}.get)
         assert asyncio.run(quotes(PLACES, context)) == FOUND
         assert asyncio.run(quotes([], context)) == ()
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         nothing: dict[str, Document] = {}
         assert asyncio.run(Quotes(nothing.get)(PLACES, again)) == FOUND
 
@@ -41,6 +40,6 @@ def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
     def wait(_: str) -> None:
         busy.wait()
 
-    with context_of(seconds=0.02) as context:
+    with run_context(seconds=0.02) as context:
         assert asyncio.run(Quotes(wait)(PLACES, context)) == (None, None)
         busy.set()

@@ -3,11 +3,11 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.models.reading import Reading
 from fathom.retrieval.rerank import Reranker, merit
-from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.types import Chunk, Hit
 
 
@@ -87,7 +87,7 @@ def test_odd_lists(scores: tuple[float, ...]) -> None:
 
 def test_it_is_a_step_of_the_run() -> None:
     given = hits(1.0, 0.0)
-    with context_of() as context:
+    with run_context() as context:
         found = asyncio.run(reranker(0.0, 1.0)("q", given, keep=1, context=context))
     assert names(found) == ["d1"]
 

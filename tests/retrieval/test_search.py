@@ -3,11 +3,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.search import Search, texts_of
+from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import EventMissing, Recorded
 from fathom.tracing.trace import Trace
@@ -43,11 +44,11 @@ RECORD = Search(retriever=nobody, identity={"retriever": "hybrid"})
 
 
 def test_hits_come_back_as_they_were_also_from_the_record() -> None:
-    with context_of() as context:
+    with run_context() as context:
         assert asyncio.run(LIVE(QUERY, k=2, context=context)) == tuple(HITS)
         assert context.ledger.usage.retrievals == 1
         trace = trace_of(context)
-    with context_of(events=Recorded(trace)) as again:
+    with run_context(events=Recorded(trace)) as again:
         assert asyncio.run(RECORD(QUERY, k=2, context=again)) == tuple(HITS)
     assert {(text.document, text.start) for text in texts_of(trace)} == {
         (hit.chunk.document_id, hit.chunk.span.start) for hit in HITS
@@ -57,17 +58,17 @@ def test_hits_come_back_as_they_were_also_from_the_record() -> None:
 
 @pytest.mark.parametrize("changed", ["query", "k", "identity"])
 def test_another_search_is_not_in_the_record(changed: str) -> None:
-    with context_of() as context:
+    with run_context() as context:
         asyncio.run(LIVE(QUERY, k=2, context=context))
         trace = trace_of(context)
     search = replace(RECORD, identity={"retriever": "vector"}) if changed == "identity" else RECORD
     query = Query(text="other") if changed == "query" else QUERY
-    with context_of(events=Recorded(trace)) as again, pytest.raises(EventMissing):
+    with run_context(events=Recorded(trace)) as again, pytest.raises(EventMissing):
         asyncio.run(search(query, k=1 if changed == "k" else 2, context=again))
 
 
 def test_a_search_that_the_budget_does_not_allow_is_not_made() -> None:
-    with context_of(Budget(retrievals=0)) as context:
+    with run_context(Budget(retrievals=0)) as context:
         with pytest.raises(BudgetRefused):
             asyncio.run(RECORD(QUERY, k=2, context=context))
         trace = trace_of(context)

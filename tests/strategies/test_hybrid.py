@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.making import QUESTION, context_of, engine_at, ingested
+from tests.making import QUESTION, engine_at, ingested
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
@@ -21,7 +21,7 @@ from fathom.llm.base import Call, Completion
 from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing
-from fathom.testing.doubles import OVERLAP, HashingEmbedder
+from fathom.testing.doubles import OVERLAP, HashingEmbedder, run_context
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
@@ -252,7 +252,7 @@ def test_whatever_the_branches_do_one_with_hits_is_enough(
 )
 def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
     weighing = Weighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
-    with context_of() as context:
+    with run_context() as context:
         weights = asyncio.run(weighing(question, context))
     assert tuple(weights.values()) == expected
 

@@ -198,11 +198,10 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
     question = "Berapa biaya izin tambat kapal di pelabuhan ini?"
 
     async def searched() -> None:
-        from tests.making import context_of
-
+        from fathom.testing.doubles import run_context
         from fathom.types import Query
 
-        with context_of() as context:
+        with run_context() as context:
             await strategy._search(Query(text=question), 12, context)
 
     asyncio.run(searched())

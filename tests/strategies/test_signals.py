@@ -5,12 +5,13 @@ from math import inf
 from typing import Any
 
 import pytest
-from tests.making import context_of, hit_of
+from tests.making import hit_of
 
 from fathom.agents.anchors import anchors
 from fathom.context import RunContext
 from fathom.control.gate import Progress
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
+from fathom.testing.doubles import run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 HIT = hit_of("In 2019 a mooring permit in Oslo cost 40 crowns.")
@@ -80,7 +81,7 @@ class Judge:
 
 def test_the_judge_hears_sentences_only() -> None:
     claims = tuple(Claim(text=text, evidence=(0,)) for text in ("four", "sixsix"))
-    with context_of() as context:
+    with run_context() as context:
         assert asyncio.run(judged(replace(DRAFT, claims=claims), Judge(), context)) == 0.5
         assert asyncio.run(judged(DRAFT, Judge(), context)) is None
 
@@ -90,7 +91,7 @@ def allowance(*, metered: bool) -> TokenAllowance:
 
 
 def test_without_a_language_model_everything_is_affordable() -> None:
-    with context_of() as context:
+    with run_context() as context:
         free = allowance(metered=False)
         assert (free.baseline([HIT]), free.spent(context), free.left(0, 0)) == (0, 0, inf)
     found = signals("How much?")
@@ -99,7 +100,7 @@ def test_without_a_language_model_everything_is_affordable() -> None:
 
 def test_with_one_the_baseline_bounds_what_is_left() -> None:
     size = len(HIT.chunk.context)
-    with context_of() as context:
+    with run_context() as context:
         paid = allowance(metered=True)
         assert paid.baseline([HIT, HIT]) == 100 + size
         assert paid.spent(context) == 0
