@@ -20,7 +20,7 @@ EARLIEST = 0.3  # of the time of an undisturbed run: before it Python is still i
 LATEST = 0.5  # with nothing left to do: some come to their end
 WORKING = 0.7  # how much later with everything left
 CHILD = """
-from fathom import assembly
+from fathom.assembly import models as assembly
 from fathom.documents.parse import parse_bytes
 from fathom.index import ingest
 from fathom.testing.doubles import HashingEmbedder

@@ -189,10 +189,10 @@ def guess(data: bytes) -> str:
     scored.sort(key=lambda pair: -pair[0])
     if scored and scored[0][0] >= _ENOUGH and _clear(scored):
         return scored[0][1]
-    text = _east_asian(data)
-    if text is None:
+    found = _east_asian(data)
+    if found is None:
         raise Refused("unsupported", "text in an unknown encoding; save it as UTF-8")
-    return text
+    return found
 
 
 def _east_asian(data: bytes) -> str | None:

@@ -1,0 +1,259 @@
+"""The agents: the language model's implementation where a role has a model, else the local one."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fathom.agents.finalizer import Finalizer
+from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.quotes import Quotes
+from fathom.text.analyzer import Analyzer
+
+if TYPE_CHECKING:
+    from fathom.agents.aggregator import Aggregator
+    from fathom.agents.classifier import Classifier
+    from fathom.agents.complexity import ComplexityAnalyser
+    from fathom.agents.debate import Debate
+    from fathom.agents.debater import Debater
+    from fathom.agents.decomposer import Decomposer, LocalDecomposer
+    from fathom.agents.features import Observer
+    from fathom.agents.hyde import Hypothesis
+    from fathom.agents.judge import Judge, LocalJudge
+    from fathom.agents.keyword_filter import KeywordFilter
+    from fathom.agents.planner import Planner
+    from fathom.agents.reader import LocalReader, Reader
+    from fathom.agents.reorderer import Reorderer
+    from fathom.agents.rewriter import Rewriter
+    from fathom.agents.selector import Selector
+    from fathom.agents.semantic_filter import SemanticFilter
+    from fathom.agents.summarizer import Summarizer
+    from fathom.agents.web import WebSearch
+
+from fathom.assembly.retrieval import RetrievalParts
+
+
+class Assembly(RetrievalParts):
+    """Makes each part once; see `Strategy` for what a strategy takes of it."""
+
+    @cached_property
+    def quotes(self) -> Quotes:
+        """Looks up what stands at a place."""
+        return Quotes(lambda document: self._index().document(document))
+
+    def finalizer(self, strategy: str) -> Finalizer:
+        """The finalizer of a strategy."""
+        return Finalizer(
+            quotes=self.quotes,
+            strategy=strategy,
+            min_confidence=self.settings.ask.min_confidence,
+        )
+
+    @cached_property
+    def web(self) -> "WebSearch | None":
+        """Asks the web; `None` where that is off."""
+        web = self.settings.web
+        if not web.provider:
+            return None
+        from fathom.agents.web import LIST_PRICES, WebSearch
+
+        return WebSearch(
+            engine=lambda: self.web_engine,
+            identity={"provider": web.provider, "base_url": web.base_url},
+            results=web.results,
+            seconds=web.seconds,
+            fee_usd=LIST_PRICES[web.provider] if web.fee_usd is None else web.fee_usd,
+        )
+
+    @cached_property
+    def local_reader(self) -> "LocalReader":
+        """The local implementation of the reader."""
+        from fathom.agents.reader import LocalReader
+
+        return LocalReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
+
+    @cached_property
+    def reader(self) -> "Reader":
+        """Answers from hits."""
+        model = self.models.of("reader")
+        if model is None:
+            return self.local_reader
+        from fathom.agents.reader import LLMReader
+
+        return LLMReader(
+            model=model,
+            local=self.local_reader,
+            judge=self.judge,
+            skip_above_confidence=self.settings.llm.skip_above_confidence,
+            min_support=self.settings.ask.min_support,
+            fallback=self.settings.llm.fallback,
+        )
+
+    @cached_property
+    def local_judge(self) -> "LocalJudge":
+        """The local implementation of the judge."""
+        from fathom.agents.judge import LocalJudge
+
+        return LocalJudge(pairs=self.cross_reader)
+
+    @cached_property
+    def judge(self) -> "Judge":
+        """Says how well quotes support claims."""
+        from fathom.agents.judge import LLMJudge
+
+        model = self.models.of("judge")
+        return LLMJudge(model=model, local=self.local_judge) if model else self.local_judge
+
+    @cached_property
+    def debater(self) -> "Debater":
+        """Speaks for one chunk in a debate."""
+        from fathom.agents.debater import LLMDebater, LocalDebater
+
+        model = self.models.of("debater")
+        local = LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
+        return LLMDebater(model=model, local=local) if model else local
+
+    @cached_property
+    def aggregator(self) -> "Aggregator":
+        """Says what the agents of a debate come to."""
+        from fathom.agents.aggregator import LLMAggregator, LocalAggregator
+
+        model = self.models.of("aggregator")
+        local = LocalAggregator(min_share=self.settings.maf.min_share)
+        return LLMAggregator(model=model, local=local) if model else local
+
+    @cached_property
+    def debate(self) -> "Debate":
+        """Lets one agent speak for each of several hits."""
+        from fathom.agents.debate import Debate
+
+        own = self.settings.maf
+        return Debate(
+            debater=self.debater,
+            aggregator=self.aggregator,
+            rounds=own.rounds,
+            feedback=own.feedback,
+        )
+
+    @cached_property
+    def hypothesis(self) -> "Hypothesis":
+        """Says what to search for in a later round; the local stand-in is RM3."""
+        from fathom.agents.hyde import LLMHypothesis, LocalHypothesis
+
+        model = self.models.of("hyde")
+        local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
+        return LLMHypothesis(model=model, local=local) if model else local
+
+    @cached_property
+    def classifier(self) -> "Classifier":
+        """Says which class of the domain a question belongs to."""
+        from fathom.agents.classifier import Classifier
+
+        return Classifier(domain=self.domain)
+
+    @cached_property
+    def complexity(self) -> "ComplexityAnalyser":
+        """Says how complex a question is, and how the legs are to be weighed."""
+        from fathom.agents.complexity import ComplexityAnalyser
+
+        own = self.settings.hybrid
+        levels = {"simple": own.simple, "moderate": own.moderate, "complex": own.complex}
+        return ComplexityAnalyser(weights=levels)
+
+    @cached_property
+    def keyword_filter(self) -> "KeywordFilter":
+        """Drops hits that share too few words with a question."""
+        from fathom.agents.keyword_filter import KeywordFilter
+
+        own = self.settings.hybrid
+        return KeywordFilter(
+            counts=Analyzer().query_terms,
+            domain=self.domain,
+            floor=own.tfidf_floor,
+            domain_weight=own.domain_weight,
+        )
+
+    @cached_property
+    def semantic_filter(self) -> "SemanticFilter":
+        """Drops hits that are too unlike a question."""
+        from fathom.agents.semantic_filter import SemanticFilter
+
+        own = self.settings.hybrid
+        return SemanticFilter(terms=self.terms, cosine=own.cosine_floor, density=own.density_floor)
+
+    @cached_property
+    def reorderer(self) -> "Reorderer":
+        """Puts hits in the order of what they say to a question."""
+        from fathom.agents.reorderer import LLMReorderer
+
+        model, own = self.models.of("reorderer"), self.settings.hybrid
+        if model is None:
+            return self.reranker
+        return LLMReorderer(
+            model=model,
+            local=self.reranker,
+            top=own.reorder_top,
+            window=own.window,
+            step=own.step,
+        )
+
+    @cached_property
+    def rewriter(self) -> "Rewriter":
+        """Rewrites questions for a search."""
+        from fathom.agents.rewriter import LLMRewriter, LocalRewriter
+
+        model = self.models.of("rewriter")
+        return LLMRewriter(model=model) if model else LocalRewriter()
+
+    @cached_property
+    def local_decomposer(self) -> "LocalDecomposer":
+        """The local implementation of the decomposer."""
+        from fathom.agents.decomposer import LocalDecomposer
+
+        return LocalDecomposer(most=self.settings.mao.questions)
+
+    @cached_property
+    def decomposer(self) -> "Decomposer":
+        """Splits questions."""
+        from fathom.agents.decomposer import LLMDecomposer
+
+        model, local = self.models.of("decomposer"), self.local_decomposer
+        return LLMDecomposer(model=model, local=local) if model else local
+
+    @cached_property
+    def selector(self) -> "Selector":
+        """Selects the hits that are worth reading."""
+        from fathom.agents.selector import LLMSelector, LocalSelector
+
+        model = self.models.of("reorderer")
+        local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
+        return LLMSelector(model=model, local=local) if model else local
+
+    @cached_property
+    def summarizer(self) -> "Summarizer":
+        """Composes the answers to sub-questions."""
+        from fathom.agents.summarizer import LLMSummarizer, LocalSummarizer
+
+        model = self.models.of("summarizer")
+        if model is None:
+            return LocalSummarizer()
+        return LLMSummarizer(
+            model=model,
+            local=LocalSummarizer(),
+            judge=self.judge,
+            min_support=self.settings.ask.min_support,
+        )
+
+    @cached_property
+    def observer(self) -> "Observer":
+        """Tells a planner in numbers what a turn is like."""
+        from fathom.agents.features import Observer
+
+        return Observer(terms=self.terms, decomposer=self.local_decomposer)
+
+    @cached_property
+    def planner(self) -> "Planner":
+        """Chooses the workflow of a turn."""
+        from fathom.agents.planner import LLMPlanner, LocalPlanner, policy_named
+
+        own, model = self.settings.mao, self.models.of("planner")
+        policy = policy_named(own.policy, score_gap=own.score_gap)
+        return LLMPlanner(model=model, local=policy) if model else LocalPlanner(policy=policy)

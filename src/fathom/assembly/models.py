@@ -1,0 +1,293 @@
+"""The models, and what is made with them: the lowest floor of the composition root."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+from fathom.documents.base import Limits
+from fathom.documents.chunking.base import Chunker
+from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
+from fathom.documents.chunking.structure import StructureChunker
+from fathom.documents.parse import VERSION as PARSERS_VERSION
+from fathom.domains.domain import Domain, load_domain
+from fathom.errors import ModelError, UsageError
+from fathom.extensions import Extension, Kind, check_name, find
+from fathom.index.base import Reader as Index
+from fathom.index.base import Space
+from fathom.llm.retry import RetryPolicy
+from fathom.llm.role_models import Connect, RoleModels
+from fathom.models.base import Embedder, for_questions
+from fathom.models.checked import CheckedEmbedder
+from fathom.models.embedder import load_embedder
+from fathom.models.reading import CrossReader
+from fathom.models.shipped import load_readers
+from fathom.retrieval.hybrid import VectorSide
+from fathom.settings import Settings
+from fathom.settings.extended import ExtendedSettings, SectionT
+from fathom.text.analyzer import Analyzer
+from fathom.text.content_words import ContentTerms
+from fathom.text.language import question_language
+from fathom.types import Chunk, Span
+from fathom.usage import Budget
+
+if TYPE_CHECKING:
+    from fathom.agents.web import WebEngine
+
+
+SERVED = "openai:"
+"""Begins the names of embedders that a server gives."""
+WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
+
+
+class ModelParts:
+    """Makes the models and what is made with them, each once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        index: Callable[[], Index],
+        embedder: Embedder | None = None,
+        cross_reader: CrossReader | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """Nothing is loaded or opened yet.
+
+        Args:
+            settings: What to make.
+            index: Opens the index that searches and quotes look into.
+            embedder: Used instead of the one that the settings name.
+            cross_reader: Likewise.
+            connect: Gives language models instead of those that the settings name.
+        """
+        self.settings = settings
+        self.warm = False
+        self._extended = ExtendedSettings(settings.extensions)
+        self._index = index
+        self._embedder = embedder
+        self._cross_reader = cross_reader
+        self._connect = connect
+        self._warming = Lock()
+
+    # The local models, and what is made with them.
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return CheckedEmbedder(self._searched)
+
+    @cached_property
+    def _searched(self) -> Embedder:
+        return self._embedder or self._load_embedder(self.settings.models.embedder)
+
+    @cached_property
+    def asked(self) -> Embedder:
+        """What turns questions into vectors that are compared with those of texts."""
+        return CheckedEmbedder(for_questions(self._searched))
+
+    @cached_property
+    def further(self) -> Mapping[str, Embedder]:
+        """The embedders of further vector spaces, by the names of these."""
+        return {name: self._load_embedder(name) for name in self.settings.retrieval.embedders}
+
+    def _load_embedder(self, name: str) -> Embedder:
+        models = self.settings.models
+        if name.startswith(SERVED):
+            return self._served_embedder(name)
+        return load_embedder(
+            name, runtime=models.runtime, threads=models.threads, offline=self.settings.offline
+        )
+
+    def _served_embedder(self, name: str) -> Embedder:
+        from fathom.llm.embeddings import ServedEmbedder, embedding_endpoint
+
+        own = self.settings.embedding
+        endpoint = embedding_endpoint(
+            name, base_url=own.base_url, key_env=own.key_env, offline=self.settings.offline
+        )
+        policy = RetryPolicy(tries=own.tries)
+        return ServedEmbedder(endpoint, batch=own.batch, seconds=own.seconds, policy=policy)
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The further vector spaces that the index is to have."""
+        return [Space(name=name, identity=each.identity) for name, each in self.further.items()]
+
+    def side(self, name: str) -> VectorSide:
+        """The embedder of questions and the space of this name; `""` is `models.embedder`.
+
+        Raises:
+            UsageError: If the settings name no such embedder.
+        """
+        if name in {"", self.settings.models.embedder}:
+            return VectorSide(embedder=self.asked)
+        if name not in self.settings.retrieval.embedders:
+            raise UsageError(f"no vectors of {name!r} are searched; add it to retrieval.embedders")
+        embedder = self.further[name]
+        asked = CheckedEmbedder(for_questions(embedder))
+        return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
+
+    @cached_property
+    def cross_reader(self) -> CrossReader:
+        """What reads a question and a chunk together."""
+        models = self.settings.models
+        return self._cross_reader or load_readers(
+            models.cross_reader,
+            question_language,
+            runtime=models.runtime,
+            threads=models.threads,
+        )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What is known of the subject of the documents.
+
+        Raises:
+            SettingsError: If its file is not as it should be.
+        """
+        return load_domain(self.settings.domain.file)
+
+    @cached_property
+    def terms(self) -> ContentTerms:
+        """Finds the distinct content words of a text, stemmed."""
+        return ContentTerms()
+
+    @cached_property
+    def chunker(self) -> Chunker:
+        """What cuts documents."""
+        chunking = self.settings.chunking
+        if chunking.method == "characters":
+            return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
+        count = self.embedder.count
+        if chunking.method == "tokens":
+            return FixedTokens(count, size=chunking.size, overlap=chunking.overlap)
+        return StructureChunker(count, max_tokens=chunking.max_tokens)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """All that must agree between the index and those who write to it."""
+        parts = {
+            "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
+            "chunker": self.chunker.identity,
+            "analyzer": Analyzer().identity,
+            "parsers": {"version": PARSERS_VERSION},
+        }
+        return {
+            f"{part}.{name}": value
+            for part, identity in parts.items()
+            for name, value in identity.items()
+        }
+
+    @cached_property
+    def query_identity(self) -> dict[str, str]:
+        """What must agree between the index and those who search it: what queries are made with."""
+        made_with = ("embedder.", "analyzer.")
+        return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
+
+    @property
+    def parse_limits(self) -> Limits:
+        """What one file may cost while it is parsed."""
+        limits = self.settings.limits
+        return Limits(
+            memory_bytes=limits.memory_mb << 20,
+            cpu_s=limits.cpu_s,
+            wall_s=limits.wall_s,
+            file_bytes=limits.file_mb << 20,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What one question may spend."""
+        return Budget(**self.settings.budget.model_dump())
+
+    def warm_up(self) -> None:
+        """Load what a question needs, so that none has to wait for it within its budget.
+
+        Who calls it while another thread is at it waits for that; once is enough.
+        """
+        with self._warming:
+            if self.warm:
+                return
+            with suppress(ModelError):  # searches fall back on words then, and say so
+                self.embedder.embed(["warm"])
+            self.cross_reader.session("warm").read([WARM])
+            self.warm = True
+
+    # Language models, and who asks the web.
+
+    @cached_property
+    def models(self) -> RoleModels:
+        """The language models of the roles."""
+        return RoleModels(self.settings, connect=self._connect)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys of all that was made so far."""
+        engine = self.__dict__.get("web_engine")
+        web = (engine.key.get_secret_value(),) if engine and engine.key else ()
+        return (*self.models.secrets, *web)
+
+    def prepare(self) -> None:
+        """Make all that the settings name, so that what is wrong with it is known at once.
+
+        Raises:
+            UsageError: See `RoleModels.of` and `load_web_engine`.
+        """
+        self.models.prepare()
+        if self.settings.web.provider:
+            _ = self.web_engine
+
+    @cached_property
+    def web_engine(self) -> "WebEngine":
+        """What asks the web; only called where a search is not recorded.
+
+        Raises:
+            UsageError: As `load_web_engine`.
+        """
+        from fathom.agents.web_engines import load_web_engine
+
+        web = self.settings.web
+        return load_web_engine(
+            web.provider,
+            base_url=web.base_url,
+            key_env=web.key_env,
+            offline=self.settings.offline,
+            most_bytes=web.max_kb << 10,
+        )
+
+    # What other packages add.
+
+    def extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
+        """The strategy or the retriever that a package adds under this name.
+
+        Args:
+            kind: Which of both.
+            name: As it is registered.
+            given: What its class takes beside these parts.
+
+        Raises:
+            UsageError: If there is none, it cannot be used, or its settings are not as it says.
+        """
+        check_name(kind, name)
+        made = cast("Extension", find(kind, name)).make(self, *given)
+        self._extended.check_used(name)
+        return made
+
+    def section(self, name: str, kind: type[SectionT]) -> SectionT:
+        """The settings of an extension: the table `[extensions.NAME]`.
+
+        Args:
+            name: Of the strategy or the retriever.
+            kind: Says which settings it has, with their defaults.
+
+        Raises:
+            SettingsError: If one is unknown or illegal.
+        """
+        return self._extended.section(name, kind)
+
+    def recorded(self, strategy: str) -> dict[str, Any]:
+        """What the trace of an answer keeps of the settings; see `Settings.recorded`."""
+        tables = self._extended.recorded(strategy)
+        return self.settings.recorded() | ({"extensions": tables} if tables else {})

@@ -1,0 +1,137 @@
+"""The retrievers, and what a search is made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from fathom.index.base import Reader as Index
+from fathom.models.base import Embedder
+from fathom.models.cached import CachedEmbedder
+from fathom.retrieval.base import Retriever
+from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
+from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
+from fathom.retrieval.hybrid import HybridRetriever
+from fathom.retrieval.keyword import KeywordRetriever
+from fathom.retrieval.lead import LeadRetriever
+from fathom.retrieval.search import Search
+from fathom.retrieval.sentence import SentenceRetriever
+from fathom.retrieval.vector import VectorRetriever
+from fathom.settings.retrievers import split
+from fathom.text.language import detect
+
+if TYPE_CHECKING:
+    from fathom.retrieval.context_selection import ContextSelector
+    from fathom.retrieval.multihop import MultiHop
+    from fathom.retrieval.rerank import Reranker
+
+from fathom.assembly.models import ModelParts
+
+FURTHER_WEIGHT = 0.4
+
+
+class RetrievalParts(ModelParts):
+    """Makes what finds hits, on top of the models."""
+
+    def retriever(self, name: str, index: Index) -> Retriever:
+        """The retriever of this name over an index.
+
+        Raises:
+            UsageError: If there is none of this name.
+        """
+        if name in RETRIEVERS:
+            return RETRIEVERS[name](self, index)
+        kind, embedder = split(name)
+        if not embedder:
+            added: Retriever = self.extension("retriever", name, index)
+            return added
+        side = self.side(embedder)
+        if kind == "vector":
+            return VectorRetriever(index, side.embedder, name, side.space)
+        return self._fused(index, name, [embedder])
+
+    @cached_property
+    def remembering(self) -> Embedder:
+        """The embedder of questions, which is not asked twice for the same text."""
+        return CachedEmbedder(self.asked)
+
+    def hybrid(self, index: Index) -> HybridRetriever:
+        """The words and all vector spaces, fused."""
+        return self._fused(index, "hybrid", ["", *self.settings.retrieval.embedders])
+
+    def _fused(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
+        settings = self.settings.retrieval
+        fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
+        return HybridRetriever(
+            index=index,
+            sides=[self.side(space) for space in spaces],
+            fusion=fusion,
+            weights=lambda text: [
+                settings.keyword_weight,
+                *(self._vector_weight(space, text) for space in spaces),
+            ],
+            candidates=settings.candidates,
+            name=name,
+        )
+
+    def _vector_weight(self, space: str, text: str) -> float:
+        settings = self.settings.retrieval
+        if space in settings.embedders:
+            weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
+            return weights[settings.embedders.index(space)]
+        foreign = detect(text) not in {"en", "und"}
+        return settings.foreign_vector_weight if foreign else settings.vector_weight
+
+    def search(self, name: str) -> Search:
+        """The retriever of this name as runs use it; made when a ranking is not recorded."""
+        later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
+        if not self.settings.retrieval.embedders:  # as searches were recorded before there were any
+            later |= {"embedders", "embedder_weights"}
+        identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
+        if name in self.settings.extensions:
+            identity["settings"] = self.settings.extensions[name]
+        return Search(
+            retriever=cache(lambda: self.retriever(name, self._index())),
+            spare=cache(lambda: KeywordRetriever(self._index())),
+            identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
+        )
+
+    def multihop(self, search: Search) -> "MultiHop":
+        """Follows anchors and bridges."""
+        from fathom.retrieval.multihop import MultiHop
+
+        return MultiHop(search=search, terms=self.terms, settings=self.settings.anchor)
+
+    @cached_property
+    def context_selector(self) -> "ContextSelector":
+        """Selects from a pool what is read."""
+        from fathom.retrieval.context_selection import ContextSelector, Selection
+
+        selection = Selection(terms=self.terms, settings=self.settings.anchor)
+        return ContextSelector(selection=selection, count=self.embedder.count)
+
+    @cached_property
+    def reranker(self) -> "Reranker":
+        """Reorders hits by relevance."""
+        from fathom.retrieval.rerank import Reranker
+
+        retrieval = self.settings.retrieval
+        return Reranker(
+            pairs=self.cross_reader, weight=retrieval.rerank_weight, most=retrieval.rerank_most
+        )
+
+
+RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
+    "vector": lambda parts, index: VectorRetriever(index, parts.asked),
+    "keyword": lambda _, index: KeywordRetriever(index),
+    "hybrid": RetrievalParts.hybrid,
+    "lead": lambda parts, index: LeadRetriever(index, parts.asked),
+    "sentence": lambda parts, index: SentenceRetriever(
+        first=VectorRetriever(index, parts.asked), embedder=parts.remembering
+    ),
+    "vector_feedback": lambda parts, index: VectorFeedback(index=index, embedder=parts.asked),
+    "keyword_feedback": lambda parts, index: KeywordFeedback(
+        index=index, feedback=Feedback(words=parts.terms.words, hits=5, count=5)
+    ),
+}
+"""All retrievers by the name that settings and flags know."""
