@@ -14,6 +14,7 @@ from fathom.assembly import RETRIEVERS
 from fathom.documents.discover import content_digest
 from fathom.documents.formats.sniff import PARSERS, sniff
 from fathom.errors import SettingsError, UsageError
+from fathom.evaluation.runner import setup_of
 from fathom.extensions import FORMATS, Extension, check_name, find, names, registered
 from fathom.strategies.base import STRATEGIES
 from fathom.testing import make_engine
@@ -210,6 +211,25 @@ def test_another_version_of_a_format_reads_its_files_again(
         assert content_digest(file) == plain
         assert engine.ingest(corpus).changed == 1
         assert engine.document(str(file)).text == TEXT
+
+
+def test_records_of_an_evaluation_know_the_version_and_the_settings(
+    added: Install, corpus: Path, tmp_path: Path
+) -> None:
+    files = {"plain_x.py": PLAIN.format(name="mine")}
+    setups: dict[tuple[str, int | None], str] = {}
+    for version in ("1.0", "2.0"):
+        added({"fathom.retrievers": {"mine": "plain_x:Plain"}}, files, version=version)
+        for weight in (1, 2):
+            settings = {"extensions.mine.weight": weight}
+            with make_engine(tmp_path / "index", settings) as engine:
+                engine.ingest(corpus)
+                setups[version, weight] = setup_of(engine, "mine")
+    with make_engine(tmp_path / "index") as engine:
+        setups["2.0", None] = setup_of(engine, "naive")
+        added({}, {})
+        assert setup_of(engine, "naive") == setups["2.0", None]
+    assert len(set(setups.values())) == 5
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import actions, evidence_documents
 from fathom.evaluation.records import Record, Records
-from fathom.jsonable import canonical, digest
+from fathom.extensions import Kind, find
+from fathom.jsonable import Json, canonical, digest
 from fathom.measures.ir_metrics import DEPTH
 from fathom.models.shipped import card_of
 from fathom.retrieval.base import Retriever
+from fathom.settings import Settings
 from fathom.tracing.trace import Trace
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
@@ -88,7 +90,7 @@ class Session:
             self.dataset,
             questions,
             ask,
-            self._kept(file_name(strategy, self.varied)),
+            self._kept(strategy, file_name(strategy, self.varied)),
             on_question=self._counted(strategy, questions),
         )
 
@@ -108,14 +110,14 @@ class Session:
             self.dataset,
             questions,
             self.engine.retriever(retriever),
-            self._kept(f"{file_name(retriever, self.varied)}.ranked"),
+            self._kept(retriever, f"{file_name(retriever, self.varied)}.ranked"),
             on_question=self._counted(retriever, questions),
         )
 
-    def _kept(self, name: str) -> Records:
+    def _kept(self, system: str, name: str) -> Records:
         """What is known already, and where more is kept."""
         file = None if self.folder is None else self.folder / self.dataset.name / f"{name}.jsonl"
-        return Records(file, setup=setup_of(self.engine), varied=self.varied)
+        return Records(file, setup=setup_of(self.engine, system), varied=self.varied)
 
     def _counted(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
         what = f"{self.dataset.name} {system}"
@@ -132,8 +134,12 @@ def file_name(system: str, varied: Mapping[str, str]) -> str:
     return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
 
 
-def setup_of(engine: "Engine") -> str:
+def setup_of(engine: "Engine", system: str = "") -> str:
     """A short hash of what can change an answer: version, index, settings, budget, models.
+
+    Args:
+        engine: Answers or ranks.
+        system: The strategy or the retriever.
 
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
@@ -145,8 +151,18 @@ def setup_of(engine: "Engine") -> str:
         "cross_reader": card_of(engine.settings.models.cross_reader),
         "settings": engine.settings.recorded(),
         "budget": engine.settings.budget.model_dump(mode="json"),
+        **_extensions(engine.settings, system),
     }
     return digest(canonical(made))[:16]
+
+
+def _extensions(settings: Settings, system: str) -> dict[str, Json]:
+    """The versions of what other packages add to a system, and their settings; often nothing."""
+    names = {system, settings.retrieval.retriever, *settings.rrf.retrievers}
+    kinds: tuple[Kind, ...] = ("strategy", "retriever")
+    found = {str(added) for name in names for kind in kinds if (added := find(kind, name))}
+    tables = {name: dict(table) for name, table in settings.extensions.items()}
+    return {"extensions": [sorted(found), tables]} if found or tables else {}
 
 
 def holds(engine: "Engine", dataset: Dataset) -> bool:
