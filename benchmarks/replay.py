@@ -31,7 +31,7 @@ from fathom.evaluation.runner import filters_of
 from fathom.jsonable import canonical
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
-from fathom.strategies.run import Outcome
+from fathom.strategies.run import RunOutcome
 from fathom.tracing.recorder import answer_json
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -44,7 +44,7 @@ class Asked:
 
     dataset: str
     mix: str
-    outcome: Outcome
+    outcome: RunOutcome
 
 
 def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
@@ -79,7 +79,7 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
                     yield Asked(dataset=name, mix=mix, outcome=asyncio.run(ask))
 
 
-def difference(engine: Engine, outcome: Outcome) -> str:
+def difference(engine: Engine, outcome: RunOutcome) -> str:
     """Where the replayed answer differs; empty where it does not."""
     engine.traces.put(outcome.trace)
     done = engine.replay(outcome.trace.id)

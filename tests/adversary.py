@@ -41,7 +41,7 @@ from fathom.llm.call import RoleModel
 from fathom.retrieval.search import Search
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
-from fathom.strategies.naive import State
+from fathom.strategies.naive import NaiveState
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Answer, Draft, Query
 from fathom.usage import Budget
@@ -69,17 +69,17 @@ class Panel:
         search = parts.search("keyword")
         return cls(search=search, model=model, finalizer=parts.finalizer(cls.name))
 
-    def start(self, query: Query) -> State:
-        return State(query=query)
+    def start(self, query: Query) -> NaiveState:
+        return NaiveState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
-        figure = StateGraph(State, context_schema=RunContext)
+    def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
+        figure = StateGraph(NaiveState, context_schema=RunContext)
         figure.add_node("debate", self.debate)
         figure.add_edge(START, "debate")
         figure.add_edge("debate", END)
         return figure
 
-    async def debate(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def debate(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         async def agent(context: RunContext) -> str:
             said = ""
             for turn in range(2):
@@ -95,7 +95,7 @@ class Panel:
         found = await runtime.context.branches(jobs, agent="debater")
         return replace(state, draft=Draft(short_answer=" ".join(found)))
 
-    async def finish(self, state: State, context: RunContext) -> Answer:
+    async def finish(self, state: NaiveState, context: RunContext) -> Answer:
         return await self.finalizer(state.query.text, state.draft, phase="debate", context=context)
 
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fathom.llm.call import Role
+from fathom.llm.call import AgentRole
 from fathom.llm.role_models import ROLES
 
-MIXES: Mapping[str, tuple[Role, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
+MIXES: Mapping[str, tuple[AgentRole, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
 """Which roles a language model has."""
 _KEY = "SCRIPTED_KEY"
 

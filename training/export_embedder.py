@@ -90,7 +90,7 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
         return output
 
-    def fuse_hits(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
         """A fused operator of ONNX Runtime."""
         return self.add(op, inputs, output, domain="com.microsoft", **attributes)
 

@@ -13,7 +13,7 @@ from fathom.config import Layers, settings_of
 from fathom.context import Listener
 from fathom.errors import RunError, UsageError
 from fathom.extensions import check_name
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 from fathom.index.outdated import Digests, warnings_of
 from fathom.library import Library
 from fathom.settings import MOST_HITS, Settings
@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
     from fathom.retrieval.base import Retriever
-    from fathom.strategies.base import Graph, Strategy
-    from fathom.strategies.run import Outcome, Replay
+    from fathom.strategies.base import CompiledGraph, Strategy
+    from fathom.strategies.run import Replay, RunOutcome
 
 
 class Engine(Library):
@@ -58,7 +58,7 @@ class Engine(Library):
             settings or Settings(), embedder=embedder, cross_reader=cross_reader, connect=connect
         )
         self._executor: ThreadPoolExecutor | None = None
-        self._strategies: dict[str, tuple[Strategy, Graph]] = {}
+        self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
         self._digests = Digests()
 
     @classmethod
@@ -230,7 +230,7 @@ class Engine(Library):
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
         listener: Listener | None = None,
-    ) -> "Outcome":
+    ) -> "RunOutcome":
         """See `ask`; with the trace, also where it is not kept."""
         from fathom.retrieval.query import check_question, parse_filters
 
@@ -272,7 +272,7 @@ class Engine(Library):
     def _replaced(self) -> None:
         self._strategies.clear()  # their searches look into the index that was open then
 
-    def _strategy(self, name: str) -> "tuple[Strategy, Graph]":
+    def _strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
         """A strategy with its compiled graph, made once: it keeps nothing of a question."""
         from fathom.strategies.base import make_strategy
 
@@ -282,12 +282,12 @@ class Engine(Library):
                 self._strategies[name] = strategy, strategy.graph().compile()
             return self._strategies[name]
 
-    def _warned(self, outcome: "Outcome", index: Reader) -> "Outcome":
+    def _warned(self, outcome: "RunOutcome", index: IndexReader) -> "RunOutcome":
         """The answer says which of its documents are not any more what was read."""
         warnings = warnings_of(outcome.answer.citations, index, self._digests)
         return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
 
-    def _kept(self, outcome: "Outcome") -> "Outcome":
+    def _kept(self, outcome: "RunOutcome") -> "RunOutcome":
         """The trace is stored; the answer gets the id under which it can be found."""
         if not self.settings.trace.enabled:
             return outcome

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
-from fathom.index.base import Reader, Source, Status, Summary, Writer
+from fathom.index.base import DocumentSummary, IndexReader, IndexStatus, IndexWriter, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, stamp_of, verify, writer_at
 from fathom.index.embedded.rebuild import rebuilding
 from fathom.index.embedded.writer import EmbeddedWriter
@@ -29,7 +29,7 @@ from fathom.types import Document
 
 if TYPE_CHECKING:  # who asks reads no files
     from fathom.assembly import Assembly
-    from fathom.index.ingest import Progress, Report
+    from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
@@ -53,10 +53,10 @@ class Library:
         self.settings = settings
         self._embedder, self._cross_reader, self._connect = embedder, cross_reader, connect
         self._lock = RLock()
-        self._opened: Reader | None = None
+        self._opened: IndexReader | None = None
         self._checked = False
         self._stamp: tuple[int, int] | None = None
-        self._retired: list[Reader] = []
+        self._retired: list[IndexReader] = []
         self._traces: TraceStore | None = None
         self._parts: Assembly | None = None
 
@@ -72,7 +72,7 @@ class Library:
         self,
         settings: Settings,
         *,
-        index: Callable[[], Reader],
+        index: Callable[[], IndexReader],
         connect: "Connect | None" = None,
     ) -> "Assembly":
         """The parts that these settings name, over an index; see `Assembly`."""
@@ -118,8 +118,8 @@ class Library:
         prune: bool = False,
         rebuild: bool = False,
         lose: bool = False,
-        on_progress: "Progress" = lambda _report, _files: None,
-    ) -> "Report":
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+    ) -> "IngestReport":
         """Bring the index in line with files and folders.
 
         Args:
@@ -169,7 +169,7 @@ class Library:
     @contextmanager
     def _writing(
         self, roots: Sequence[Path], *, anew: bool
-    ) -> Iterator[tuple[Writer, Reader | None]]:
+    ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
         """A writer, and the index that it is to replace."""
         index, identity = self.settings.index, self.assembly.identity
         named = [str(root) for root in roots]
@@ -225,7 +225,7 @@ class Library:
             return False  # there is none, or a damaged one
         return any(True for _ in index.sources(display(absolute(path))))
 
-    def documents(self) -> Iterator[Summary]:
+    def documents(self) -> Iterator[DocumentSummary]:
         """All documents, ordered by path."""
         return self.reader(checked=False).documents()
 
@@ -305,7 +305,7 @@ class Library:
         """Who is writing to the index now, in words; `""` for nobody."""
         return writer_at(self.directory)
 
-    def _filled(self, *, checked: bool = True) -> Reader:
+    def _filled(self, *, checked: bool = True) -> IndexReader:
         """The open index, which must hold documents; see `reader`."""
         index = self.reader(checked=checked)
         if not index.is_empty():
@@ -314,11 +314,11 @@ class Library:
         todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
         raise IndexMissing(f"the index at {self.directory} holds no documents yet: {todo}")
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Counts, sizes and identity of the index."""
         return self.reader(checked=False).status()
 
-    def stale(self) -> list[Source]:
+    def stale(self) -> list[SourceRecord]:
         """Places whose document is kept although it cannot be read there any more, by path."""
         sources = self.reader(checked=False).sources()
         return [one for one in sources if one.outcome == "stale" and one.document_id is not None]
@@ -339,7 +339,7 @@ class Library:
         """What is wrong with the index, in words; empty when it is sound."""
         return verify(self.directory, fix=fix)
 
-    def reader(self, *, checked: bool = True) -> Reader:
+    def reader(self, *, checked: bool = True) -> IndexReader:
         """The open index.
 
         Args:

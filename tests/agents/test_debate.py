@@ -7,7 +7,7 @@ import pytest
 from tests.making import hit_of
 
 from fathom.agents.aggregator import LocalAggregator
-from fathom.agents.debate import Debate, Debated, Feedback, settled
+from fathom.agents.debate import Debate, Debated, DebateFeedback, settled
 from fathom.agents.debater import Position
 from fathom.context import RunContext
 from fathom.testing.doubles import run_context
@@ -70,7 +70,7 @@ def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[Debated, str]:
     return done, step.reason
 
 
-def made(feedback: Feedback = "peers", **answers: Sequence[str]) -> tuple[Says, Debate]:
+def made(feedback: DebateFeedback = "peers", **answers: Sequence[str]) -> tuple[Says, Debate]:
     says = Says({name[1:]: list(each) for name, each in answers.items()})
     return says, Debate(debater=says, aggregator=LocalAggregator(), feedback=feedback)
 

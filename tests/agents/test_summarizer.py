@@ -5,7 +5,7 @@ from tests.making import FEES, hit_of
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge
-from fathom.agents.summarizer import Finding, LLMSummarizer, LocalSummarizer, Summarizer
+from fathom.agents.summarizer import LLMSummarizer, LocalSummarizer, SubAnswer, Summarizer
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -25,14 +25,14 @@ BOTH = "Are both Ana Silva and Nora Berg painters?"
 DULU = "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?"
 
 
-def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> Finding:
+def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> SubAnswer:
     evidence = Evidence(hit=hit_of(document=document), span=Span(0, 40), support=confidence)
     draft = Draft(evidence=(evidence,), short_answer=answer, confidence=confidence)
-    return Finding(question="?", draft=draft if answer else Draft())
+    return SubAnswer(question="?", draft=draft if answer else Draft())
 
 
 def summarized(
-    question: str, manner: Manner, *findings: Finding, by: Summarizer | None = None
+    question: str, manner: Manner, *findings: SubAnswer, by: Summarizer | None = None
 ) -> Draft:
     with run_context() as context:
         return asyncio.run(

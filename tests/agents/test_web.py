@@ -7,7 +7,7 @@ import pytest
 from tests.making import FEES
 
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.web import Page, WebFailed, WebSearch, hits_of, plain
+from fathom.agents.web import WebFailed, WebPage, WebSearch, hits_of, plain
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.quotes import Quotes
 from fathom.testing.doubles import run_context
@@ -16,17 +16,17 @@ from fathom.tracing.replay import Recorded
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
 
-PAGE = Page(url="https://example.org/fees", title="Fees", text=FEES)
+PAGE = WebPage(url="https://example.org/fees", title="Fees", text=FEES)
 
 
 @dataclass
 class Engine:
-    pages: Sequence[Page] = ()
+    pages: Sequence[WebPage] = ()
     sleeps: bool = False
     fails: bool = False
     asked: str = ""
 
-    async def search(self, query: str, *, k: int) -> Sequence[Page]:
+    async def search(self, query: str, *, k: int) -> Sequence[WebPage]:
         self.asked = query
         if self.sleeps:
             await asyncio.Event().wait()
@@ -111,18 +111,18 @@ def test_a_long_question_is_cut() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        Page(url="", title="t", text="x"),
-        Page(url="javascript:alert(1)", title="t", text="x"),
-        Page(url="file:///etc/passwd", title="t", text="x"),
-        Page(url="https://", title="t", text="x"),
-        Page(url="http://[half", title="t", text="x"),
-        Page(url="https://a b", title="t", text="x"),
-        Page(url="https://a/\n", title="t", text="x"),
-        Page(url="https://a/" + "x" * 3_000, title="t", text="x"),
-        Page(url="https://a", title="t", text=" <b></b>\u200b "),
+        WebPage(url="", title="t", text="x"),
+        WebPage(url="javascript:alert(1)", title="t", text="x"),
+        WebPage(url="file:///etc/passwd", title="t", text="x"),
+        WebPage(url="https://", title="t", text="x"),
+        WebPage(url="http://[half", title="t", text="x"),
+        WebPage(url="https://a b", title="t", text="x"),
+        WebPage(url="https://a/\n", title="t", text="x"),
+        WebPage(url="https://a/" + "x" * 3_000, title="t", text="x"),
+        WebPage(url="https://a", title="t", text=" <b></b>\u200b "),
     ],
 )
-def test_what_has_no_address_or_no_text_is_no_hit(page: Page) -> None:
+def test_what_has_no_address_or_no_text_is_no_hit(page: WebPage) -> None:
     assert hits_of([page, PAGE])[0].chunk.title == "Fees"
     assert len(hits_of([page, PAGE, PAGE])) == 1
 
@@ -130,7 +130,7 @@ def test_what_has_no_address_or_no_text_is_no_hit(page: Page) -> None:
 def test_texts_are_made_plain_and_bounded() -> None:
     told = plain("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
     assert told == "40 crowns <b> a < year"
-    (hit,) = hits_of([Page(url="https://a", title="", text="x " * 9_000)])
+    (hit,) = hits_of([WebPage(url="https://a", title="", text="x " * 9_000)])
     assert (len(hit.chunk.text), hit.chunk.title) == (4_000, "https://a")
     assert hit.chunk.span.cut(hit.chunk.text) == hit.chunk.text
 

@@ -18,7 +18,7 @@ from tests.scripted_server import (
     status,
 )
 
-from fathom.agents.web import Page, WebFailed
+from fathom.agents.web import WebFailed, WebPage
 from fathom.agents.web_engines import PROVIDERS, HttpEngine, load_web_engine, pages_in
 from fathom.errors import UsageError
 
@@ -33,10 +33,10 @@ BODIES = {
 JSON = {"Content-Type": "application/json"}
 
 
-def searched(name: str, *acts: Act, **more: Any) -> tuple[list[Page] | str, list[Asked]]:
+def searched(name: str, *acts: Act, **more: Any) -> tuple[list[WebPage] | str, list[Asked]]:
     """The pages or why there are none, and what the server was asked."""
 
-    async def go() -> tuple[list[Page] | str, list[Asked]]:
+    async def go() -> tuple[list[WebPage] | str, list[Asked]]:
         async with ScriptedServer(*acts) as server:
             engine = HttpEngine(
                 name=name,
@@ -131,7 +131,7 @@ def test_replies_without_pages_have_none(reply: object) -> None:
 
 def test_a_page_of_wrong_types_has_empty_ones() -> None:
     odd = {"results": [{"url": 7, "title": ["A"], "content": {"x": 1}}]}
-    assert pages_in(odd, PROVIDERS["tavily"]) == [Page(url="", title="A", text="")]
+    assert pages_in(odd, PROVIDERS["tavily"]) == [WebPage(url="", title="A", text="")]
 
 
 @pytest.mark.parametrize(

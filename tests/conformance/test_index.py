@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from fathom.index.base import Reader, Writer
+from fathom.index.base import IndexReader, IndexWriter
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.testing import IndexConformance
 
 
 class TestEmbedded(IndexConformance):
-    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> Writer:
+    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
         return open_writer(place, identity)
 
-    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> Reader:
+    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
         return open_reader(place, identity)

@@ -13,7 +13,7 @@ from tests.scripted_server import Extractive, served
 from fathom.engine import Engine
 from fathom.jsonable import canonical
 from fathom.strategies.base import STRATEGIES
-from fathom.strategies.run import Outcome
+from fathom.strategies.run import RunOutcome
 from fathom.testing.doubles import OVERLAP
 from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget
@@ -76,7 +76,7 @@ def test_the_budget_holds_and_nothing_is_left_behind(
 ) -> None:
     budget = Budget(calls=calls, tokens=6_000)
 
-    async def alone(engine: Engine) -> Outcome:
+    async def alone(engine: Engine) -> RunOutcome:
         outcome = await engine.aoutcome(QUESTIONS[0], strategy=strategy, budget=budget)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome

@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.calm import CALM
 
-from fathom.control.cascade import Cascade, Verdict
+from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.domains.domain import load_domain
 from fathom.settings.maf import PHASES, Phase
 
 FULL = Cascade(phases=PHASES)
-ACCEPT = Verdict(action="accept", reason="CONFIDENT")
-LOST = Verdict(action="give_up", reason="NO_PHASE_LEFT")
+ACCEPT = CascadeVerdict(action="accept", reason="CONFIDENT")
+LOST = CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
 
 
-def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> Verdict:
-    return Verdict(action="escalate", reason=reason, to=to)  # type: ignore[arg-type]
+def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
+    return CascadeVerdict(action="escalate", reason=reason, to=to)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,19 @@ def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> Verdict:
         ("debate", 0.65, True, ACCEPT),
         ("debate", 0.64, True, up("web")),
         ("debate", 1.0, False, up("web", "UNKNOWN")),
-        ("web", 0.55, True, Verdict(action="accept", reason="WEB_FOUND")),
+        ("web", 0.55, True, CascadeVerdict(action="accept", reason="WEB_FOUND")),
         (
             "web",
             0.1,
             True,
-            Verdict(action="accept", reason="WEB_LOW_CONFIDENCE", low_confidence=True),
+            CascadeVerdict(action="accept", reason="WEB_LOW_CONFIDENCE", low_confidence=True),
         ),
         ("web", 0.9, False, LOST),
     ],
 )
-def test_the_whole_ladder(phase: Phase, confidence: float, known: bool, verdict: Verdict) -> None:
+def test_the_whole_ladder(
+    phase: Phase, confidence: float, known: bool, verdict: CascadeVerdict
+) -> None:
     assert FULL.verdict(phase, confidence, known=known) == verdict
 
 

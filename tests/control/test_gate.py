@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.calm import CALM
 
 from fathom.control.gate import (
-    Progress,
+    GateProgress,
     Signals,
     Thresholds,
     affordable,
@@ -16,7 +16,7 @@ from fathom.control.gate import (
     may_retry,
     wants_judge,
 )
-from fathom.control.reasons import REASONS, WITHHELD, Verdict
+from fathom.control.reasons import REASONS, WITHHELD, GateVerdict
 
 A = Thresholds()
 B = Thresholds(rounds=2, judge="always")
@@ -97,7 +97,7 @@ def test_the_table(
     signals: dict[str, Any],
     progress: dict[str, Any],
 ) -> None:
-    verdict = decide(Signals(**signals, progress=Progress(**progress)), thresholds)
+    verdict = decide(Signals(**signals, progress=GateProgress(**progress)), thresholds)
     assert (verdict.action, verdict.reason) == (action, reason)
 
 
@@ -108,8 +108,8 @@ def test_every_reason_is_reached() -> None:
 def test_an_abstention_has_a_name_in_the_answer() -> None:
     abstentions = {reason for action, reason, *_ in CASES if action == "ABSTAIN"}
     assert set(WITHHELD) == abstentions
-    assert Verdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").withheld == "conflict"
-    assert Verdict(action="STOP", reason="STOP_NO_NEW_HITS").withheld is None
+    assert GateVerdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").withheld == "conflict"
+    assert GateVerdict(action="STOP", reason="STOP_NO_NEW_HITS").withheld is None
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_the_law_of_a_further_round(
     ],
 )
 def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> None:
-    assert may_retry(Signals(**WEAK, **own, progress=Progress(retried=retried)), A) is runs
+    assert may_retry(Signals(**WEAK, **own, progress=GateProgress(retried=retried)), A) is runs
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> 
 def test_when_the_judge_is_asked(
     thresholds: Thresholds, support: float, judged: int, asks: bool
 ) -> None:
-    progress = Progress()
+    progress = GateProgress()
     for _ in range(judged):
         progress = progress.after_judge()
     signals = Signals(answered=True, support=support, progress=progress)
@@ -211,7 +211,7 @@ THRESHOLDS = st.builds(
 @settings(CALM, max_examples=300)
 @given(thresholds=THRESHOLDS, data=st.data())
 def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.DataObject) -> None:
-    progress = Progress()
+    progress = GateProgress()
     for _ in range(thresholds.most_decisions):
         signals = Signals(**data.draw(SIGNALS), progress=progress)
         verdict = decide(signals, thresholds)

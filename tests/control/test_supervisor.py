@@ -1,12 +1,12 @@
 import pytest
 
-from fathom.control.supervisor import Report, Supervisor
+from fathom.control.supervisor import BranchReport, Supervisor
 
-FINE = Report(name="fine", failed=False, final=False, found=3, kept=2)
-FAILED = Report(name="failed", failed=True, final=False, found=0, kept=0)
-SPENT = Report(name="spent", failed=True, final=True, found=0, kept=0)
-STRICT = Report(name="strict", failed=False, final=False, found=3, kept=0)
-EMPTY = Report(name="empty", failed=False, final=False, found=0, kept=0)
+FINE = BranchReport(name="fine", failed=False, final=False, found=3, kept=2)
+FAILED = BranchReport(name="failed", failed=True, final=False, found=0, kept=0)
+SPENT = BranchReport(name="spent", failed=True, final=True, found=0, kept=0)
+STRICT = BranchReport(name="strict", failed=False, final=False, found=3, kept=0)
+EMPTY = BranchReport(name="empty", failed=False, final=False, found=0, kept=0)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,9 @@ EMPTY = Report(name="empty", failed=False, final=False, found=0, kept=0)
         ),
     ],
 )
-def test_who_is_sent_out_again(reports: list[Report], orders: dict[str, str], reason: str) -> None:
+def test_who_is_sent_out_again(
+    reports: list[BranchReport], orders: dict[str, str], reason: str
+) -> None:
     verdict = Supervisor(1)(reports, 0)
     assert (verdict.orders, verdict.reason) == (orders, reason)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.base import Outcome, Parsed, Refused
+from fathom.documents.base import Parsed, ParseOutcome, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 
 FOLDER = Path(os.environ.get("SHARED_DATA", "../shared/data")) / "documents"
@@ -32,7 +32,7 @@ HOLDS = {
     "tika-testHTML_charset_utf16le.html": "This is a sample text",
     "tika-testRTF.rtf": "Test d\u2019indexation Word",
 }
-REFUSED: dict[str, Outcome] = {
+REFUSED: dict[str, ParseOutcome] = {
     "gen-billion-laughs.docx": "failed",
     "gen-binary-as.md": "unsupported",
     "gen-empty.docx": "empty",
@@ -64,7 +64,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def outcome(name: str, sandbox: Sandbox) -> tuple[Outcome, str]:
+def outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
     """The outcome and the text or the reason."""
     try:
         (parsed,) = read(FOLDER / name, sandbox)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 
 
@@ -33,7 +33,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(wall_s=20)) as opened:
+    with Sandbox(ParseLimits(wall_s=20)) as opened:
         yield opened
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.formats.sniff import PARSERS, Format, parser
 from fathom.documents.parse import checked, parse_bytes
 
@@ -41,8 +41,8 @@ def test_spans_of_blocks_point_into_the_text() -> None:
 
 def test_text_that_is_none_or_too_much_is_refused() -> None:
     with pytest.raises(Refused) as refusal:
-        checked(Parsed(text=" \n"), Limits())
+        checked(Parsed(text=" \n"), ParseLimits())
     assert refusal.value.outcome == "empty"
     with pytest.raises(Refused) as refusal:
-        checked(Parsed(text="abc"), Limits(text_chars=2))
+        checked(Parsed(text="abc"), ParseLimits(text_chars=2))
     assert refusal.value.outcome == "failed"

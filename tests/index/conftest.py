@@ -3,10 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.types import Chunk, Document, Scalar, Span
 
-Made = tuple[Entry, Source]
+Made = tuple[Entry, SourceRecord]
 Make = Callable[..., Made]
 
 
@@ -44,7 +44,7 @@ def made(
     vectors = np.random.default_rng(chosen).normal(size=(len(parts), 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     digest = f"sha-{text}"
-    source = Source(path=document.path, digest=digest, outcome="ok", document_id=name)
+    source = SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=name)
     return Entry(document=document, chunks=tuple(chunks), vectors=vectors, digest=digest), source
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 
-Make = Callable[..., tuple[Entry, Source]]
+Make = Callable[..., tuple[Entry, SourceRecord]]
 
 CHILD = """
 import os, signal, sys

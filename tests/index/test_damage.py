@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import IndexCorrupt, IndexMismatch
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.index.embedded.schema import FILE
 
-Make = Callable[..., tuple[Entry, Source]]
+Make = Callable[..., tuple[Entry, SourceRecord]]
 PAGE = 4096
 
 

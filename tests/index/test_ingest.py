@@ -10,7 +10,7 @@ from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
-from fathom.index.base import Source
+from fathom.index.base import SourceRecord
 
 Write = Callable[[str, str], Path]
 
@@ -47,7 +47,7 @@ def paths(engine: Engine, folder: Path) -> list[str]:
     return [Path(one.path).relative_to(folder).as_posix() for one in engine.documents()]
 
 
-def source(engine: Engine, file: Path) -> Source:
+def source(engine: Engine, file: Path) -> SourceRecord:
     found = engine.reader(checked=False).source(str(file))
     assert found is not None
     return found

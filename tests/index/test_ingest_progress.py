@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at
 
-from fathom.index.ingest import Report
+from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance, Course
 
 
@@ -20,7 +20,7 @@ def told(docs: Path, batch: int = 256) -> list[tuple[Advance, int]]:
     """All that an ingestion tells, with how many files it has reported by then."""
     seen: list[tuple[Advance, int]] = []
 
-    def note(report: Report, advance: Advance) -> None:
+    def note(report: IngestReport, advance: Advance) -> None:
         seen.append((advance, len(report.files)))
 
     with engine_at(docs.parent, ingest={"batch_documents": batch}) as engine:

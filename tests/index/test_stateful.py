@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.types import Chunk, Document, Span
 
@@ -64,7 +64,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(name=names, path=paths, parts=words)
     def put(self, name: str, path: str, parts: list[str]) -> None:
         made = entry(name, parts)
-        source = Source(path=path, digest=made.digest, outcome="ok", document_id=name)
+        source = SourceRecord(path=path, digest=made.digest, outcome="ok", document_id=name)
         self.writer.put([made], [source])
         self.documents[name] = made
         if self.held.get(path) != name:

@@ -11,10 +11,10 @@ from tests.scripted_server import (
 )
 
 from fathom.llm.base import Call
-from fathom.llm.chat import Limits
+from fathom.llm.chat import ReplyLimits
 from fathom.llm.faults import CallFailed
 
-LIMITS = Limits(first_s=2.0, silence_s=2.0)
+LIMITS = ReplyLimits(first_s=2.0, silence_s=2.0)
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Seen:
 
 
 def call(
-    run: Run, *acts: Act, within_s: float = 5.0, limits: Limits = LIMITS, max_tokens: int = 50
+    run: Run, *acts: Act, within_s: float = 5.0, limits: ReplyLimits = LIMITS, max_tokens: int = 50
 ) -> Seen:
     async def go() -> Seen:
         shown: list[str] = []

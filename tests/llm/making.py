@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fathom.llm.base import Message
-from fathom.llm.chat import LangChainChat, Limits
+from fathom.llm.chat import LangChainChat, ReplyLimits
 from fathom.llm.endpoint import endpoint_of
 
 CANARY = "sk-canary-7d1f"
@@ -13,7 +13,7 @@ HELLO = (Message("system", "Be brief."), Message("user", "What is the capital of
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-def chat_at(base_url: str, *, limits: Limits | None = None) -> LangChainChat:
+def chat_at(base_url: str, *, limits: ReplyLimits | None = None) -> LangChainChat:
     """The real client, with a canary as its key."""
     endpoint = endpoint_of(
         "openai:m", base_url=base_url, key_env="CANARY", environment={"CANARY": CANARY}

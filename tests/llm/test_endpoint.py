@@ -6,7 +6,7 @@ from tests.llm.making import CANARY
 
 from fathom.errors import UsageError
 from fathom.llm.chat import LangChainChat
-from fathom.llm.endpoint import PROVIDERS, Provider, check_url, endpoint_of, key_in
+from fathom.llm.endpoint import PROVIDERS, LLMProvider, check_url, endpoint_of, key_in
 
 KEYS = {"OPENAI_API_KEY": CANARY}
 
@@ -42,7 +42,7 @@ def test_what_cannot_work_is_said_in_one_line(
 
 
 def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = Provider(
+    absent = LLMProvider(
         package="no_such_package", adapter="fathom.llm.providers.openai", base_url="", key_env=""
     )
     monkeypatch.setitem(PROVIDERS, "absent", absent)

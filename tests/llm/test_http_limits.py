@@ -14,7 +14,7 @@ from tests.scripted_server import (
     waits,
 )
 
-from fathom.llm.chat import Limits
+from fathom.llm.chat import ReplyLimits
 from fathom.llm.faults import ModelFault
 
 
@@ -39,7 +39,7 @@ def test_the_deadline_holds(run: Run, act: Act) -> None:
 
 @pytest.mark.parametrize("act", [waits(30, says("late")), stalls("Par")])
 def test_silence_ends_before_the_deadline_and_may_be_tried_again(run: Run, act: Act) -> None:
-    seen = call(run, act, within_s=30, limits=Limits(first_s=0.15, silence_s=0.1))
+    seen = call(run, act, within_s=30, limits=ReplyLimits(first_s=0.15, silence_s=0.1))
 
     assert isinstance(seen.outcome, ModelFault)
     assert seen.outcome.retriable
@@ -65,7 +65,7 @@ def test_a_reply_is_cut_at_its_tokens(run: Run, act: Act, answer: str) -> None:
 
 @pytest.mark.parametrize("act", [floods(), floods(code=500), never_ends("")])
 def test_a_reply_is_cut_at_its_bytes(run: Run, act: Act) -> None:
-    limits = Limits(first_s=20, silence_s=20, base_bytes=200_000, bytes_per_token=1)
+    limits = ReplyLimits(first_s=20, silence_s=20, base_bytes=200_000, bytes_per_token=1)
     seen = call(run, act, within_s=20, limits=limits)
 
     assert isinstance(seen.outcome, ModelFault)

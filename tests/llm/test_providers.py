@@ -10,13 +10,13 @@ from tests.llm.wires import DIALECTS, Dialect
 from tests.scripted_server import Act, ScriptedServer, floods, refused_url, resets
 
 from fathom.llm.base import Call, Completion
-from fathom.llm.chat import LangChainChat, Limits
+from fathom.llm.chat import LangChainChat, ReplyLimits
 from fathom.llm.endpoint import PROVIDERS, endpoint_of
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.reservation import Reported
 
 SCHEMA = {"title": "Reply", "type": "object", "properties": {"city": {"type": "string"}}}
-LIMITS = Limits(first_s=3.0, silence_s=3.0)
+LIMITS = ReplyLimits(first_s=3.0, silence_s=3.0)
 
 
 @pytest.fixture(params=DIALECTS, ids=lambda dialect: dialect.provider)

@@ -13,7 +13,7 @@ from fathom.context import RunContext
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
 from fathom.strategies.base import Strategy
-from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.strategies.run import RunOutcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
 from fathom.tracing.trace import Origin
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
@@ -76,11 +76,11 @@ def ran(
     budget: Budget | None = None,
     events: Any = None,
     question: str = QUESTION,
-) -> Outcome:
+) -> RunOutcome:
     """The outcome; no task is left behind."""
     origin = Origin(question=question, strategy=strategy.name, budget=budget or Budget())
 
-    async def whole(executor: ThreadPoolExecutor) -> Outcome:
+    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = Surroundings(executor=executor, events=events)
         outcome = await run(strategy, Query(text=question), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -90,7 +90,7 @@ def ran(
         return asyncio.run(whole(executor))
 
 
-def replays(outcome: Outcome, strategy: Strategy) -> bool:
+def replays(outcome: RunOutcome, strategy: Strategy) -> bool:
     """Whether the same comes out again from the record alone."""
     origin = outcome.trace.origin
     again = ran(strategy, origin.budget, Recorded(outcome.trace), origin.question)

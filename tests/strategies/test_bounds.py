@@ -22,8 +22,8 @@ from fathom.llm.retry import RetryPolicy
 from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
-from fathom.strategies.naive import State
-from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.strategies.naive import NaiveState
+from fathom.strategies.run import RunOutcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
 from fathom.tracing.trace import Origin
 from fathom.types import Answer, Draft, Hit, Query
@@ -79,17 +79,17 @@ class Panel:
     branches: int
     name: str = "panel"
 
-    def start(self, query: Query) -> State:
-        return State(query=query)
+    def start(self, query: Query) -> NaiveState:
+        return NaiveState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
-        figure = StateGraph(State, context_schema=RunContext)
+    def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
+        figure = StateGraph(NaiveState, context_schema=RunContext)
         figure.add_node("debate", self.debate)
         figure.add_edge(START, "debate")
         figure.add_edge("debate", END)
         return figure
 
-    async def debate(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def debate(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         turns = (self.agent(number, runtime.context) for number in range(self.branches))
         said = await asyncio.gather(*turns)
         return replace(state, draft=Draft(short_answer=" ".join(said)))
@@ -110,7 +110,7 @@ class Panel:
                     heard += type(failed).__name__
         return heard
 
-    async def finish(self, state: State, context: RunContext) -> Answer:
+    async def finish(self, state: NaiveState, context: RunContext) -> Answer:
         finalizer = Finalizer(quotes=Quotes(lambda _: None), strategy="panel", min_confidence=0.5)
         return await finalizer(state.query.text, state.draft, phase="debate", context=context)
 
@@ -133,10 +133,10 @@ BUDGETS = st.builds(
 )
 
 
-def ran(panel: Panel, budget: Budget, events: Recorded | None = None) -> Outcome:
+def ran(panel: Panel, budget: Budget, events: Recorded | None = None) -> RunOutcome:
     origin = Origin(question=QUESTION, strategy="panel", budget=budget)
 
-    async def whole(executor: ThreadPoolExecutor) -> Outcome:
+    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = Surroundings(executor=executor, events=events)
         outcome = await run(panel, Query(text=QUESTION), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}

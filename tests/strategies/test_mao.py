@@ -12,13 +12,20 @@ from tests.strategies.running import finalizer, ran, replays
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.features import Observation, Observer
-from fathom.agents.planner import EXECUTORS, FIRST_TURN, LocalPlanner, Plan, RulePolicy, Workflow
+from fathom.agents.planner import (
+    EXECUTORS,
+    FIRST_TURN,
+    LocalPlanner,
+    RulePolicy,
+    Workflow,
+    WorkflowPlan,
+)
 from fathom.agents.rewriter import LocalRewriter
 from fathom.agents.summarizer import LocalSummarizer
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
-from fathom.strategies.run import Outcome
+from fathom.strategies.run import RunOutcome
 from fathom.text.content_words import ContentTerms
 from fathom.types import Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget
@@ -84,8 +91,8 @@ class Whims:
     plans: tuple[tuple[str, ...], ...]
     name: str = "whims"
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
-        return Plan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
+        return WorkflowPlan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
 
 
 def mao(**other: Any) -> Mao:
@@ -112,7 +119,7 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
-def steps(outcome: Outcome, agent: str) -> list[Any]:
+def steps(outcome: RunOutcome, agent: str) -> list[Any]:
     return [step for step in outcome.trace.steps if step.agent == agent]
 
 

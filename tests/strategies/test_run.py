@@ -19,8 +19,8 @@ from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
-from fathom.strategies.naive import Naive, State
-from fathom.strategies.run import Outcome, Surroundings, run
+from fathom.strategies.naive import Naive, NaiveState
+from fathom.strategies.run import RunOutcome, Surroundings, run
 from fathom.tracing.replay import Recorded, same_answer
 from fathom.tracing.trace import Origin
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
@@ -71,10 +71,10 @@ def naive(agent: Agent, documents: Mapping[str, Document] | None = None) -> Naiv
     )
 
 
-def ran(strategy: Naive, budget: Budget | None = None, events: Any = None) -> Outcome:
+def ran(strategy: Naive, budget: Budget | None = None, events: Any = None) -> RunOutcome:
     origin = Origin(question=QUESTION, strategy="naive", budget=budget or Budget())
 
-    async def whole(executor: ThreadPoolExecutor) -> Outcome:
+    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = Surroundings(executor=executor, events=events)
         outcome = await run(strategy, Query(text=QUESTION), origin, surroundings)
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -180,7 +180,7 @@ class Twice(Naive):
     second: Any
 
     def graph(self) -> Any:
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(NaiveState, context_schema=RunContext)
         for node in (self.retrieve, self.read, self.more):
             figure.add_node(node.__name__, node)
         figure.add_edge(START, "retrieve")
@@ -189,7 +189,7 @@ class Twice(Naive):
         figure.add_conditional_edges("more", lambda _: "more")
         return figure
 
-    async def more(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def more(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         self.second()
         return state
 
@@ -219,7 +219,7 @@ def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> Non
 
 def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
     class Lost(Naive):
-        async def finish(self, state: State, context: RunContext) -> Any:
+        async def finish(self, state: NaiveState, context: RunContext) -> Any:
             raise LookupError
 
     plain = naive(Agent(sleeps=True))
@@ -232,7 +232,7 @@ def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
 
 def test_a_last_step_that_was_cut_is_done_again_and_replays() -> None:
     class Slow(Naive):
-        async def finalize(self, state: State, runtime: Runtime[RunContext]) -> State:
+        async def finalize(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
             with runtime.context.step("finalize") as here:
                 await here.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
             return state

@@ -9,7 +9,7 @@ from tests.making import hit_of
 
 from fathom.agents.anchors import anchors
 from fathom.context import RunContext
-from fathom.control.gate import Progress
+from fathom.control.gate import GateProgress
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
 from fathom.testing.doubles import run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
@@ -21,7 +21,7 @@ DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
 
 def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvidence:
     own = {"anchors": anchors(question), "required": 0.6, "known": frozenset(), "before": None}
-    return RoundEvidence(hits=hits, progress=Progress(), **{**own, **values})
+    return RoundEvidence(hits=hits, progress=GateProgress(), **{**own, **values})
 
 
 def signals(question: str, draft: Draft = DRAFT, **values: Any) -> Any:

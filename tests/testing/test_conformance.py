@@ -17,7 +17,7 @@ from fathom.agents.reader import LocalReader
 from fathom.documents.base import Parsed
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.index.base import Match, Status
+from fathom.index.base import IndexStatus, Match
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.models.base import Matrix
 from fathom.reservation import CostBound
@@ -440,12 +440,12 @@ def backwards(real: Any, *given: Any, **named: Any) -> list[Match]:
     return found[::-1]
 
 
-def restated(**values: Any) -> Callable[[Any], Status]:
+def restated(**values: Any) -> Callable[[Any], IndexStatus]:
     return lambda real: replace(real.status(), **values)
 
 
-def counted(real: Any) -> Status:
-    status: Status = replace(real.status(), content=str(next(NUMBERS)))
+def counted(real: Any) -> IndexStatus:
+    status: IndexStatus = replace(real.status(), content=str(next(NUMBERS)))
     return status
 
 

@@ -34,7 +34,7 @@ _REFUTED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DebateReading:
     """An answer, and who gives it.
 
     Attributes:
@@ -94,13 +94,13 @@ class LocalAggregator:
             )
         return draft
 
-    def readings(self, question: str, positions: Sequence[Position]) -> tuple[Reading, ...]:
+    def readings(self, question: str, positions: Sequence[Position]) -> tuple[DebateReading, ...]:
         """All of them, those that hold first, the best backed first."""
         answers = [each.answer for each in positions]
         found = [_reading(question, each, positions) for each in cluster_answers(question, answers)]
         found.sort(key=lambda each: (-each.backing, each.agents[0]))
-        held: list[Reading] = []
-        fallen: list[Reading] = []
+        held: list[DebateReading] = []
+        fallen: list[DebateReading] = []
         for each in found:
             refuted = any(_disagree(question, each, other, positions) for other in held)
             weak = bool(held) and _score(each, positions) < self.min_share * _score(
@@ -113,7 +113,9 @@ class LocalAggregator:
         return (*held, *fallen)
 
 
-def draft_of(question: str, readings: Sequence[Reading], positions: Sequence[Position]) -> Draft:
+def draft_of(
+    question: str, readings: Sequence[DebateReading], positions: Sequence[Position]
+) -> Draft:
     """The draft that says what the readings are, who gives them, and what was refuted."""
     held = [each for each in readings if not each.refuted]
     if not held:
@@ -143,7 +145,7 @@ def draft_of(question: str, readings: Sequence[Reading], positions: Sequence[Pos
     )
 
 
-def agreement(held: Sequence[Reading], positions: Sequence[Position]) -> float:
+def agreement(held: Sequence[DebateReading], positions: Sequence[Position]) -> float:
     """Share of the agents that give one of the readings, each weighted by its hit's score.
 
     Where scores are not all positive the agents count alike.
@@ -155,7 +157,7 @@ def agreement(held: Sequence[Reading], positions: Sequence[Position]) -> float:
     return round(fsum(weights[place] for place in agree) / total, _DIGITS) if total else 0.0
 
 
-def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> Reading:
+def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> DebateReading:
     """A group as a reading: the surest agent's answer, or the fullest where that says more."""
     sure = sorted(places, key=lambda place: (-positions[place].score, place))
     answers = [positions[place].answer for place in sure]
@@ -167,10 +169,12 @@ def _reading(question: str, places: Sequence[int], positions: Sequence[Position]
     )
     mass = fsum(positions[place].score for place in places)
     backing = len(places) + 0.5 * seconded + mass / (1 + mass)
-    return Reading(answer=answer, agents=tuple(sure), backing=round(backing, _DIGITS))
+    return DebateReading(answer=answer, agents=tuple(sure), backing=round(backing, _DIGITS))
 
 
-def _disagree(question: str, one: Reading, other: Reading, positions: Sequence[Position]) -> bool:
+def _disagree(
+    question: str, one: DebateReading, other: DebateReading, positions: Sequence[Position]
+) -> bool:
     """Whether an agent of one of them contradicts the other's answer."""
     return any(
         answers_match(question, said, against.answer)
@@ -180,17 +184,17 @@ def _disagree(question: str, one: Reading, other: Reading, positions: Sequence[P
     )
 
 
-def _score(reading: Reading, positions: Sequence[Position]) -> float:
+def _score(reading: DebateReading, positions: Sequence[Position]) -> float:
     return fsum(positions[place].score for place in reading.agents)
 
 
-def _refuted(reading: Reading) -> Reading:
-    return Reading(
+def _refuted(reading: DebateReading) -> DebateReading:
+    return DebateReading(
         answer=reading.answer, agents=reading.agents, backing=reading.backing, refuted=True
     )
 
 
-def _said(reading: Reading, total: int, language: str) -> str:
+def _said(reading: DebateReading, total: int, language: str) -> str:
     texts = (_REFUTED if reading.refuted else _SAYS)[language]
     count = len(reading.agents)
     return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))
@@ -260,9 +264,9 @@ class LLMAggregator:
 
 def _readings(
     reply: AggregatorReply, question: str, positions: Sequence[Position]
-) -> tuple[Reading, ...]:
+) -> tuple[DebateReading, ...]:
     """Those that an agent gives; each agent counts for the first that names it."""
-    found: list[Reading] = []
+    found: list[DebateReading] = []
     taken: set[int] = set()
     for each in reply.readings:
         agents = [
@@ -276,7 +280,7 @@ def _readings(
             taken.update(agents)
             backing = fsum(positions[place].score for place in agents)
             found.append(
-                Reading(
+                DebateReading(
                     answer=" ".join(each.answer.split()),
                     agents=tuple(agents),
                     backing=round(backing, _DIGITS),

@@ -9,11 +9,11 @@ from typing import Literal
 from fathom.context import RunContext
 from fathom.text.entities import texts
 
-Level = Literal["simple", "moderate", "complex"]
-Weights = tuple[float, float]
+ComplexityLevel = Literal["simple", "moderate", "complex"]
+LegWeights = tuple[float, float]
 """Of the keyword leg (BM25) and of the dense leg."""
 
-WEIGHTS: Mapping[str, Weights] = MappingProxyType(
+WEIGHTS: Mapping[str, LegWeights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
 )
 
@@ -64,8 +64,8 @@ class Features:
 class Complexity:
     """What the analyser makes of a question; `weights` are (keyword, dense)."""
 
-    level: Level
-    weights: Weights
+    level: ComplexityLevel
+    weights: LegWeights
     features: Features
 
 
@@ -77,7 +77,7 @@ class ComplexityAnalyser:
         weights: By level.
     """
 
-    weights: Mapping[str, Weights] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[str, LegWeights] = field(default_factory=lambda: WEIGHTS)
 
     async def analyse(self, question: str, context: RunContext) -> Complexity:
         """The complexity of a question, as one step of the run."""
@@ -108,7 +108,7 @@ def features_of(question: str) -> Features:
     )
 
 
-def level_of(features: Features) -> Level:
+def level_of(features: Features) -> ComplexityLevel:
     """Up to 1 point is simple, up to 3 moderate, more is complex."""
     points = (
         min(2, max(0, features.entities - 1))

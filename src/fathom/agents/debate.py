@@ -12,7 +12,7 @@ from fathom.context import RunContext
 from fathom.text.answer_match import answers_match, normalize_answer
 from fathom.types import Draft, Hit
 
-Feedback = Literal["peers", "aggregate"]
+DebateFeedback = Literal["peers", "aggregate"]
 
 _DIGITS = 6
 
@@ -50,7 +50,7 @@ class Debate:
     debater: Debater
     aggregator: Aggregator
     rounds: int = 3
-    feedback: Feedback = "peers"
+    feedback: DebateFeedback = "peers"
 
     async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
         """What the agents of the hits come to, as one step of the run; unknown without hits.

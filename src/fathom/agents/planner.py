@@ -70,7 +70,7 @@ Legal are some of R, DS in any order, then AG, none twice.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class WorkflowPlan:
     """What a policy wants, legal or not.
 
     Attributes:
@@ -90,7 +90,7 @@ class Policy(Protocol):
         """How tables call it."""
         ...
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
         """What to do in this situation; equal situations give equal plans.
 
         Args:
@@ -105,7 +105,7 @@ class Planner(Protocol):
 
     async def plan(
         self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
-    ) -> Plan:
+    ) -> WorkflowPlan:
         """What to do with the question, as one step of the run; it may turn out illegal.
 
         Raises:
@@ -125,17 +125,25 @@ class RulePolicy:
     score_gap: float = 0.3
     name: str = "rules"
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
         """See `Policy.choose`."""
         if ("QDP",) in legal and situation.parallel > 1:
-            return Plan(workflow=("QDP",), reason=f"asks about {situation.parallel:.0f} things")
+            return WorkflowPlan(
+                workflow=("QDP",), reason=f"asks about {situation.parallel:.0f} things"
+            )
         if ("QDS",) in legal and situation.serial > 1:
-            return Plan(workflow=("QDS",), reason=f"{situation.serial:.0f} questions in a row")
+            return WorkflowPlan(
+                workflow=("QDS",), reason=f"{situation.serial:.0f} questions in a row"
+            )
         if ("QR", "R", "DS", "AG") in legal and situation.filler > 0:
-            return Plan(workflow=("QR", "R", "DS", "AG"), reason="there is filler to drop")
+            return WorkflowPlan(workflow=("QR", "R", "DS", "AG"), reason="there is filler to drop")
         if situation.gap >= self.score_gap:
-            return Plan(workflow=("R", "AG"), reason=f"the best hit leads by {situation.gap:.2f}")
-        return Plan(workflow=("R", "DS", "AG"), reason=f"it leads by {situation.gap:.2f} only")
+            return WorkflowPlan(
+                workflow=("R", "AG"), reason=f"the best hit leads by {situation.gap:.2f}"
+            )
+        return WorkflowPlan(
+            workflow=("R", "DS", "AG"), reason=f"it leads by {situation.gap:.2f} only"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +163,9 @@ class FixedPolicy:
         """See `Policy.name`."""
         return ",".join(self.first)
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> Plan:  # noqa: ARG002
+    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002
         """See `Policy.choose`."""
-        return Plan(workflow=self.first if situation.first else self.sub, reason="always")
+        return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
 def policy_named(name: str, *, score_gap: float) -> Policy:
@@ -180,7 +188,7 @@ class LocalPlanner:
 
     async def plan(
         self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
-    ) -> Plan:
+    ) -> WorkflowPlan:
         """See `Planner.plan`."""
         with context.step(
             "plan", agent="planner", inputs={"situation": situation.values()}
@@ -209,7 +217,7 @@ class LLMPlanner:
 
     async def plan(
         self, question: str, situation: Observation, legal: Sequence[Workflow], context: RunContext
-    ) -> Plan:
+    ) -> WorkflowPlan:
         """See `Planner.plan`."""
         grammar = FIRST if ("QDS",) in legal else SUB
         inputs = {"model": self.model.chat.name, "situation": situation.values()}
@@ -222,7 +230,9 @@ class LLMPlanner:
             if reply.value is None:
                 plan = self.local.choose(situation, legal)
             else:
-                plan = Plan(workflow=tuple(name.strip().upper() for name in reply.value.workflow))
+                plan = WorkflowPlan(
+                    workflow=tuple(name.strip().upper() for name in reply.value.workflow)
+                )
             here.done(
                 outputs={"question": question, "workflow": plan.workflow},
                 usage=reply.usage,

@@ -21,7 +21,7 @@ _NAMED = 0.5
 _DIGITS = 6
 
 
-class Cell(NamedTuple):
+class NamedCell(NamedTuple):
     """A cell of a row.
 
     Attributes:
@@ -64,8 +64,12 @@ class Rows:
         return replace(seen, reading=replace(seen.reading, spans=tuple(spans)))
 
     def _cell(
-        self, question: str, table: Sequence[Sequence[Cell]], chunk: Chunk, session: ReadingSession
-    ) -> Cell | None:
+        self,
+        question: str,
+        table: Sequence[Sequence[NamedCell]],
+        chunk: Chunk,
+        session: ReadingSession,
+    ) -> NamedCell | None:
         asked = self.terms(question)
         row = self._row(asked, table)
         if row is None:
@@ -78,7 +82,9 @@ class Rows:
             return others[columns.index(best)]
         return max(others, key=lambda cell: session.score(chunk, cell.text), default=None)
 
-    def _row(self, asked: frozenset[str], table: Sequence[Sequence[Cell]]) -> Sequence[Cell] | None:
+    def _row(
+        self, asked: frozenset[str], table: Sequence[Sequence[NamedCell]]
+    ) -> Sequence[NamedCell] | None:
         """The one row that the question names; `None` where it names none or several."""
         held = [
             len(frozenset().union(*(asked & self.terms(cell.text) for cell in row)))
@@ -89,16 +95,16 @@ class Rows:
         best = max(held, default=0)
         return table[held.index(best)] if best and held.count(best) == 1 else None
 
-    def _is_named(self, asked: frozenset[str], cell: Cell) -> bool:
+    def _is_named(self, asked: frozenset[str], cell: NamedCell) -> bool:
         words = self.terms(cell.text)
         return bool(words) and len(words & asked) >= _NAMED * len(words)
 
 
-def tables_of(chunk: Chunk) -> Iterator[list[list[Cell]]]:
+def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
     """The tables of a chunk that have two rows or more, without their heads."""
     above = chunk.headings[-1] if chunk.headings and _CELLS in chunk.headings[-1] else ""
     names = above.split(_CELLS) if above else []
-    table: list[list[Cell]] = []
+    table: list[list[NamedCell]] = []
     for block in chunk.blocks:
         text = chunk.text[block.start : block.end]
         if block.kind == "table_row":
@@ -111,18 +117,18 @@ def tables_of(chunk: Chunk) -> Iterator[list[list[Cell]]]:
         yield table
 
 
-def _cells(row: str, start: int, names: Sequence[str]) -> list[Cell]:
+def _cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     cells = []
     for at, text in enumerate(row.split(_CELLS)):
         label, mark, value = text.partition(_LABEL)
         own = value if mark else text
         name = label if mark else names[at] if at < len(names) else ""
         first = start + len(text) - len(own)
-        cells.append(Cell(name, own, Span(first, first + len(own))))
+        cells.append(NamedCell(name, own, Span(first, first + len(own))))
         start += len(text) + len(_CELLS)
     return cells
 
 
-def _stands(span: Span, table: Sequence[Sequence[Cell]]) -> bool:
+def _stands(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:
     first, last = table[0][0].span, table[-1][-1].span
     return first.start <= span.end and span.start <= last.end

@@ -37,7 +37,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SubAnswer:
     """A sub-question, with slots filled, and the draft that answers it."""
 
     question: str
@@ -57,7 +57,7 @@ class Summarizer(Protocol):
         self,
         question: str,
         manner: Manner,
-        findings: Sequence[Finding],
+        findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
@@ -89,7 +89,7 @@ class LocalSummarizer:
         self,
         question: str,
         manner: Manner,
-        findings: Sequence[Finding],
+        findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
@@ -106,7 +106,7 @@ class LocalSummarizer:
         return draft
 
     def draft(
-        self, question: str, manner: Manner, findings: Sequence[Finding]
+        self, question: str, manner: Manner, findings: Sequence[SubAnswer]
     ) -> tuple[Draft, str]:
         """What `summarize` gives, at once, and by which rule."""
         if not any(found.draft.evidence for found in findings):
@@ -155,7 +155,7 @@ class LLMSummarizer:
         self,
         question: str,
         manner: Manner,
-        findings: Sequence[Finding],
+        findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
@@ -209,7 +209,7 @@ class LLMSummarizer:
         )
 
 
-def _of_chain(findings: Sequence[Finding]) -> tuple[Draft, str]:
+def _of_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
     last = findings[-1].draft
     if not last.evidence:
         return Draft(), "the last hop has no answer"
@@ -217,7 +217,7 @@ def _of_chain(findings: Sequence[Finding]) -> tuple[Draft, str]:
     return replace(draft, alternatives=last.alternatives), "the last hop answers"
 
 
-def _together(findings: Sequence[Finding], short: str) -> Draft:
+def _together(findings: Sequence[SubAnswer], short: str) -> Draft:
     """All evidence in the order of the findings; as sure as the least sure of them."""
     places = {
         (item.hit.chunk.id, item.span): item for found in findings for item in found.draft.evidence
@@ -227,7 +227,7 @@ def _together(findings: Sequence[Finding], short: str) -> Draft:
     return Draft(evidence=evidence, short_answer=short, confidence=confidence)
 
 
-def _compared(question: str, compared: Comparison, findings: Sequence[Finding]) -> str:
+def _compared(question: str, compared: Comparison, findings: Sequence[SubAnswer]) -> str:
     """The short answer to a comparison; empty where it cannot be told."""
     answers = [found.answer for found in findings]
     if not all(answers) or len(answers) != len(compared.options):
@@ -237,7 +237,7 @@ def _compared(question: str, compared: Comparison, findings: Sequence[Finding]) 
     return decided(question, compared, answers)
 
 
-def _fitting(compared: Comparison, findings: Sequence[Finding]) -> str:
+def _fitting(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
     """The option that its own answer names, else the one whose answer is the surest."""
 
     def fit(place: int) -> tuple[bool, float]:
@@ -261,7 +261,7 @@ def _common(answers: Sequence[str]) -> str:
 
 
 def _messages(
-    question: str, findings: Sequence[Finding], evidence: Sequence[Evidence]
+    question: str, findings: Sequence[SubAnswer], evidence: Sequence[Evidence]
 ) -> list[Message]:
     quotes = [item.quote for item in evidence]
     fence = fence_for(question, quotes)

@@ -32,7 +32,7 @@ class WebFailed(RunError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class WebPage:
     """What an engine says of a page, as it said it: nothing in it is to be trusted."""
 
     url: str
@@ -43,7 +43,7 @@ class Page:
 class WebEngine(Protocol):
     """Asks the web."""
 
-    async def search(self, query: str, *, k: int) -> Sequence[Page]:
+    async def search(self, query: str, *, k: int) -> Sequence[WebPage]:
         """At most about `k` pages, best first; cancelling the call ends its connection.
 
         Raises:
@@ -84,7 +84,7 @@ class WebSearch:
             worst = CostBound(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}
             found, usage = await here.spend(NAME, request, worst, lambda: self._ask(query))
-            hits = hits_of([Page(**page) for page in found["pages"]])[: self.results]
+            hits = hits_of([WebPage(**page) for page in found["pages"]])[: self.results]
             here.done(
                 outputs={"hits": [hit.chunk.document_id for hit in hits]},
                 usage=usage,
@@ -104,7 +104,7 @@ class WebSearch:
         return {"pages": [asdict(page) for page in pages], "failed": ""}
 
 
-def hits_of(pages: Sequence[Page]) -> tuple[Hit, ...]:
+def hits_of(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
     """Hits of the pages that have an address and a text; each address comes once."""
     chunks: dict[str, Chunk] = {}
     for page in pages:
@@ -122,7 +122,7 @@ def plain(text: str) -> str:
     return " ".join(_HIDDEN.sub(" ", html.unescape(_TAG.sub(" ", text))).split())
 
 
-def _chunk(page: Page, text: str) -> Chunk:
+def _chunk(page: WebPage, text: str) -> Chunk:
     document = f"{NAME}:{page.url}"
     return Chunk(
         id=f"{document}#0",

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 from pydantic import SecretStr
 
-from fathom.agents.web import Page, WebFailed
+from fathom.agents.web import WebFailed, WebPage
 from fathom.errors import UsageError
 from fathom.llm.endpoint import check_url, key_in
 from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
@@ -19,7 +19,7 @@ Ask = Callable[[str, int], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class WebProvider:
     """How one kind of engine is asked and understood.
 
     Attributes:
@@ -39,20 +39,20 @@ class Provider:
     texts: tuple[str, ...] = ("content",)
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "searxng": Provider(
+PROVIDERS: Mapping[str, WebProvider] = {
+    "searxng": WebProvider(
         base_url="",
         key_env="",
         path="/search",
         ask=lambda query, _: {"method": "GET", "params": {"q": query, "format": "json"}},
     ),
-    "tavily": Provider(
+    "tavily": WebProvider(
         base_url="https://api.tavily.com",
         key_env="TAVILY_API_KEY",
         path="/search",
         ask=lambda query, k: {"method": "POST", "json": {"query": query, "max_results": k}},
     ),
-    "brave": Provider(
+    "brave": WebProvider(
         base_url="https://api.search.brave.com",
         key_env="BRAVE_API_KEY",
         path="/res/v1/web/search",
@@ -73,12 +73,12 @@ class HttpEngine:
     """
 
     name: str
-    provider: Provider
+    provider: WebProvider
     base_url: str
     key: SecretStr | None = field(default=None, repr=False)
     most_bytes: int = 512 << 10
 
-    async def search(self, query: str, *, k: int) -> list[Page]:
+    async def search(self, query: str, *, k: int) -> list[WebPage]:
         """See `WebEngine.search`."""
         try:
             status, body = await self._reply(query, k)
@@ -156,7 +156,7 @@ def load_web_engine(
     )
 
 
-def pages_in(reply: object, provider: Provider) -> list[Page]:
+def pages_in(reply: object, provider: WebProvider) -> list[WebPage]:
     """The pages of a reply; what does not look like one is left out."""
     found = reply
     for name in provider.pages:
@@ -165,10 +165,10 @@ def pages_in(reply: object, provider: Provider) -> list[Page]:
     return [_page(entry, provider) for entry in entries if isinstance(entry, dict)]
 
 
-def _page(entry: Mapping[str, object], provider: Provider) -> Page:
+def _page(entry: Mapping[str, object], provider: WebProvider) -> WebPage:
     texts = [line for name in provider.texts for line in _lines(entry.get(name))]
     url, title = (next(iter(_lines(entry.get(name))), "") for name in ("url", "title"))
-    return Page(url=url, title=title, text=" ".join(texts))
+    return WebPage(url=url, title=title, text=" ".join(texts))
 
 
 def _lines(value: object) -> list[str]:

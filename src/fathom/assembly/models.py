@@ -6,7 +6,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from fathom.documents.base import Limits
+from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
 from fathom.documents.chunking.structure import StructureChunker
@@ -14,7 +14,7 @@ from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
 from fathom.extensions import Extension, Kind, check_name, find
-from fathom.index.base import Reader as Index
+from fathom.index.base import IndexReader as Index
 from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
@@ -187,10 +187,10 @@ class ModelParts:
         return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
 
     @property
-    def parse_limits(self) -> Limits:
+    def parse_limits(self) -> ParseLimits:
         """What one file may cost while it is parsed."""
         limits = self.settings.limits
-        return Limits(
+        return ParseLimits(
             memory_bytes=limits.memory_mb << 20,
             cpu_s=limits.cpu_s,
             wall_s=limits.wall_s,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from fathom.index.base import Reader as Index
+from fathom.index.base import IndexReader as Index
 from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
 from fathom.retrieval.base import Retriever

@@ -6,14 +6,14 @@ from typing import Literal, Self
 
 from fathom.settings.maf import PHASES, MafSettings, Phase
 
-Action = Literal["accept", "escalate", "give_up"]
-Reason = Literal[
+CascadeAction = Literal["accept", "escalate", "give_up"]
+CascadeReason = Literal[
     "CONFIDENT", "WEB_FOUND", "WEB_LOW_CONFIDENCE", "BELOW_THRESHOLD", "UNKNOWN", "NO_PHASE_LEFT"
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class CascadeVerdict:
     """What to do with the outcome of a phase.
 
     Attributes:
@@ -21,8 +21,8 @@ class Verdict:
         low_confidence: The answer is accepted, but to be marked as uncertain.
     """
 
-    action: Action
-    reason: Reason
+    action: CascadeAction
+    reason: CascadeReason
     to: Phase | None = None
     low_confidence: bool = False
 
@@ -57,7 +57,7 @@ class Cascade:
         """The same cascade with the thresholds that a class of questions has of its own."""
         return replace(self, thresholds={**self.thresholds, **own})
 
-    def verdict(self, phase: Phase, confidence: float, *, known: bool = True) -> Verdict:
+    def verdict(self, phase: Phase, confidence: float, *, known: bool = True) -> CascadeVerdict:
         """Accept the outcome of a phase, climb, or give up.
 
         Args:
@@ -68,14 +68,14 @@ class Cascade:
         """
         enough = confidence >= self.thresholds[phase]
         if known and phase == "web":
-            reason: Reason = "WEB_FOUND" if enough else "WEB_LOW_CONFIDENCE"
-            return Verdict(action="accept", reason=reason, low_confidence=not enough)
+            reason: CascadeReason = "WEB_FOUND" if enough else "WEB_LOW_CONFIDENCE"
+            return CascadeVerdict(action="accept", reason=reason, low_confidence=not enough)
         if known and enough:
-            return Verdict(action="accept", reason="CONFIDENT")
+            return CascadeVerdict(action="accept", reason="CONFIDENT")
         above = self.phases[self.phases.index(phase) + 1 :]
         if not above:
-            return Verdict(action="give_up", reason="NO_PHASE_LEFT")
-        return Verdict(
+            return CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
+        return CascadeVerdict(
             action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=above[0]
         )
 

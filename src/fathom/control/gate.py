@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import Literal, Self
 
-from fathom.control.reasons import Reason, Verdict
+from fathom.control.reasons import GateReason, GateVerdict
 from fathom.settings.anchor import AnchorSettings
 
 __all__ = [
-    "Progress",
+    "GateProgress",
+    "GateVerdict",
     "Signals",
     "Thresholds",
-    "Verdict",
     "affordable",
     "decide",
     "may_retry",
@@ -29,7 +29,7 @@ __all__ = [
 _CONFIG_A = AnchorSettings()
 JudgePolicy = Literal["never", "grey_zone", "always"]
 _Lack = Literal["evidence", "anchor", "overlap", "conflict", "unit", "judge"]
-_MORE: Mapping[_Lack, Reason] = {
+_MORE: Mapping[_Lack, GateReason] = {
     "evidence": "MORE_NO_EVIDENCE",
     "anchor": "MORE_MISSING_ANCHOR",
     "overlap": "MORE_LOW_OVERLAP",
@@ -41,7 +41,7 @@ _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class GateProgress:
     """How often a question has gone round already; `after` is the only way on.
 
     Attributes:
@@ -56,7 +56,7 @@ class Progress:
     reflections: int = 0
     judged: int = 0
 
-    def after(self, verdict: Verdict) -> "Progress":
+    def after(self, verdict: GateVerdict) -> "GateProgress":
         """The progress once the verdict has been carried out."""
         if verdict.action == "REFLECT":
             return replace(self, reflections=self.reflections + 1)
@@ -66,7 +66,7 @@ class Progress:
             return replace(self, round=self.round + 1)
         return self
 
-    def after_judge(self) -> "Progress":
+    def after_judge(self) -> "GateProgress":
         """The progress once the judge has been asked."""
         return replace(self, judged=self.judged + 1)
 
@@ -112,7 +112,7 @@ class Signals:
     reserved: float = 0
     baseline: float = 0
     left: float = inf
-    progress: Progress = field(default_factory=Progress)
+    progress: GateProgress = field(default_factory=GateProgress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,23 +202,23 @@ def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
     return grey and signals.progress.judged < thresholds.judge_calls
 
 
-def decide(signals: Signals, thresholds: Thresholds) -> Verdict:
+def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
     """The gate.
 
-    With `Progress.after` between the calls, at most `Thresholds.most_decisions` calls are made
+    With `GateProgress.after` between the calls, at most `Thresholds.most_decisions` calls are made
     until it stops or abstains.
     """
     if not thresholds.gated:
-        return Verdict(action="STOP", reason="STOP_NO_GATE")
+        return GateVerdict(action="STOP", reason="STOP_NO_GATE")
     lack = _lack(signals, thresholds)
     if lack is None:
         sure = signals.judge is not None
-        return Verdict(action="STOP", reason="STOP_JUDGE_OK" if sure else "STOP_OVERLAP_OK")
+        return GateVerdict(action="STOP", reason="STOP_JUDGE_OK" if sure else "STOP_OVERLAP_OK")
     if lack == "judge" and _may_reflect(signals, thresholds):
-        return Verdict(action="REFLECT", reason="REFLECT_JUDGE_UNSURE")
+        return GateVerdict(action="REFLECT", reason="REFLECT_JUDGE_UNSURE")
     end = _end(signals, thresholds)
     if end is None:
-        return Verdict(action="RETRIEVE_MORE", reason=_MORE[lack])
+        return GateVerdict(action="RETRIEVE_MORE", reason=_MORE[lack])
     return _last_try(lack, signals, thresholds) or _final(end, signals, thresholds)
 
 
@@ -253,29 +253,31 @@ def _may_reflect(signals: Signals, thresholds: Thresholds) -> bool:
     return edits_left and signals.left >= thresholds.regeneration
 
 
-def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> Verdict | None:
+def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> GateVerdict | None:
     """What may still be tried when no round is left: round 1b, or to drop what has no support."""
     if may_retry(signals, thresholds):
-        return Verdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
+        return GateVerdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
     if lack == "overlap" and signals.support > 0 and _may_reflect(signals, thresholds):
-        return Verdict(action="REFLECT", reason="REFLECT_LOW_OVERLAP")
+        return GateVerdict(action="REFLECT", reason="REFLECT_LOW_OVERLAP")
     return None
 
 
-def _final(end: _End, signals: Signals, thresholds: Thresholds) -> Verdict:
+def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
     """Show the draft for want of better, or withhold it."""
     reason = _grave(signals, thresholds)
     if reason is None:
-        return Verdict(action="STOP", reason=end)
-    return Verdict(action="ABSTAIN", reason="ABSTAIN_LOW_BUDGET" if end == "LOW_BUDGET" else reason)
+        return GateVerdict(action="STOP", reason=end)
+    return GateVerdict(
+        action="ABSTAIN", reason="ABSTAIN_LOW_BUDGET" if end == "LOW_BUDGET" else reason
+    )
 
 
-def _grave(signals: Signals, thresholds: Thresholds) -> Reason | None:
+def _grave(signals: Signals, thresholds: Thresholds) -> GateReason | None:
     """What must not be shown even when nothing more can be done."""
     weak = signals.support < thresholds.tau_overlap
     uncovered = signals.coverage < thresholds.coverage_stop
     unsure = signals.judge is not None and signals.judge < thresholds.faith
-    grave: dict[Reason, bool] = {
+    grave: dict[GateReason, bool] = {
         "ABSTAIN_NO_EVIDENCE": not signals.answered,
         "ABSTAIN_MISSING_ANCHOR": signals.coverage < thresholds.coverage_min
         or (weak and uncovered),

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 from fathom.types import AbstentionReason
 
-Action = Literal["STOP", "RETRIEVE_MORE", "REFLECT", "ABSTAIN"]
-Reason = Literal[
+GateAction = Literal["STOP", "RETRIEVE_MORE", "REFLECT", "ABSTAIN"]
+GateReason = Literal[
     # shown
     "STOP_OVERLAP_OK",  # nothing is lacking
     "STOP_JUDGE_OK",  # nothing is lacking, and the judge agrees
@@ -36,8 +36,8 @@ Reason = Literal[
     "ABSTAIN_LOW_BUDGET",
 ]
 
-REASONS: tuple[Reason, ...] = get_args(Reason)
-WITHHELD: Mapping[Reason, AbstentionReason] = {
+REASONS: tuple[GateReason, ...] = get_args(GateReason)
+WITHHELD: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_NO_EVIDENCE": "no_evidence",
     "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
     "ABSTAIN_LOW_OVERLAP": "low_confidence",
@@ -49,11 +49,11 @@ WITHHELD: Mapping[Reason, AbstentionReason] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class GateVerdict:
     """What to do next, and why."""
 
-    action: Action
-    reason: Reason
+    action: GateAction
+    reason: GateReason
 
     @property
     def withheld(self) -> AbstentionReason | None:

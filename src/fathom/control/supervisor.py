@@ -8,7 +8,7 @@ Order = Literal["search", "filter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class BranchReport:
     """How one branch came back.
 
     Attributes:
@@ -26,7 +26,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SupervisorVerdict:
     """What the supervisor decided.
 
     Attributes:
@@ -53,19 +53,19 @@ class Supervisor:
 
     retries: int
 
-    def __call__(self, reports: Sequence[Report], rounds: int) -> Verdict:
+    def __call__(self, reports: Sequence[BranchReport], rounds: int) -> SupervisorVerdict:
         """Decide after so many rounds, from 0."""
         orders = {report.name: order for report in reports if (order := _order(report))}
         if not orders:
-            return Verdict(orders={}, reason="all branches are done")
+            return SupervisorVerdict(orders={}, reason="all branches are done")
         if rounds >= self.retries:
             names = ", ".join(orders)
-            return Verdict(orders={}, reason=f"{names}: nothing after {rounds} retries")
+            return SupervisorVerdict(orders={}, reason=f"{names}: nothing after {rounds} retries")
         wanted = ", ".join(f"{order} of {name}" for name, order in orders.items())
-        return Verdict(orders=orders, reason=f"again: {wanted}")
+        return SupervisorVerdict(orders=orders, reason=f"again: {wanted}")
 
 
-def _order(report: Report) -> Order | None:
+def _order(report: BranchReport) -> Order | None:
     if report.failed:
         return None if report.final else "search"
     return "filter" if report.found and not report.kept else None

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from fathom.types import Block, BlockKind, Scalar, Span
 
-Outcome = Literal[
+ParseOutcome = Literal[
     "ok", "empty", "no_text_layer", "encrypted", "unsupported", "no_document", "failed"
 ]
 """`unsupported` is a document that cannot be read; `no_document` a picture, a program and so on."""
@@ -27,7 +27,7 @@ class Refused(Exception):
         reason: One line that names what was found and, where there is one, the next step.
     """
 
-    def __init__(self, outcome: Outcome, reason: str) -> None:
+    def __init__(self, outcome: ParseOutcome, reason: str) -> None:
         super().__init__(outcome, reason)  # both in args, so that it can cross a process border
         self.outcome = outcome
         self.reason = reason
@@ -68,13 +68,13 @@ class Failure:
     """
 
     line: int
-    outcome: Outcome
+    outcome: ParseOutcome
     reason: str
     record: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ParseLimits:
     """Caps for one file; for a corpus, time and CPU hold for each batch of records.
 
     Attributes:

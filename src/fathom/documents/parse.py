@@ -6,7 +6,7 @@ from dataclasses import replace
 from io import BytesIO
 from typing import BinaryIO
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.formats.sniff import Format, parser, sniff
 from fathom.errors import UsageError
 from fathom.extensions import Extension
@@ -19,7 +19,9 @@ _TAGGED = frozenset({"html", "xml"})
 _LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 
-def parse_bytes(data: bytes, name: str, limits: Limits | None = None) -> Iterator[Parsed | Failure]:
+def parse_bytes(
+    data: bytes, name: str, limits: ParseLimits | None = None
+) -> Iterator[Parsed | Failure]:
     """Parse a file's content; called in the sandbox only.
 
     Args:
@@ -30,11 +32,11 @@ def parse_bytes(data: bytes, name: str, limits: Limits | None = None) -> Iterato
     Raises:
         Refused: With the typed outcome.
     """
-    return parse_stream(BytesIO(data), name, limits or Limits())
+    return parse_stream(BytesIO(data), name, limits or ParseLimits())
 
 
 def parse_stream(
-    file: BinaryIO, name: str, limits: Limits, extension: Extension | None = None
+    file: BinaryIO, name: str, limits: ParseLimits, extension: Extension | None = None
 ) -> Iterator[Parsed | Failure]:
     """Like `parse_bytes` on an open file: a corpus is read record by record.
 
@@ -91,7 +93,7 @@ def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
     return replace(parsed, lines=lines_of(parsed.text, file, starts))
 
 
-def checked(parsed: Parsed, limits: Limits) -> Parsed:
+def checked(parsed: Parsed, limits: ParseLimits) -> Parsed:
     """`parsed`, unless it has no text or too much.
 
     Raises:

@@ -18,7 +18,7 @@ from fathom.settings.retrievers import split
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
-    from fathom.index.ingest import Progress
+    from fathom.index.ingest import IngestProgress
 
 DEFAULT = "hybrid"
 """The retriever that is measured where nothing is named."""
@@ -109,7 +109,7 @@ def evaluate(
     labels: Path | str | None = None,
     records: Path | str | None = None,
     varied: Mapping[str, str] | None = None,
-    ingesting: AbstractContextManager["Progress"] | None = None,
+    ingesting: AbstractContextManager["IngestProgress"] | None = None,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> Evaluation:
     """Measure retrieval and answers on a data set.
@@ -178,7 +178,9 @@ def evaluate(
 
 @contextmanager
 def indexed(
-    engine: "Engine", dataset: Dataset, ingesting: AbstractContextManager["Progress"] | None = None
+    engine: "Engine",
+    dataset: Dataset,
+    ingesting: AbstractContextManager["IngestProgress"] | None = None,
 ) -> Iterator["Engine"]:
     """The engine itself if its index holds the data set, else one over an index of its own.
 

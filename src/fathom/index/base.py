@@ -53,7 +53,7 @@ class SpaceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceRecord:
     """What the index knows of one place it was asked to read: a file or a record of a corpus.
 
     Attributes:
@@ -87,7 +87,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class DocumentSummary:
     """A document as listed: `updated` is ISO 8601 in UTC."""
 
     id: str
@@ -99,7 +99,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class MetadataKey:
     """A metadata key: `kinds` are of `text`, `date`, `number`, `bool`, the commonest first."""
 
     kinds: tuple[str, ...]
@@ -107,7 +107,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class IndexStatus:
     """The state of an index.
 
     Attributes:
@@ -130,7 +130,7 @@ class Status:
     stale: int
     content: str
     identity: Mapping[str, str]
-    keys: Mapping[str, "Key"] = field(default_factory=dict)
+    keys: Mapping[str, "MetadataKey"] = field(default_factory=dict)
     bytes_on_disk: Mapping[str, int] = field(default_factory=dict)
     spaces: tuple[SpaceStatus, ...] = ()
 
@@ -145,7 +145,7 @@ def check_k(k: int) -> None:
         raise UsageError(f"k = {k}: ask for at least 1 hit")
 
 
-class Reader(Protocol):
+class IndexReader(Protocol):
     """A consistent view: each document wholly or not at all, also while another process writes.
 
     Every implementation passes `testing.IndexConformance`.
@@ -184,7 +184,7 @@ class Reader(Protocol):
         """The document with this id."""
         ...
 
-    def documents(self) -> Iterator[Summary]:
+    def documents(self) -> Iterator[DocumentSummary]:
         """All documents, ordered by path."""
         ...
 
@@ -192,15 +192,15 @@ class Reader(Protocol):
         """Whether there is no document."""
         ...
 
-    def source(self, path: str) -> Source | None:
+    def source(self, path: str) -> SourceRecord | None:
         """What is known of this place."""
         ...
 
-    def sources(self, below: str = "/") -> Iterator[Source]:
+    def sources(self, below: str = "/") -> Iterator[SourceRecord]:
         """All known places at `below`: itself, what is in it, its records; ordered by path."""
         ...
 
-    def places(self, document_id: str) -> list[Source]:
+    def places(self, document_id: str) -> list[SourceRecord]:
         """All places that hold this document, ordered by path."""
         ...
 
@@ -212,7 +212,7 @@ class Reader(Protocol):
         """Names the state of the index; another one after every published change."""
         ...
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Counts, sizes and identity."""
         ...
 
@@ -225,14 +225,14 @@ class Reader(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
-class Writer(Reader, Protocol):
+class IndexWriter(IndexReader, Protocol):
     """The one process that may change an index.
 
     A call that has returned is durable: no kill afterwards loses it, and a kill during it
     leaves each document wholly in its old or wholly in its new state.
     """
 
-    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
         """Store documents and note the places, in one step.
 
         A place that pointed to another document lets go of it; a document that no place points

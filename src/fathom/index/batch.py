@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fathom.documents.chunking.base import Chunker
-from fathom.index.base import Entry, Source, Writer
+from fathom.index.base import Entry, IndexWriter, SourceRecord
 from fathom.index.places import Files
 from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Embedder
@@ -29,8 +29,8 @@ class Pending:
     """
 
     document: Document
-    source: Source
-    known: Source | None
+    source: SourceRecord
+    known: SourceRecord | None
     is_record: bool = False
     moves: bool = False
 
@@ -47,7 +47,7 @@ class Batch:
     def __init__(
         self,
         *,
-        writer: Writer,
+        writer: IndexWriter,
         embedder: Embedder,
         chunker: Chunker,
         most_documents: int,
@@ -160,7 +160,7 @@ class Batch:
 
 
 def fill_spaces(
-    writer: Writer,
+    writer: IndexWriter,
     embedders: Mapping[str, Embedder],
     told: Callable[[int], None] = lambda _chunks: None,
 ) -> int:

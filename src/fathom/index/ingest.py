@@ -11,10 +11,10 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from fathom.documents.base import Failure, Outcome, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
 from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
 from fathom.documents.sandbox.parent import Sandbox, read
-from fathom.index.base import Reader, Source
+from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
 from fathom.index.ingest_progress import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
@@ -32,7 +32,7 @@ class FileReport:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class IngestReport:
     """What an ingestion did; the counts are of documents, `failed` also of files without one.
 
     Attributes:
@@ -61,7 +61,7 @@ class Report:
         return self.new + self.changed + self.unchanged
 
 
-Progress = Callable[[Report, Advance], None]
+IngestProgress = Callable[[IngestReport, Advance], None]
 """Told the counts so far and how far it all is."""
 
 
@@ -77,8 +77,8 @@ class Ingester:
         batch: Batch,
         sandbox: Sandbox,
         *,
-        before: Reader | None = None,
-        on_progress: Progress = lambda _report, _advance: None,
+        before: IndexReader | None = None,
+        on_progress: IngestProgress = lambda _report, _advance: None,
     ) -> None:
         """Nothing is read yet.
 
@@ -96,15 +96,15 @@ class Ingester:
         self._sandbox = sandbox
         self._before = before
         self._asked_for: Callable[[str], bool] = lambda _place: False
-        self._report = Report()
+        self._report = IngestReport()
         self._course = Course(lambda advance: on_progress(self._report, advance))
         self._prune = False
         self._gone: set[str] = set()
-        self._healed: list[Source] = []
+        self._healed: list[SourceRecord] = []
 
     def run(
         self, paths: Iterable[Path], *, wanted: Wanted | None = None, prune: bool = False
-    ) -> Report:
+    ) -> IngestReport:
         """Ingest files and folders.
 
         Args:
@@ -188,7 +188,7 @@ class Ingester:
     def _is_corpus(self, file: str) -> bool:
         return self._files.file_of(f"{file}#") == file
 
-    def _still_true(self, known: Source) -> bool:
+    def _still_true(self, known: SourceRecord) -> bool:
         """Report a place whose content has not changed; False if it must be read all the same."""
         if known.outcome == "failed":
             return False  # a limit or a crash may have been bad luck
@@ -203,7 +203,7 @@ class Ingester:
         self._done(known.path, "ok", "unchanged")
         return True
 
-    def _corpus_still_true(self, known: Source) -> bool:
+    def _corpus_still_true(self, known: SourceRecord) -> bool:
         if known.outcome == "stale" or self._prune:
             return False  # which of its records are there is seen by reading it
         outcomes = [record.outcome for record in self._records(known.path)]
@@ -214,14 +214,14 @@ class Ingester:
         self._done(known.path, "ok", "unchanged")
         return True
 
-    def _records(self, file: str, index: Reader | None = None) -> list[Source]:
+    def _records(self, file: str, index: IndexReader | None = None) -> list[SourceRecord]:
         return [
             source
             for source in (index or self._writer).sources(file)
             if source.path != file and self._files.file_of(source.path) == file
         ]
 
-    def _read(self, file: Path, place: str, digest: str, known: Source | None) -> None:
+    def _read(self, file: Path, place: str, digest: str, known: SourceRecord | None) -> None:
         held: set[str] = set()
         try:
             for part in read(file, self._sandbox):
@@ -238,18 +238,18 @@ class Ingester:
             raise
         # Written last: an interrupted corpus file is read again, and finds its records there.
         self._flush()
-        self._writer.put([], [Source(path=place, digest=digest, outcome="ok")])
+        self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
         if self._prune:
             self._gone.update(one.path for one in self._records(place) if one.path not in held)
         else:
             self._missing(place, held, RECORD_GONE)
         self._done(place, "ok", f"{len(held)} records")
 
-    def _begin_corpus(self, place: str, known: Source | None) -> None:
+    def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
         # Noted first too: its records must be known for records if this is broken off.
         if known is None or not known.is_corpus:
             self._let_document_go(known)
-            self._writer.put([], [Source(path=place, digest="", outcome="ok")])
+            self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
         self._files.add_corpus(place)
 
     def _missing(self, file: str, held: set[str], reason: str) -> None:
@@ -272,7 +272,7 @@ class Ingester:
             self._record(part, place)
         return place
 
-    def _whole(self, part: Parsed, place: str, digest: str, known: Source | None) -> None:
+    def _whole(self, part: Parsed, place: str, digest: str, known: SourceRecord | None) -> None:
         if self._is_corpus(place):
             raise Refused("failed", "held records before and holds none now")
         document = _document(part, document_id(digest), place)
@@ -301,7 +301,7 @@ class Ingester:
                 self._gone.add(str(owner))
             self._add(Pending(document, _source(document, digest), known, is_record=True))
 
-    def _let_document_go(self, known: Source | None) -> None:
+    def _let_document_go(self, known: SourceRecord | None) -> None:
         """Before a place lets go of its document: make it that of another place that holds it."""
         if known is None or known.document_id is None:
             return
@@ -320,7 +320,7 @@ class Ingester:
             if self._move(other):
                 return
 
-    def _move(self, source: Source) -> bool:
+    def _move(self, source: SourceRecord) -> bool:
         """Read a file again, because its document is to have this place; whether that went."""
         file = path_at(source.path)
         try:
@@ -366,12 +366,12 @@ class Ingester:
                 FileReport(source.path, source.outcome, source.reason or self._twin(source, owner))
             )
 
-    def _twin(self, source: Source, owner: str) -> str:
+    def _twin(self, source: SourceRecord, owner: str) -> str:
         if owner == source.path:
             return ""
         return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
 
-    def _refuse(self, place: str, digest: str, outcome: Outcome, reason: str) -> None:
+    def _refuse(self, place: str, digest: str, outcome: ParseOutcome, reason: str) -> None:
         """Note why a place gives no document now; what it gave before stays."""
         known = self._writer.source(place)
         if known is not None and (known.document_id is not None or known.is_corpus):
@@ -381,7 +381,7 @@ class Ingester:
         elif self._carry_over(place, reason):
             self._report.failed += 1
         else:
-            source = Source(path=place, digest=digest, outcome=outcome, reason=reason)
+            source = SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason)
             if source != known:
                 self._writer.put([], [source])
             self._without(place, outcome, reason)
@@ -395,7 +395,7 @@ class Ingester:
             self._report.failed += 1
             self._done(place, outcome, reason)
 
-    def _mark_stale(self, known: Iterable[Source], reason: str) -> None:
+    def _mark_stale(self, known: Iterable[SourceRecord], reason: str) -> None:
         """Say of places that what they gave is what they gave once."""
         kept = [one for one in known if one.document_id is not None or one.is_corpus]
         marked = [replace(one, outcome="stale", reason=reason) for one in kept]
@@ -448,7 +448,7 @@ class Ingester:
             if self._files.file_of(source.path) == source.path:
                 self._done(source.path, "stale", GONE)
 
-    def _only_here(self, source: Source, gone: Container[str]) -> bool:
+    def _only_here(self, source: SourceRecord, gone: Container[str]) -> bool:
         """Whether a document would be lost with these places."""
         if source.document_id is None:
             return False
@@ -459,12 +459,12 @@ class Ingester:
         self._report.files.append(FileReport(path, outcome, reason))
 
 
-def _ok(source: Source) -> Source:
+def _ok(source: SourceRecord) -> SourceRecord:
     return replace(source, outcome="ok", reason="")
 
 
-def _source(document: Document, digest: str) -> Source:
-    return Source(path=document.path, digest=digest, outcome="ok", document_id=document.id)
+def _source(document: Document, digest: str) -> SourceRecord:
+    return SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=document.id)
 
 
 def _size(file: Path) -> int:

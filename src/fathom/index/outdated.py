@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.documents.discover import content_digest
-from fathom.index.base import Reader, Source
+from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.places import Files, path_at
 from fathom.types import Citation
 
@@ -53,7 +53,7 @@ class Digests:
 
 
 def outdated(
-    index: Reader, sources: Iterable[Source], digests: Digests | None = None
+    index: IndexReader, sources: Iterable[SourceRecord], digests: Digests | None = None
 ) -> Iterator[Outdated]:
     """The files of these places that are no longer what was read, each once, in their order.
 
@@ -82,7 +82,9 @@ def outdated(
             yield Outdated(place, reason)
 
 
-def warnings_of(citations: Iterable[Citation], index: Reader, digests: Digests) -> tuple[str, ...]:
+def warnings_of(
+    citations: Iterable[Citation], index: IndexReader, digests: Digests
+) -> tuple[str, ...]:
     """Which documents of an answer are no longer what was read, a line for each."""
     cited: dict[str, list[str]] = {}
     for citation in citations:
@@ -95,14 +97,14 @@ def warnings_of(citations: Iterable[Citation], index: Reader, digests: Digests) 
     )
 
 
-def _of_document(index: Reader, document: str, digests: Digests) -> Outdated | None:
+def _of_document(index: IndexReader, document: str, digests: Digests) -> Outdated | None:
     """Why a document is outdated; `None` while one of its places still holds it."""
     places = index.places(document)
     found = list(outdated(index, places, digests))
     return found[0] if found and len(found) == len(places) else None
 
 
-def _why(known: Source, files: Files, digests: Digests) -> str:
+def _why(known: SourceRecord, files: Files, digests: Digests) -> str:
     """Why a file is not what was read; empty where it is."""
     if files.is_gone(known.path):
         return VANISHED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fathom.documents.discover import absolute
 from fathom.errors import UsageError
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
 RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes it"
@@ -63,7 +63,7 @@ def _meant(place: str) -> Iterator[Path]:
 class Files:
     """Which file a place belongs to, as far as an index knows; remembers what it was told."""
 
-    def __init__(self, index: Reader) -> None:
+    def __init__(self, index: IndexReader) -> None:
         self._index = index
         self._corpora: dict[str, bool] = {}
         self._gone: dict[str, bool] = {}
@@ -91,7 +91,7 @@ class Files:
         return self._corpora[file]
 
 
-def roots_of(index: Reader) -> list[Path]:
+def roots_of(index: IndexReader) -> list[Path]:
     """What an index was asked to hold: as it was named, and files of before that was noted."""
     roots = [Path(root) for root in index.roots()]
     shown = [display(root) for root in roots]
@@ -101,7 +101,7 @@ def roots_of(index: Reader) -> list[Path]:
     return [*roots, *(path_at(file) for file in sorted(others))]
 
 
-def outside(index: Reader, roots: Iterable[Path]) -> list[str]:
+def outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
     """Places of documents that lie below none of the roots."""
     files, shown = Files(index), [display(root) for root in roots]
     return [
@@ -112,7 +112,7 @@ def outside(index: Reader, roots: Iterable[Path]) -> list[str]:
     ]
 
 
-def places_named(index: Reader, name: str) -> list[str]:
+def places_named(index: IndexReader, name: str) -> list[str]:
     """The places that somebody means: of the document with this id, at this path, or matching.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fathom.index.base import Matrix, Writer
+from fathom.index.base import IndexWriter, Matrix
 from fathom.models.base import Embedder
 
 KEEP_SECONDS = 2.0
@@ -21,7 +21,7 @@ class PatientEmbedder:
     def __init__(
         self,
         embedder: Embedder,
-        writer: Writer,
+        writer: IndexWriter,
         clock: Callable[[], float] = time.monotonic,
         *,
         space: str = "",

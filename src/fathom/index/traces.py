@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from fathom.errors import RunError, UsageError
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 from fathom.index.trace_retention import Held
 from fathom.tracing.chain import TraceTampered, decode
 from fathom.tracing.trace import Trace
@@ -162,7 +162,7 @@ class TraceStore:
         self._empty_log()
         return found
 
-    def sweep(self, index: Reader) -> int:
+    def sweep(self, index: IndexReader) -> int:
         """Remove for good all traces with a text that its document does not hold any more.
 
         Nothing is looked up where the index has not changed since the last time.
@@ -276,7 +276,7 @@ def _unpacked(trace_id: str, data: bytes) -> bytes:
     return lines
 
 
-def open_traces(directory: Path, index: Reader, *, max_bytes: int) -> TraceStore:
+def open_traces(directory: Path, index: IndexReader, *, max_bytes: int) -> TraceStore:
     """The traces of an index, swept: who changed it last may have been killed before that.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from fathom.reservation import Reported
 from fathom.usage import Usage
 
-Role = Literal["system", "user", "assistant"]
+MessageRole = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length"]
 Schema = Mapping[str, Any]
 OnText = Callable[[str], None]
@@ -17,7 +17,7 @@ OnText = Callable[[str], None]
 class Message:
     """One turn of a conversation."""
 
-    role: Role
+    role: MessageRole
     text: str
 
 

@@ -19,7 +19,7 @@ from fathom.llm.structured import ask_for
 from fathom.usage import Price, Usage
 
 Reply = TypeVar("Reply", bound=BaseModel)
-Role = Literal[
+AgentRole = Literal[
     "reader",
     "judge",
     "debater",

@@ -26,7 +26,7 @@ _TURNS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReplyLimits:
     """How long one request may be silent, and how much it may send.
 
     Attributes:
@@ -45,9 +45,9 @@ class Limits:
 class LangChainChat:
     """A `ChatModel` over a LangChain chat model; one connection per call, none kept."""
 
-    def __init__(self, endpoint: Endpoint, limits: Limits | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, limits: ReplyLimits | None = None) -> None:
         self.endpoint = endpoint
-        self._limits = limits or Limits()
+        self._limits = limits or ReplyLimits()
         self._capabilities = Capabilities()
         self._adapter: ModuleType | None = None
         self._tls: ssl.SSLContext | None = None

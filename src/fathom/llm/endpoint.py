@@ -35,7 +35,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class LLMProvider:
     """How one provider is reached.
 
     Attributes:
@@ -50,26 +50,26 @@ class Provider:
     key_env: str
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(
+PROVIDERS: Mapping[str, LLMProvider] = {
+    "openai": LLMProvider(
         package="langchain_openai",
         adapter="fathom.llm.providers.openai",
         base_url="https://api.openai.com/v1",
         key_env="OPENAI_API_KEY",
     ),
-    "groq": Provider(
+    "groq": LLMProvider(
         package="langchain_groq",
         adapter="fathom.llm.providers.groq",
         base_url="https://api.groq.com",
         key_env="GROQ_API_KEY",
     ),
-    "anthropic": Provider(
+    "anthropic": LLMProvider(
         package="langchain_anthropic",
         adapter="fathom.llm.providers.anthropic",
         base_url="https://api.anthropic.com",
         key_env="ANTHROPIC_API_KEY",
     ),
-    "ollama": Provider(
+    "ollama": LLMProvider(
         package="langchain_ollama",
         adapter="fathom.llm.providers.ollama",
         base_url="http://127.0.0.1:11434",

@@ -6,13 +6,13 @@ from typing import get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
-from fathom.llm.call import Role, RoleModel
+from fathom.llm.call import AgentRole, RoleModel
 from fathom.llm.endpoint import endpoint_of
 from fathom.llm.retry import RetryPolicy
 from fathom.prices import load_prices
 from fathom.settings import Settings
 
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[AgentRole, ...] = get_args(AgentRole)
 Connect = Callable[[str], ChatModel]
 """Gives the model called `provider:model`."""
 
@@ -46,7 +46,7 @@ class RoleModels:
         for role in ROLES:
             self.of(role)
 
-    def of(self, role: Role) -> RoleModel | None:
+    def of(self, role: AgentRole) -> RoleModel | None:
         """The model of a role; `None` where it has its local implementation.
 
         Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from fathom.index.base import Match, Reader
+from fathom.index.base import IndexReader, Match
 from fathom.types import Hit, Query
 
 
@@ -30,7 +30,7 @@ class Retriever(Protocol):
         ...
 
 
-def to_hits(matches: Sequence[Match], index: Reader, retriever: str) -> list[Hit]:
+def to_hits(matches: Sequence[Match], index: IndexReader, retriever: str) -> list[Hit]:
     """ReadHit up the chunks of `matches`, which are in rank order.
 
     A chunk that is gone is left out and the ranks close up behind it.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.expansion import Feedback
@@ -22,7 +22,7 @@ class KeywordFeedback:
             own weights come to, where half of the model is the query.
     """
 
-    index: Reader
+    index: IndexReader
     feedback: Feedback
     repeats: int = 10
     name: str = "keyword_feedback"
@@ -49,7 +49,7 @@ class VectorFeedback:
         original: Share of the query's own vector, in [0, 1].
     """
 
-    index: Reader
+    index: IndexReader
     embedder: Embedder
     hits: int = 3
     original: float = 0.6

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.index.base import Reader, Space, check_k
+from fathom.index.base import IndexReader, Space, check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
@@ -28,7 +28,7 @@ class HybridRetriever:
         candidates: How many hits each leg gives, at least; never fewer than `k`.
     """
 
-    index: Reader
+    index: IndexReader
     sides: Sequence[VectorSide]
     fusion: Fusion
     weights: Callable[[str], Sequence[float]]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 from fathom.retrieval.base import to_hits
 from fathom.types import Hit, Query
 
@@ -11,7 +11,7 @@ from fathom.types import Hit, Query
 class KeywordRetriever:
     """Ranks chunks by BM25 over the words of the query, any of which may match."""
 
-    index: Reader
+    index: IndexReader
     name: str = "keyword"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fathom.index.base import Match, Reader
+from fathom.index.base import IndexReader, Match
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.types import Hit, Query
@@ -19,7 +19,7 @@ class LeadRetriever:
     which place. One hit a document; what stands further down is not found.
     """
 
-    index: Reader
+    index: IndexReader
     embedder: Embedder
     name: str = "lead"
 

@@ -14,7 +14,7 @@ from fathom.types import BlockKind, Document, Span
 
 _LABEL = 12  # characters; what is longer before a quote is a sentence
 
-Place = tuple[str, Span]
+QuotePlace = tuple[str, Span]
 """A document's id, and where in its text."""
 
 
@@ -52,7 +52,7 @@ class Quotes:
     lookup: Callable[[str], Document | None]
 
     async def __call__(
-        self, places: Sequence[Place], context: RunContext
+        self, places: Sequence[QuotePlace], context: RunContext
     ) -> tuple[Quoted | None, ...]:
         """What stands at each of the places; `None` where the document is gone or late."""
         request = [[document, span.start, span.end] for document, span in places]
@@ -68,7 +68,7 @@ class Quotes:
         found = await context.scope.aobserve("quotes", request, ask) if places else []
         return tuple(None if each is None else Quoted(**each) for each in found)
 
-    def _at(self, place: Place) -> Json:
+    def _at(self, place: QuotePlace) -> Json:
         name, span = place
         document = self.lookup(name)
         if document is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fathom.index.base import Reader, Space
+from fathom.index.base import IndexReader, Space
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.types import Hit, Query
@@ -17,7 +17,7 @@ class VectorRetriever:
         space: Where the vectors of the chunks are; by default where every index has some.
     """
 
-    index: Reader
+    index: IndexReader
     embedder: Embedder
     name: str = "vector"
     space: Space | None = None

@@ -15,7 +15,7 @@ from fathom.agents.reader import Reader
 from fathom.agents.short_answer import shortened
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.control.gate import Progress, Signals, Thresholds, Verdict, decide, wants_judge
+from fathom.control.gate import GateProgress, GateVerdict, Signals, Thresholds, decide, wants_judge
 from fathom.retrieval.context_selection import ContextSelector
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.multihop import MultiHop
@@ -29,7 +29,7 @@ from fathom.types import Answer, Draft, Hit, Query
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class AnchorState:
     """What is known of a question so far.
 
     Attributes:
@@ -48,8 +48,8 @@ class State:
     known: frozenset[str] = frozenset()
     draft: Draft = field(default_factory=Draft)
     signals: Signals | None = None
-    progress: Progress = field(default_factory=Progress)
-    verdict: Verdict | None = None
+    progress: GateProgress = field(default_factory=GateProgress)
+    verdict: GateVerdict | None = None
     answer: Answer | None = None
 
     @property
@@ -109,13 +109,13 @@ class AnchorGate(GraphStrategy):
             settings=own,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> AnchorState:
         """See `Strategy.start`."""
-        return State(query=query)
+        return AnchorState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[AnchorState, RunContext, AnchorState, AnchorState]:
         """See `Strategy.graph`; the gate allows at most `Thresholds.most_decisions` decisions."""
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(AnchorState, context_schema=RunContext)
         for node in (self.anchor, self.retrieve, self.rerank, self.select, self.read):
             figure.add_node(node.__name__, node)
         for later in (self.weigh, self.gate, self.retrieve_more, self.reflect, self.finalize):
@@ -142,13 +142,13 @@ class AnchorGate(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    async def anchor(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def anchor(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         with runtime.context.step("anchor", agent="anchors") as here:
             found = anchors(state.query.text, most=self.settings.anchors)
             here.done(outputs={"anchors": [[a.kind, a.text, a.score] for a in found]})
         return replace(state, anchors=found)
 
-    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def retrieve(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         own = self.settings
         strong = [each.text for each in state.anchors if each.score >= own.min_score]
         pool = await self.multihop(
@@ -156,14 +156,14 @@ class AnchorGate(GraphStrategy):
         )
         return replace(state, pool=pool)
 
-    async def rerank(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def rerank(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         if self.reranker is None:
             return state
         question, keep = state.query.text, self.settings.pool
         pool = await self.reranker(question, state.pool, keep=keep, context=runtime.context)
         return replace(state, pool=pool)
 
-    async def select(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def select(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         left = self._left(state, runtime.context) if state.again else self.settings.context
         tokens = int(min(self.settings.context, left))
         form = form_of(state.query.text)
@@ -177,13 +177,13 @@ class AnchorGate(GraphStrategy):
         )
         return replace(state, hits=hits)
 
-    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
         new = within(new, self.settings.answer_tokens, self.allowance.count)
         better = new.confidence >= state.draft.confidence
         return replace(state, draft=new if better else state.draft)
 
-    async def weigh(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         seen = self._seen(state, runtime.context)
         signals = signals_of(
             state.query.text, state.draft, seen, like_weight=self.settings.like_weight
@@ -194,7 +194,7 @@ class AnchorGate(GraphStrategy):
             signals = replace(signals, judge=word, progress=progress)
         return replace(state, signals=signals, progress=signals.progress)
 
-    async def gate(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def gate(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         assert state.signals is not None
         with runtime.context.step("gate", agent="gate") as here:
             verdict = decide(state.signals, self.thresholds)
@@ -207,13 +207,13 @@ class AnchorGate(GraphStrategy):
             here.done(outputs=told, verdict=verdict.action, reason=verdict.reason)
         return replace(state, verdict=verdict, progress=state.progress.after(verdict))
 
-    async def retrieve_more(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def retrieve_more(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         known = state.known | {hit.chunk.id for hit in state.hits}
         found = await self._more(state, runtime.context)
         pool = fuse_hits((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], known=known)
 
-    async def _more(self, state: State, context: RunContext) -> tuple[Hit, ...]:
+    async def _more(self, state: AnchorState, context: RunContext) -> tuple[Hit, ...]:
         """Hits of round 1b, all of which hold a missing anchor, or of the second round."""
         question, k = state.query.text, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
@@ -224,13 +224,13 @@ class AnchorGate(GraphStrategy):
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(hit for hit in hits if len(missing(lost, hit.chunk.context)) < len(lost))
 
-    async def reflect(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def reflect(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         with runtime.context.step("reflect", agent="editor") as here:
             draft = supported(state.draft, self.settings.faith)
             here.done(outputs={"sentences": len(draft.claims or draft.evidence)})
         return replace(state, draft=draft)
 
-    async def finish(self, state: State, context: RunContext) -> Answer:
+    async def finish(self, state: AnchorState, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         progress = state.progress
         phase = f"round {progress.round}" + ("b" if progress.retried else "")
@@ -242,12 +242,12 @@ class AnchorGate(GraphStrategy):
             withheld=state.verdict.withheld if state.verdict else None,
         )
 
-    def _left(self, state: State, context: RunContext) -> float:
+    def _left(self, state: AnchorState, context: RunContext) -> float:
         return self.allowance.left(
             self.allowance.baseline(state.pool), self.allowance.spent(context)
         )
 
-    def _seen(self, state: State, context: RunContext) -> RoundEvidence:
+    def _seen(self, state: AnchorState, context: RunContext) -> RoundEvidence:
         baseline, spent = self.allowance.baseline(state.pool), self.allowance.spent(context)
         return RoundEvidence(
             anchors=state.anchors,
@@ -264,5 +264,5 @@ class AnchorGate(GraphStrategy):
         )
 
 
-def _decision(state: State) -> str:
+def _decision(state: AnchorState) -> str:
     return state.verdict.action if state.verdict else "STOP"

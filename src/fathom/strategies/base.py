@@ -13,7 +13,7 @@ from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.types import Answer, Query
 
-Graph = Any
+CompiledGraph = Any
 """A graph of LangGraph over a strategy's own state, compiled."""
 
 

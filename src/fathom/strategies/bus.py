@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class AgentMessage:
     """What one agent tells the others.
 
     Attributes:
@@ -28,26 +28,28 @@ class Message:
     final: bool = False
 
 
-Messages = Mapping[str, Message]
+AgentMessages = Mapping[str, AgentMessage]
 """The last message of each agent, by its name."""
 
 
-def merged(old: Messages, new: Messages) -> Messages:
+def merged(old: AgentMessages, new: AgentMessages) -> AgentMessages:
     """Both, the newer message of an agent instead of the older; the same whoever came first."""
     return dict(sorted({**old, **new}.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt(Generic[T]):
-    """What an agent's work came to; see `Message` for what is said of a failure."""
+    """What an agent's work came to; see `AgentMessage` for what is said of a failure."""
 
     value: T | None
     failed: bool
     final: bool
 
-    def message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> Message:
+    def message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> AgentMessage:
         """What the others are told."""
-        return Message(hits=self.value or (), flags=flags, failed=self.failed, final=self.final)
+        return AgentMessage(
+            hits=self.value or (), flags=flags, failed=self.failed, final=self.final
+        )
 
 
 async def attempt(
@@ -64,7 +66,7 @@ async def attempt(
     return Attempt(value=found.get(name), failed=name not in found, final=bool(own.refusals))
 
 
-def check_heard(messages: Messages) -> None:
+def check_heard(messages: AgentMessages) -> None:
     """Accept messages of which at least one brought something, or failed for want of budget.
 
     Raises:

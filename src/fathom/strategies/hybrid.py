@@ -16,20 +16,20 @@ from fathom.agents.reader import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.control.supervisor import Order, Report, Supervisor
+from fathom.control.supervisor import BranchReport, Order, Supervisor
 from fathom.retrieval.search import Search
 from fathom.settings.hybrid import FIXED, HybridSettings
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.bus import Message, Messages, attempt, check_heard, merged
+from fathom.strategies.bus import AgentMessage, AgentMessages, attempt, check_heard, merged
 from fathom.text.language import detect
 from fathom.types import Answer, Draft, Hit, Query
 
 KEYWORD, SEMANTIC = "keyword", "semantic"
-Weights = Mapping[str, float]
+BranchWeights = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class HybridState:
     """What is known of a question so far.
 
     Attributes:
@@ -40,8 +40,8 @@ class State:
     """
 
     query: Query
-    weights: Weights = field(default_factory=dict)
-    messages: Annotated[Messages, merged] = field(default_factory=dict)
+    weights: BranchWeights = field(default_factory=dict)
+    messages: Annotated[AgentMessages, merged] = field(default_factory=dict)
     rounds: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
@@ -69,7 +69,7 @@ class Weighing:
     analyser: ComplexityAnalyser
     settings: HybridSettings
 
-    async def __call__(self, question: str, context: RunContext) -> Weights:
+    async def __call__(self, question: str, context: RunContext) -> BranchWeights:
         """The weights by branch; the paper's prior where the analyser fails."""
         return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, context), strict=True))
 
@@ -130,13 +130,13 @@ class Hybrid(GraphStrategy):
             positions=own.positions,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> HybridState:
         """See `Strategy.start`."""
-        return State(query=query)
+        return HybridState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[HybridState, RunContext, HybridState, HybridState]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(HybridState, context_schema=RunContext)
         for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
             figure.add_node(node.__name__, node)
         figure.add_node("finalize", self.finalize)
@@ -153,16 +153,16 @@ class Hybrid(GraphStrategy):
             figure.add_edge(one, other)
         return figure
 
-    async def analyse(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         return replace(state, weights=await self.weighing(state.query.text, runtime.context))
 
-    def begins(self, state: State) -> list[str]:
+    def begins(self, state: HybridState) -> list[str]:
         """The branches with a weight."""
         return [f"search_{branch.name}" for branch in self.branches if state.weights[branch.name]]
 
     async def search(
-        self, branch: Branch, state: State, runtime: Runtime[RunContext]
-    ) -> dict[str, Messages]:
+        self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
+    ) -> dict[str, AgentMessages]:
         if state.orders.get(branch.name) == "filter":
             return {}  # what it found is still there
         ask = partial(branch.search, state.query, k=self.candidates)
@@ -171,45 +171,45 @@ class Hybrid(GraphStrategy):
         return {"messages": {name: done.message()}}
 
     async def filter(
-        self, branch: Branch, state: State, runtime: Runtime[RunContext]
-    ) -> dict[str, Messages]:
+        self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
+    ) -> dict[str, AgentMessages]:
         found = state.messages[f"search {branch.name}"].hits
         name = f"filter {branch.name}"
         if branch.filter is None or not found:
-            return {"messages": {name: Message(hits=found)}}
+            return {"messages": {name: AgentMessage(hits=found)}}
         strictness = self.relax**state.rounds
         keep = partial(branch.filter.keep, state.query.text, found, strictness=strictness)
         done = await attempt(name, lambda context: keep(context=context), runtime.context)
         told = done.message(strictness=strictness)
         return {"messages": {name: replace(told, hits=found) if done.failed else told}}
 
-    async def supervise(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         reports = [_report(branch.name, state) for branch in self._asked(state)]
         verdict = self.supervisor(reports, state.rounds)
         with runtime.context.step("supervise", agent="supervisor") as here:
             here.done(outputs={"orders": verdict.orders}, reason=verdict.reason)
         return replace(state, rounds=state.rounds + 1, orders=verdict.orders)
 
-    def goes_on(self, state: State) -> list[str]:
+    def goes_on(self, state: HybridState) -> list[str]:
         """The branches that were sent out again; without any, the comparison."""
         return [f"search_{name}" for name in state.orders] or ["compare"]
 
-    async def compare(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         asked = self._asked(state)
         check_heard({b.name: state.messages[f"search {b.name}"] for b in asked})
         lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in asked}
         hits = await self.comparer.compare(lists, state.weights, runtime.context)
         return replace(state, hits=hits)
 
-    async def reorder(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def reorder(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         hits = await self._reordered(state, runtime.context)
         return replace(state, hits=ends_first(hits) if self.positions == "ends" else hits)
 
-    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def read(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
-    async def _reordered(self, state: State, context: RunContext) -> tuple[Hit, ...]:
+    async def _reordered(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
             return best
@@ -217,7 +217,7 @@ class Hybrid(GraphStrategy):
         done = await attempt("reorder", lambda context: order(context=context), context)
         return best if done.value is None else done.value
 
-    def _asked(self, state: State) -> list[Branch]:
+    def _asked(self, state: HybridState) -> list[Branch]:
         return [branch for branch in self.branches if f"search {branch.name}" in state.messages]
 
 
@@ -229,9 +229,9 @@ _LAST_EDGES = (
 )
 
 
-def _report(branch: str, state: State) -> Report:
+def _report(branch: str, state: HybridState) -> BranchReport:
     searched, kept = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
-    return Report(
+    return BranchReport(
         name=branch,
         failed=searched.failed,
         final=searched.final,

@@ -14,7 +14,7 @@ from fathom.agents.reader import Reader
 from fathom.agents.web import WebSearch
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.control.cascade import Cascade, Verdict
+from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
 from fathom.settings.maf import MafSettings, Phase
@@ -27,7 +27,7 @@ NOT_ACCEPTED = ", not accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class MafState:
     """What is known of a question so far.
 
     Attributes:
@@ -43,7 +43,7 @@ class State:
     hits: tuple[Hit, ...] = ()
     draft: Draft = field(default_factory=Draft)
     phase: Phase = "vor"
-    verdict: Verdict | None = None
+    verdict: CascadeVerdict | None = None
     answer: Answer | None = None
 
 
@@ -86,13 +86,13 @@ class Maf(GraphStrategy):
             settings=own,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> MafState:
         """See `Strategy.start`."""
-        return State(query=query, cascade=self.cascade)
+        return MafState(query=query, cascade=self.cascade)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[MafState, RunContext, MafState, MafState]:
         """See `Strategy.graph`; every edge leads up the ladder."""
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(MafState, context_schema=RunContext)
         figure.add_node("classify", self.classify)
         figure.add_edge(START, "classify")
         figure.add_edge("classify", self.cascade.phases[0])
@@ -104,20 +104,20 @@ class Maf(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    def climbs(self, state: State) -> str:
+    def climbs(self, state: MafState) -> str:
         """The phase that the ladder leads to, or the end."""
         return (state.verdict and state.verdict.to) or "finalize"
 
-    async def classify(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         found = await self.classifier.classify(state.query.text, runtime.context)
         return replace(state, cascade=state.cascade.overridden(found.thresholds))
 
-    async def in_vor(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def in_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         with runtime.context.step("vor", agent="maf") as here:
             hits = await self._search(state.query, self.settings.vor_k, here)
             return await self._read(state, "vor", hits, self.settings.vor_read, here)
 
-    async def in_evr(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def in_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         with runtime.context.step("evr", agent="maf") as here:
             text = expanded(state.query.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
@@ -125,7 +125,7 @@ class Maf(GraphStrategy):
             hits = self.enhanced(text, found)
             return await self._read(state, "evr", hits, self.settings.evr_read, here)
 
-    async def in_debate(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def in_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         with runtime.context.step("debate phase", agent="maf") as here:
             hits = spoken_for(state.hits, self.settings.agents)
             done = await self.debate.hold(state.query.text, hits, here)
@@ -133,13 +133,13 @@ class Maf(GraphStrategy):
             draft = replace(done.draft, confidence=confidence)
             return self._weighed(state, "debate", draft, confidence, here)
 
-    async def in_web(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def in_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         with runtime.context.step("web phase", agent="maf") as here:
             hits = await self.web(state.query.text, here) if self.web else ()
             draft = await self.reader.read(state.query.text, hits, here)
             return self._weighed(state, "web", draft, draft.confidence, here)
 
-    async def finish(self, state: State, context: RunContext) -> Answer:
+    async def finish(self, state: MafState, context: RunContext) -> Answer:
         """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
         if verdict and verdict.action == "accept":
@@ -154,8 +154,8 @@ class Maf(GraphStrategy):
         return await (self.foreign if foreign else self.search)(query, k=k, context=context)
 
     async def _read(
-        self, state: State, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
-    ) -> State:
+        self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
+    ) -> MafState:
         draft = await self.reader.read(state.query.text, hits[:most], context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
@@ -165,8 +165,8 @@ class Maf(GraphStrategy):
         )
 
     def _weighed(
-        self, state: State, phase: Phase, draft: Draft, confidence: float, context: RunContext
-    ) -> State:
+        self, state: MafState, phase: Phase, draft: Draft, confidence: float, context: RunContext
+    ) -> MafState:
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
         verdict = state.cascade.verdict(phase, confidence, known=bool(draft.evidence))
         context.done(

@@ -17,7 +17,7 @@ from fathom.agents.planner import DEFAULT, Executor, Planner, Workflow, is_legal
 from fathom.agents.reader import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
-from fathom.agents.summarizer import Finding, Summarizer
+from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
@@ -92,7 +92,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class MaoState:
     """What is known of a question so far.
 
     Attributes:
@@ -198,17 +198,17 @@ class Mao(GraphStrategy):
             coverage_threshold=own.coverage_threshold,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> MaoState:
         """See `Strategy.start`."""
-        return State(query=query, turns=(Turn(number=0, question=query.text),))
+        return MaoState(query=query, turns=(Turn(number=0, question=query.text),))
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[MaoState, RunContext, MaoState, MaoState]:
         """See `Strategy.graph`.
 
         It ends: every executor takes itself off its turn's workflow, no workflow is chosen
         twice, and turns are bounded.
         """
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(MaoState, context_schema=RunContext)
         executors = tuple(NODES.values())
         for node in ("look", "plan", *executors, "follow", "summarize", "finalize"):
             figure.add_node(node, getattr(self, node))
@@ -221,7 +221,7 @@ class Mao(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    def goes_on(self, state: State) -> str:
+    def goes_on(self, state: MaoState) -> str:
         """The next executor of any turn; else the next sub-question; else the end."""
         wanted = {turn.next for turn in state.turns}
         for executor, node in NODES.items():
@@ -231,32 +231,32 @@ class Mao(GraphStrategy):
             return "follow"
         return "summarize" if state.manner else "finalize"
 
-    async def look(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def look(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _each(state, lambda turn: turn.look is None, self._look, runtime.context)
 
-    async def plan(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def plan(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _each(state, lambda turn: not turn.plan, self._plan, runtime.context)
 
-    async def rewrite(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def rewrite(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _execute("QR", state, self._rewrite, runtime.context)
 
-    async def split_serially(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def split_serially(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await self._split("QDS", "serial", state, runtime.context)
 
-    async def split_in_parallel(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def split_in_parallel(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await self._split("QDP", "parallel", state, runtime.context)
 
-    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def retrieve(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _execute("R", state, self._retrieve, runtime.context)
 
-    async def select(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def select(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _execute("DS", state, self._select, runtime.context)
 
-    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def read(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         state = await _execute("AG", state, self._read, runtime.context)
         return replace(state, draft=state.turns[0].draft or Draft())
 
-    async def follow(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def follow(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         waiting = state.waiting(self.turns)
         opened = waiting[:1] if state.manner == "serial" else waiting
         earlier = [(turn.question, turn.answer) for turn in state.subs]
@@ -269,17 +269,17 @@ class Mao(GraphStrategy):
         )
         return replace(state, turns=(*state.turns, *turns))
 
-    async def summarize(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def summarize(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         draft = await self.summarizer.summarize(
             state.query.text,
             state.manner or "parallel",
-            [Finding(question=turn.question, draft=turn.draft or Draft()) for turn in state.subs],
+            [SubAnswer(question=turn.question, draft=turn.draft or Draft()) for turn in state.subs],
             gathered(state.turns),
             runtime.context,
         )
         return replace(state, draft=draft)
 
-    async def finish(self, state: State, context: RunContext) -> Answer:
+    async def finish(self, state: MaoState, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         phase = ",".join(state.turns[0].plan)
         return await self.finalizer(state.query.text, state.draft, phase=phase, context=context)
@@ -308,8 +308,8 @@ class Mao(GraphStrategy):
         return replace(turn, question=done.value or turn.question)
 
     async def _split(
-        self, executor: Executor, manner: Manner, state: State, context: RunContext
-    ) -> State:
+        self, executor: Executor, manner: Manner, state: MaoState, context: RunContext
+    ) -> MaoState:
         """What cannot be split is answered as it is."""
         state = await _execute(executor, state, partial(self._divide, executor, manner), context)
         questions = state.turns[0].questions
@@ -354,8 +354,8 @@ Work = Callable[[Turn, Query, RunContext], Awaitable[Turn]]
 
 
 async def _each(
-    state: State, due: Callable[[Turn], bool], work: Work, context: RunContext
-) -> State:
+    state: MaoState, due: Callable[[Turn], bool], work: Work, context: RunContext
+) -> MaoState:
     """The state after the work on each turn that is due, all at the same time, each as one step.
 
     What one of them raises is raised when all have ended.
@@ -374,7 +374,9 @@ async def _each(
     return replace(state, turns=tuple(turn for turn in done if isinstance(turn, Turn)))
 
 
-async def _execute(executor: Executor, state: State, work: Work, context: RunContext) -> State:
+async def _execute(
+    executor: Executor, state: MaoState, work: Work, context: RunContext
+) -> MaoState:
     """The state after an executor's work on every turn where it comes next."""
 
     async def execute(turn: Turn, query: Query, here: RunContext) -> Turn:

@@ -16,7 +16,7 @@ from fathom.types import Answer, Draft, Hit, Query
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class NaiveState:
     """What is known of a question so far."""
 
     query: Query
@@ -46,13 +46,13 @@ class Naive(GraphStrategy):
             chunks=ask.chunks,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> NaiveState:
         """See `Strategy.start`."""
-        return State(query=query)
+        return NaiveState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(NaiveState, context_schema=RunContext)
         for node in (self.retrieve, self.read, self.finalize):
             figure.add_node(node.__name__, node)
         figure.add_edge(START, "retrieve")
@@ -61,10 +61,10 @@ class Naive(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    async def retrieve(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def retrieve(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         hits = await self.search(state.query, k=self.chunks, context=runtime.context)
         return replace(state, hits=hits)
 
-    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)

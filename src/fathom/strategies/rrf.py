@@ -16,16 +16,16 @@ from fathom.context import RunContext
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.bus import Messages, attempt, check_heard, merged
+from fathom.strategies.bus import AgentMessages, attempt, check_heard, merged
 from fathom.types import Answer, Draft, Hit, Query
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class RrfState:
     """What is known of a question so far; `messages` by retriever."""
 
     query: Query
-    messages: Annotated[Messages, merged] = field(default_factory=dict)
+    messages: Annotated[AgentMessages, merged] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
     draft: Draft = field(default_factory=Draft)
     answer: Answer | None = None
@@ -65,13 +65,13 @@ class Rrf(GraphStrategy):
             contexts=rrf.contexts,
         )
 
-    def start(self, query: Query) -> State:
+    def start(self, query: Query) -> RrfState:
         """See `Strategy.start`."""
-        return State(query=query)
+        return RrfState(query=query)
 
-    def graph(self) -> StateGraph[State, RunContext, State, State]:
+    def graph(self) -> StateGraph[RrfState, RunContext, RrfState, RrfState]:
         """See `Strategy.graph`."""
-        figure = StateGraph(State, context_schema=RunContext)
+        figure = StateGraph(RrfState, context_schema=RunContext)
         for node in (self.fuse, self.read, self.finalize):
             figure.add_node(node.__name__, node)
         for name in self.searches:
@@ -85,18 +85,18 @@ class Rrf(GraphStrategy):
         return figure
 
     async def retrieve(
-        self, name: str, state: State, runtime: Runtime[RunContext]
-    ) -> dict[str, Messages]:
+        self, name: str, state: RrfState, runtime: Runtime[RunContext]
+    ) -> dict[str, AgentMessages]:
         search = partial(self.searches[name], state.query, k=self.k)
         done = await attempt(name, lambda context: search(context=context), runtime.context)
         return {"messages": {name: done.message()}}
 
-    async def fuse(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def fuse(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
         check_heard(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}
         hits = await self.comparer.compare(lists, self.weights, runtime.context)
         return replace(state, hits=hits[: self.contexts])
 
-    async def read(self, state: State, runtime: Runtime[RunContext]) -> State:
+    async def read(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)

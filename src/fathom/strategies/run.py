@@ -18,7 +18,7 @@ from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.reservation import CostBound, Reservation
-from fathom.strategies.base import Graph, Strategy
+from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
 from fathom.tracing.trace import Events, Origin, Trace
@@ -32,7 +32,7 @@ MOST_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """What a run came to."""
 
     answer: Answer
@@ -72,12 +72,12 @@ class Surroundings:
     events: Events | None = None
     secrets: tuple[str, ...] = ()
     listener: Listener = field(default_factory=Listener)
-    graph: Graph | None = None
+    graph: CompiledGraph | None = None
 
 
 async def run(
     strategy: Strategy, query: Query, origin: Origin, surroundings: Surroundings
-) -> Outcome:
+) -> RunOutcome:
     """Answer a question within its budget.
 
     A budget that is spent, or a deadline that is over, is a normal end: the best draft so far is
@@ -105,7 +105,7 @@ async def run(
     if last is not None:
         last.release()
     answer = _closed(answer, here, origin.budget)
-    return Outcome(answer=answer, trace=recorder.seal(answer))
+    return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
 
 async def replay(
@@ -247,7 +247,9 @@ class _Way:
         self.end = _End()
         self._seen = 0
 
-    async def follow(self, strategy: Strategy, graph: Graph | None, context: RunContext) -> None:
+    async def follow(
+        self, strategy: Strategy, graph: CompiledGraph | None, context: RunContext
+    ) -> None:
         cut = asyncio.timeout(_patience(context))
         try:
             # LangSmith off, whatever the environment says: no text leaves for another server.
@@ -259,7 +261,7 @@ class _Way:
         except Exception as error:  # noqa: BLE001 - whatever a node raises
             self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
 
-    async def _walk(self, graph: Graph, context: RunContext) -> None:
+    async def _walk(self, graph: CompiledGraph, context: RunContext) -> None:
         if self.end.states == 0:
             return
         states = graph.astream(

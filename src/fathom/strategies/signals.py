@@ -7,7 +7,7 @@ from math import inf
 from fathom.agents.anchors import Anchor, coverage, missing
 from fathom.agents.judge import Judge
 from fathom.context import RunContext
-from fathom.control.gate import Progress, Signals
+from fathom.control.gate import GateProgress, Signals
 from fathom.text.answer_type import answer_type
 from fathom.text.question_form import form_of
 from fathom.types import Draft, Hit
@@ -74,7 +74,7 @@ class RoundEvidence:
     hits: Sequence[Hit]
     known: frozenset[str]
     before: Signals | None
-    progress: Progress
+    progress: GateProgress
     baseline: int = 0
     spent: int = 0
     left: float = inf

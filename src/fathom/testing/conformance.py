@@ -21,7 +21,7 @@ import pytest
 
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader
-from fathom.documents.base import Limits, Parsed, Refused
+from fathom.documents.base import Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -248,7 +248,7 @@ class FormatConformance:
 
     def test_the_sandbox_reads_it_too(self, tmp_path: Path) -> None:
         """No other file, no socket, no program: what a parser may do is decided there."""
-        with Sandbox(Limits()) as sandbox:
+        with Sandbox(ParseLimits()) as sandbox:
             for number, data in enumerate(self.examples.values()):
                 file = tmp_path / f"{number}.{self.ending}"
                 file.write_bytes(data)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
-from fathom.index.base import Entry, Reader, Source, Writer
+from fathom.index.base import Entry, IndexReader, IndexWriter, SourceRecord
 from fathom.types import Block, Chunk, ChunkBlock, Document, Filter, Scalar, Span
 
 IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
@@ -55,9 +55,9 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
     return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
 
 
-def source(one: Entry, path: str = "") -> Source:
+def source(one: Entry, path: str = "") -> SourceRecord:
     """Where it was read."""
-    return Source(
+    return SourceRecord(
         path=path or one.document.path,
         digest=one.digest,
         outcome="ok",
@@ -65,7 +65,7 @@ def source(one: Entry, path: str = "") -> Source:
     )
 
 
-def put(writer: Writer, *entries: Entry) -> None:
+def put(writer: IndexWriter, *entries: Entry) -> None:
     """Store documents, each read at its own path."""
     writer.put(entries, [source(one) for one in entries])
 
@@ -75,12 +75,12 @@ SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="b
 
 
 class IndexConformance:
-    """See `index.base.Reader` and `Writer`. To be given: `open_writer` and `open_reader`.
+    """See `index.base.IndexReader` and `IndexWriter`. To be given: `open_writer` and `open_reader`.
 
     A place is an empty folder; an index that lies elsewhere takes its name as its own.
     """
 
-    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> Writer:
+    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
         """The writer of the index at this place, made where there is none and an identity.
 
         Raises:
@@ -90,7 +90,7 @@ class IndexConformance:
         """
         raise NotImplementedError("give the method `open_writer`")
 
-    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> Reader:
+    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
         """A reader of the index at this place; what it names of the identity must agree.
 
         Raises:
@@ -100,13 +100,13 @@ class IndexConformance:
         raise NotImplementedError("give the method `open_reader`")
 
     @pytest.fixture
-    def index(self, tmp_path: Path) -> Iterator[tuple[Writer, Reader]]:
+    def index(self, tmp_path: Path) -> Iterator[tuple[IndexWriter, IndexReader]]:
         """A writer of a new index, and a reader of it."""
         place = tmp_path / "index"
         with self.open_writer(place, IDENTITY) as writer, self.open_reader(place) as reader:
             yield writer, reader
 
-    def test_vectors_by_cosine(self, index: tuple[Writer, Reader]) -> None:
+    def test_vectors_by_cosine(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         for side in index:
@@ -119,7 +119,7 @@ class IndexConformance:
             "cats#0",
         ]
 
-    def test_words_by_stem_and_title(self, index: tuple[Writer, Reader]) -> None:
+    def test_words_by_stem_and_title(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         assert reader.keyword_search("sleeping cat", k=5)[0].chunk_id == "cats#0"
@@ -133,7 +133,7 @@ class IndexConformance:
         assert reader.keyword_search("", k=5) == []
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
 
-    def test_ties_are_broken_by_chunk_id(self, index: tuple[Writer, Reader]) -> None:
+    def test_ties_are_broken_by_chunk_id(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]
         put(writer, *twins)
@@ -142,7 +142,7 @@ class IndexConformance:
         assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
         assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
 
-    def test_filters(self, index: tuple[Writer, Reader]) -> None:
+    def test_filters(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
 
@@ -172,16 +172,18 @@ class IndexConformance:
             Filter("year", "prefix", 20),
         ],
     )
-    def test_malformed_filters(self, index: tuple[Writer, Reader], malformed: Filter) -> None:
+    def test_malformed_filters(
+        self, index: tuple[IndexWriter, IndexReader], malformed: Filter
+    ) -> None:
         _, reader = index
         with pytest.raises(UsageError):
             reader.vector_search(axis(1), k=1, filters=[malformed])
 
-    def test_k_below_one(self, index: tuple[Writer, Reader]) -> None:
+    def test_k_below_one(self, index: tuple[IndexWriter, IndexReader]) -> None:
         with pytest.raises(UsageError, match="k = 0"):
             index[1].keyword_search("cats", k=0)
 
-    def test_what_is_stored_comes_back(self, index: tuple[Writer, Reader]) -> None:
+    def test_what_is_stored_comes_back(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         assert reader.document("cats") == CATS.document
@@ -200,7 +202,7 @@ class IndexConformance:
         assert reader.roots() == ["/c", "/caf\udce9"]
 
     def test_a_document_has_the_path_of_a_place_that_holds_it(
-        self, index: tuple[Writer, Reader]
+        self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
         writer.put([CATS], [source(CATS), source(CATS, "/copy"), source(CATS, "/another")])
@@ -209,7 +211,7 @@ class IndexConformance:
         assert [one.path for one in reader.documents()] == ["/copy"]
         assert [one.path for one in reader.places("cats")] == ["/another", "/copy"]
 
-    def test_a_stale_place_keeps_its_document(self, index: tuple[Writer, Reader]) -> None:
+    def test_a_stale_place_keeps_its_document(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS)
         writer.put([], [replace(source(CATS), outcome="stale", reason="torn")])
@@ -217,7 +219,7 @@ class IndexConformance:
         assert (reader.status().stale, reader.status().failed) == (1, 0)
 
     def test_vectors_are_kept_until_their_document_is_stored(
-        self, index: tuple[Writer, Reader]
+        self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, _ = index
         text = CATS.chunks[0].context
@@ -230,7 +232,9 @@ class IndexConformance:
         writer.optimize()
         assert writer.kept_vectors(["other"]) == {}
 
-    def test_replacing_leaves_nothing_of_the_old(self, index: tuple[Writer, Reader]) -> None:
+    def test_replacing_leaves_nothing_of_the_old(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         changed = entry("cats", ["Lions roar."], [[0, 0, 1]])
@@ -240,7 +244,9 @@ class IndexConformance:
         assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["ships#0", "cats#0"]
         assert reader.chunks(["cats#0", "cats#1"]) == [changed.chunks[0]]
 
-    def test_a_document_lives_while_a_place_holds_it(self, index: tuple[Writer, Reader]) -> None:
+    def test_a_document_lives_while_a_place_holds_it(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         writer.put([CATS], [source(CATS), source(CATS, "/copy")])
         assert writer.forget(["/c/cats"]) == 0
@@ -249,12 +255,14 @@ class IndexConformance:
         assert reader.document("cats") is None
         assert reader.vector_search(axis(1), k=5) == []
 
-    def test_a_place_that_turns_to_another_document(self, index: tuple[Writer, Reader]) -> None:
+    def test_a_place_that_turns_to_another_document(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         put(writer, CATS)
         writer.put([SHIPS], [source(SHIPS, "/c/cats")])
         assert [one.id for one in reader.documents()] == ["ships"]
-        failed = Source(path="/c/cats", digest="x", outcome="failed", reason="torn")
+        failed = SourceRecord(path="/c/cats", digest="x", outcome="failed", reason="torn")
         writer.put([], [failed])
         assert reader.source("/c/cats") == failed
         assert list(reader.documents()) == []
@@ -270,7 +278,7 @@ class IndexConformance:
         assert (states[0].documents, states[0].chunks, states[0].sources) == (2, 3, 2)
         assert states[0].identity == IDENTITY
 
-    def test_status_sees_every_change(self, index: tuple[Writer, Reader]) -> None:
+    def test_status_sees_every_change(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         seen = {reader.status().content}
         for one in (CATS, SHIPS, entry("ships", ["Ships sail the sea."], [[0.6, 0.8]], year=2024)):
@@ -278,7 +286,7 @@ class IndexConformance:
             seen.add(reader.status().content)
         assert len(seen) == 4
 
-    def test_another_dimension_is_refused(self, index: tuple[Writer, Reader]) -> None:
+    def test_another_dimension_is_refused(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS)
         with pytest.raises(IndexMismatch):

@@ -13,7 +13,7 @@ from typing import Any
 
 from fathom.errors import RunError
 from fathom.jsonable import Json, canonical, digest
-from fathom.tracing.trace import Event, Origin, Record, Step, Trace
+from fathom.tracing.trace import Event, Origin, Step, Trace, TraceRecord
 from fathom.usage import Budget, Usage
 
 VERSION = 1
@@ -63,7 +63,7 @@ def open_chain(origin: Origin, started_at: str) -> Chain:
     return chain
 
 
-def record_json(record: Record) -> tuple[str, dict[str, Json]]:
+def record_json(record: TraceRecord) -> tuple[str, dict[str, Json]]:
     """The kind and the content of a record's line; fields that say nothing are left out."""
     content = {part.name: getattr(record, part.name) for part in fields(record)}
     if isinstance(record, Step):
@@ -148,7 +148,7 @@ def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
         raise ValueError("the settings do not have their hash")
 
 
-def _record(content: dict[str, Any]) -> Record:
+def _record(content: dict[str, Any]) -> TraceRecord:
     if content.pop("record") == "event":
         return Event(**content)
     usage = Usage(**content.pop("usage", {}))

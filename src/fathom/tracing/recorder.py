@@ -29,7 +29,7 @@ from typing import Self
 
 from fathom.jsonable import Cleaner, Json, canonical, digest
 from fathom.tracing.chain import open_chain, record_json, seal
-from fathom.tracing.trace import Event, Events, Origin, Record, Step, Trace, TraceLimits
+from fathom.tracing.trace import Event, Events, Origin, Step, Trace, TraceLimits, TraceRecord
 from fathom.usage import Usage
 
 
@@ -81,7 +81,7 @@ class _Book:
             self._counts[what] += 1
             return self._counts[what] - 1
 
-    def add(self, record: Record) -> None:
+    def add(self, record: TraceRecord) -> None:
         with self._lock:
             if self._sealed:
                 raise ValueError(f"the trace is sealed; {record_json(record)[1]} comes too late")
@@ -275,7 +275,7 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 
-def _stripped(record: Record) -> Record:
+def _stripped(record: TraceRecord) -> TraceRecord:
     if isinstance(record, Step):
         return replace(record, inputs={}, outputs={}, reason="(the trace is full)")
     size = len(canonical(record.value).encode())

@@ -90,7 +90,7 @@ class Event:
     omitted: int = 0
 
 
-Record = Step | Event
+TraceRecord = Step | Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class Trace:
     id: str
     origin: Origin
     started_at: str
-    records: tuple[Record, ...]
+    records: tuple[TraceRecord, ...]
     answer: Json
     seconds: float
     dropped: int

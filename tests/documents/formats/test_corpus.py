@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.formats.corpus import read, recognise
 
 ROWS = [
@@ -22,7 +22,7 @@ def lines(*rows: object) -> bytes:
 def test_one_document_per_line(packed: bool) -> None:
     data = gzip.compress(lines(*ROWS)) if packed else lines(*ROWS)
     assert recognise(io.BytesIO(data))
-    values = list(read(io.BytesIO(data), Limits()))
+    values = list(read(io.BytesIO(data), ParseLimits()))
     assert [(v.record, v.text, v.title) for v in values if isinstance(v, Parsed)] == [
         ("a", "First text.", "One"),
         ("7", "Second text.", ""),
@@ -35,7 +35,7 @@ def test_one_document_per_line(packed: bool) -> None:
 def test_bad_lines_fail_alone() -> None:
     data = lines(ROWS[0]) + b"{broken\n\n" + lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
     data += lines({"_id": "z", "text": " "}, ROWS[1])
-    values = list(read(io.BytesIO(data), Limits()))
+    values = list(read(io.BytesIO(data), ParseLimits()))
     failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, Failure)]
     assert failures == [
         (2, None, "failed"),
@@ -56,7 +56,7 @@ def test_other_files_are_no_corpus(data: bytes) -> None:
 
 def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
     data = gzip.compress(lines(*ROWS * 5_000), mtime=0)[:-200]
-    values = read(io.BytesIO(data), Limits())
+    values = read(io.BytesIO(data), ParseLimits())
     assert isinstance(next(values), Parsed)
     with pytest.raises(Refused, match="breaks off"):
         list(values)
@@ -64,6 +64,6 @@ def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
 
 def test_unpacked_size_and_record_size_are_capped() -> None:
     with pytest.raises(Refused, match="unpacks to more"):
-        list(read(io.BytesIO(lines(*ROWS)), Limits(corpus_bytes=100)))
-    values = list(read(io.BytesIO(lines(*ROWS)), Limits(text_chars=11)))
+        list(read(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
+    values = list(read(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
     assert [type(value) for value in values] == [Parsed, Failure, Parsed]

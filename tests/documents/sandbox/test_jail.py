@@ -9,8 +9,8 @@ import pytest
 SETUP = """
 import os, sys
 from fathom.documents.sandbox import jail
-from fathom.documents.base import Limits
-gate = jail.enter(Limits(), os.getppid())
+from fathom.documents.base import ParseLimits
+gate = jail.enter(ParseLimits(), os.getppid())
 gate.give(os.fsencode(sys.argv[1]))
 """
 

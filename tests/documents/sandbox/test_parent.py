@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 
 
@@ -61,7 +61,7 @@ def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> No
         file.write(first + b"\n")
         for _ in range(40):
             file.write(b"\n" * 1_000_000)
-    with Sandbox(Limits(wall_s=2)) as sandbox:
+    with Sandbox(ParseLimits(wall_s=2)) as sandbox:
         with pytest.raises(Refused, match=r"took longer than 2 s") as refusal:
             list(read(endless, sandbox))
         assert refusal.value.outcome == "failed"
@@ -75,7 +75,7 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
         for _ in range(60):
             file.write(b"\n" * 1_000_000)
     with (
-        Sandbox(Limits(cpu_s=1)) as sandbox,
+        Sandbox(ParseLimits(cpu_s=1)) as sandbox,
         pytest.raises(Refused, match="took more than 1 s of processor time"),
     ):
         list(read(endless, sandbox))
@@ -83,7 +83,7 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
 
 def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
     big = written(tmp_path, "big.txt", "word " * 30_000_000)
-    with Sandbox(Limits(memory_bytes=256 << 20)) as sandbox:
+    with Sandbox(ParseLimits(memory_bytes=256 << 20)) as sandbox:
         with pytest.raises(Refused, match="needs more than 256 MiB of memory"):
             text_of(big, sandbox)
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
@@ -91,10 +91,13 @@ def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> 
 
 def test_file_and_text_sizes_are_capped(tmp_path: Path) -> None:
     path = written(tmp_path, "a.txt", "x" * 5_000)
-    with Sandbox(Limits(file_bytes=4_000)) as sandbox, pytest.raises(Refused, match="larger than"):
+    with (
+        Sandbox(ParseLimits(file_bytes=4_000)) as sandbox,
+        pytest.raises(Refused, match="larger than"),
+    ):
         text_of(path, sandbox)
     with (
-        Sandbox(Limits(text_chars=4_000)) as sandbox,
+        Sandbox(ParseLimits(text_chars=4_000)) as sandbox,
         pytest.raises(Refused, match="holds more than"),
     ):
         text_of(path, sandbox)

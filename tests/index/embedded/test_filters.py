@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fathom.errors import UsageError
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.filters import compile_filters
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.types import Filter, Scalar
 
-Make = Callable[..., tuple[Entry, Source]]
+Make = Callable[..., tuple[Entry, SourceRecord]]
 Stored = tuple[EmbeddedReader, dict[str, dict[str, Scalar]], NDArray[np.float32]]
 SAME = {
     "=": operator.eq,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import IndexCorrupt, IndexMismatch
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.index.embedded.rebuild import rebuilding
 
-Make = Callable[..., tuple[Entry, Source]]
+Make = Callable[..., tuple[Entry, SourceRecord]]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def answers(index: Path, make: Make) -> list[str]:
 
 def test_an_index_of_nothing_but_files_that_failed_is_sound(tmp_path: Path) -> None:
     with open_writer(tmp_path, {"a": "1"}) as writer:
-        writer.put([], [Source(path="/a", digest="d", outcome="failed", reason="torn")])
+        writer.put([], [SourceRecord(path="/a", digest="d", outcome="failed", reason="torn")])
     assert verify(tmp_path) == []
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import IndexLocked
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import REBUILD, open_reader, open_writer, verify
 from fathom.index.embedded.rebuild import rebuilding
 from fathom.index.embedded.writer import EmbeddedWriter
 
-Make = Callable[..., tuple[Entry, Source]]
+Make = Callable[..., tuple[Entry, SourceRecord]]
 
 CHILD = """
 import os, signal, sys
@@ -107,7 +107,7 @@ def test_readers_go_over_to_the_new_index(old: Path, make: Make) -> None:
         assert reader.vector_search(vector, k=1)[0].chunk_id == "two#0"
 
 
-def broken_off(index: Path, stored: tuple[Entry, Source]) -> None:
+def broken_off(index: Path, stored: tuple[Entry, SourceRecord]) -> None:
     with suppress(KeyboardInterrupt), rebuilding(index, ["/corpus"], open_new) as made:
         made.writer.put([stored[0]], [stored[1]])
         raise KeyboardInterrupt

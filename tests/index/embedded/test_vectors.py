@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.index.base import Entry, Source
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.types import Chunk, Document, Filter, Span
 
@@ -20,7 +20,7 @@ def units(count: int, seed: int) -> NDArray[np.float32]:
     return np.asarray(vectors, dtype=np.float32)
 
 
-def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, Source]]:
+def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, SourceRecord]]:
     made = []
     for place in range(0, len(vectors), 100):
         name = f"d{first + place:05}"
@@ -32,7 +32,7 @@ def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, Sourc
         document = Document(
             id=name, text="x", path=name, title="", metadata={"even": place // 100 % 2 == 0}
         )
-        source = Source(path=name, digest="d", outcome="ok", document_id=name)
+        source = SourceRecord(path=name, digest="d", outcome="ok", document_id=name)
         made.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
     return made
 

@@ -20,10 +20,10 @@ def guard(event, arguments):
         os._exit(99)
 
 sys.addaudithook(guard)
-from fathom.llm.endpoint import PROVIDERS, Provider
+from fathom.llm.endpoint import PROVIDERS, LLMProvider
 from fathom.serving import cli
 
-PROVIDERS["absent"] = Provider(package="no_such", adapter="", base_url="", key_env="")
+PROVIDERS["absent"] = LLMProvider(package="no_such", adapter="", base_url="", key_env="")
 for line in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *line]
     errors = io.StringIO()

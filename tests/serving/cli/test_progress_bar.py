@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from fathom.index.ingest import FileReport, Report
+from fathom.index.ingest import FileReport, IngestReport
 from fathom.index.ingest_progress import Advance
 from fathom.serving.cli.progress_bar import Board, Pace, duration, ingest_bar
 
@@ -51,7 +51,7 @@ def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
     board = Board(clock)
     assert str(board) == "looking for files\n"
     clock.now += 10
-    report = Report(files=[FileReport("a", "ok", "")], failed=1)
+    report = IngestReport(files=[FileReport("a", "ok", "")], failed=1)
     board.update(report, advance(500_000, stage="embedding"))
     assert str(board).splitlines() == [
         "#####...............  25%  0.5 of 2.0 MB, 1 of 4 files, 50 chunks, 1 failed",
@@ -64,14 +64,14 @@ def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
 
 def test_a_file_s_name_cannot_fool_the_terminal() -> None:
     board = Board(Clock())
-    board.update(Report(), advance(0, place="/docs/\x1b[2Jx"))
+    board.update(IngestReport(), advance(0, place="/docs/\x1b[2Jx"))
     assert "\x1b" not in str(board)
 
 
 def test_the_lines_are_drawn_and_wiped_away() -> None:
     err = io.StringIO()
     with ingest_bar(Console(file=err, force_terminal=True, width=80)) as update:
-        update(Report(), advance(1_000_000))
+        update(IngestReport(), advance(1_000_000))
     assert "reading fees.pdf" in err.getvalue()
     assert err.getvalue().rstrip().endswith("\x1b[2K")
 

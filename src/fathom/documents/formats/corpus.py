@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused, clean
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused, clean
 from fathom.types import Block, Scalar, Span
 
 _GZIP = b"\x1f\x8b"
@@ -31,7 +31,7 @@ def recognise(file: BinaryIO) -> bool:
     return any(_is_record(line) for line in lines)
 
 
-def read(file: BinaryIO, limits: Limits) -> Iterator[Parsed | Failure]:
+def read(file: BinaryIO, limits: ParseLimits) -> Iterator[Parsed | Failure]:
     """One value per line, in file order; blank lines are skipped.
 
     Raises:
@@ -70,7 +70,7 @@ def _is_record(line: bytes) -> bool:
     return isinstance(row, dict) and "_id" in row and "text" in row
 
 
-def _value(line: bytes, number: int, limits: Limits) -> Parsed | Failure:
+def _value(line: bytes, number: int, limits: ParseLimits) -> Parsed | Failure:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -82,7 +82,7 @@ def _value(line: bytes, number: int, limits: Limits) -> Parsed | Failure:
     return _record(row, str(row["_id"]), number, limits)
 
 
-def _record(row: dict[str, Any], name: str, number: int, limits: Limits) -> Parsed | Failure:
+def _record(row: dict[str, Any], name: str, number: int, limits: ParseLimits) -> Parsed | Failure:
     title = row["title"] if isinstance(row.get("title"), str) else ""
     text = row.get("text")
     if not isinstance(text, str):

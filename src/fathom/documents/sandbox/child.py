@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode
@@ -20,7 +20,7 @@ _BATCH_VALUES = 500
 
 def main() -> None:
     """Serve until the parent closes the pipe; arguments: limits as JSON, parent's process id."""
-    limits = Limits(**json.loads(sys.argv[1]))
+    limits = ParseLimits(**json.loads(sys.argv[1]))
     commands = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     # Native libraries print what they like; none of it may reach the frames or the terminal.
@@ -37,7 +37,7 @@ def main() -> None:
         os._exit(0)
 
 
-def serve(commands: BinaryIO, replies: BinaryIO, gate: jail.Gate, limits: Limits) -> None:
+def serve(commands: BinaryIO, replies: BinaryIO, gate: jail.Gate, limits: ParseLimits) -> None:
     """Answer each command line with the file's frames.
 
     A line is the path of a file, and what reads it where Fathom itself does not, in hexadecimal.
@@ -64,7 +64,7 @@ def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
     return extension
 
 
-def _frames(path: bytes, limits: Limits, extension: Extension | None) -> Iterator[bytes]:
+def _frames(path: bytes, limits: ParseLimits, extension: Extension | None) -> Iterator[bytes]:
     refused: Refused | None = None
     try:
         with Path(os.fsdecode(path)).open("rb") as file:

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from fathom.documents.base import Failure, Outcome, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
 from fathom.types import Block, BlockKind, Scalar, Span
 
 MEMORY_EXIT = 77
@@ -18,7 +18,7 @@ MEMORY_EXIT = 77
 LENGTHS = struct.Struct("!II")
 HEAD_BYTES = 32_000_000
 _KINDS = cast("tuple[BlockKind, ...]", get_args(BlockKind))
-_OUTCOMES = cast("tuple[Outcome, ...]", get_args(Outcome))
+_OUTCOMES = cast("tuple[ParseOutcome, ...]", get_args(ParseOutcome))
 _FIELDS = 5
 
 
@@ -158,10 +158,10 @@ def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, .
     return tuple(blocks)
 
 
-def _refusal(outcome: object, reason: object) -> tuple[Outcome, str]:
+def _refusal(outcome: object, reason: object) -> tuple[ParseOutcome, str]:
     if outcome not in _OUTCOMES or outcome == "ok":
         raise ValueError(f"damaged frame: outcome {outcome!r}")
-    return cast("Outcome", outcome), " ".join(_string(reason)[:500].split())
+    return cast("ParseOutcome", outcome), " ".join(_string(reason)[:500].split())
 
 
 def _whole(value: object) -> int:

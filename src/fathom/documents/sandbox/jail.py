@@ -14,7 +14,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from fathom.documents.base import Limits
+from fathom.documents.base import ParseLimits
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -101,7 +101,7 @@ class Gate:
             raise PermissionError(f"a document may not cause the listing of {name!r}")
 
 
-def enter(limits: Limits, parent: int) -> Gate:
+def enter(limits: ParseLimits, parent: int) -> Gate:
     """Give up everything that reading a document does not need; there is no way back.
 
     Args:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from fathom.documents.base import Failure, Limits, Parsed, Refused
+from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
 from fathom.extensions import Extension, format_of
 
@@ -36,7 +36,7 @@ class Child:
         folder: Working directory of the process.
     """
 
-    def __init__(self, limits: Limits, folder: str) -> None:
+    def __init__(self, limits: ParseLimits, folder: str) -> None:
         self._limits = limits
         self._largest = 0
         self._received = 0
@@ -157,19 +157,19 @@ def _readable(size: int) -> str:
 
 
 class Sandbox:
-    """Reads files in a child process under `Limits`, one file at a time.
+    """Reads files in a child process under `ParseLimits`, one file at a time.
 
     The child is started once and lives until it breaks a limit, crashes or has grown large; then
     the next file gets a new one. Use it as a context manager, from one thread.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: ParseLimits | None = None) -> None:
+        self._limits = limits or ParseLimits()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._child: Child | None = None
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ParseLimits:
         """What one file may cost."""
         return self._limits
 

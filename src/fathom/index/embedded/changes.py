@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from fathom.index.base import Entry, Source, Space, Vector
+from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded.rows import checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.embedded.schema import transaction
 from fathom.index.embedded.spaces import StoredSpace
@@ -30,7 +30,7 @@ class Changes:
         self._store = store
         self._connection = store.connection
 
-    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
         """Step 1 of a put: documents and places of the next revision, durable but unpublished."""
         with transaction(self._connection, write=True):
             revision = self._next_revision()
@@ -263,7 +263,7 @@ class Changes:
         )
         return int(cursor.lastrowid or 0)
 
-    def _replace_sources(self, sources: Sequence[Source], revision: int) -> set[str]:
+    def _replace_sources(self, sources: Sequence[SourceRecord], revision: int) -> set[str]:
         """Note the places; returns the documents that some place let go of."""
         latest = {source.path: source for source in sources}
         left = self._remove_sources(list(latest), revision)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import RunError
-from fathom.index.base import Match, Source, Space, Status, Summary, check_k
+from fathom.index.base import DocumentSummary, IndexStatus, Match, SourceRecord, Space, check_k
 from fathom.index.embedded import schema
 from fathom.index.embedded.filters import Allowed
 from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
@@ -76,7 +76,7 @@ class EmbeddedReader:
         filters: Sequence[Filter] = (),
         space: Space | None = None,
     ) -> list[Match]:
-        """See `Reader.vector_search`."""
+        """See `IndexReader.vector_search`."""
         k = _checked(k)
         with self._snapshot() as revision:
             leg = self._leg(space, revision)
@@ -95,7 +95,7 @@ class EmbeddedReader:
         return leg
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """See `Reader.keyword_search`."""
+        """See `IndexReader.keyword_search`."""
         k = _checked(k)
         terms = self._analyzer.query_terms(text)
         deadline = time.monotonic() + WAIT_S
@@ -135,53 +135,53 @@ class EmbeddedReader:
         return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """See `Reader.chunks`."""
+        """See `IndexReader.chunks`."""
         with self._snapshot() as revision:
             found = self._store.chunks(ids, revision)
         return [found[one] for one in ids if one in found]
 
     def document(self, document_id: str) -> Document | None:
-        """See `Reader.document`."""
+        """See `IndexReader.document`."""
         with self._snapshot() as revision:
             return self._store.document(document_id, revision)
 
-    def documents(self) -> Iterator[Summary]:
-        """See `Reader.documents`."""
+    def documents(self) -> Iterator[DocumentSummary]:
+        """See `IndexReader.documents`."""
         with self._snapshot() as revision:
             return self._store.summaries(revision)
 
     def is_empty(self) -> bool:
-        """See `Reader.is_empty`."""
+        """See `IndexReader.is_empty`."""
         with self._snapshot() as revision:
             return self._store.is_empty(revision)
 
-    def source(self, path: str) -> Source | None:
-        """See `Reader.source`."""
+    def source(self, path: str) -> SourceRecord | None:
+        """See `IndexReader.source`."""
         with self._snapshot() as revision:
             return self._store.source(path, revision)
 
-    def sources(self, below: str = "/") -> Iterator[Source]:
-        """See `Reader.sources`."""
+    def sources(self, below: str = "/") -> Iterator[SourceRecord]:
+        """See `IndexReader.sources`."""
         with self._snapshot() as revision:
             return self._store.sources(below, revision)
 
-    def places(self, document_id: str) -> list[Source]:
-        """See `Reader.places`."""
+    def places(self, document_id: str) -> list[SourceRecord]:
+        """See `IndexReader.places`."""
         with self._snapshot() as revision:
             return self._store.places(document_id, revision)
 
     def roots(self) -> list[str]:
-        """See `Reader.roots`."""
+        """See `IndexReader.roots`."""
         with self._snapshot():
             return self._store.roots()
 
     def revision(self) -> str:
-        """See `Reader.revision`."""
+        """See `IndexReader.revision`."""
         with self._snapshot() as revision:
             return self._store.marker(revision)
 
-    def status(self) -> Status:
-        """See `Reader.status`."""
+    def status(self) -> IndexStatus:
+        """See `IndexReader.status`."""
         with self._snapshot() as revision:
             return status(self._directory, self._store, revision)
 
@@ -195,7 +195,7 @@ class EmbeddedReader:
             ]
 
     def close(self) -> None:
-        """See `Reader.close`."""
+        """See `IndexReader.close`."""
         with self._busy:
             if not self._closed:
                 self._store.connection.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.errors import FathomError, IndexCorrupt
-from fathom.index.base import Reader
+from fathom.index.base import IndexReader
 from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Changes
 from fathom.index.embedded.keyword import FOLDER, discard
@@ -21,7 +21,7 @@ class Rebuilding:
     """An index that is being made, and the one that it is to replace, where that can be read."""
 
     writer: EmbeddedWriter
-    before: Reader | None
+    before: IndexReader | None
 
 
 Open = Callable[[Path], EmbeddedWriter]
@@ -62,7 +62,7 @@ def rebuilding(
         _replace(directory, new, on_step)
 
 
-def _readable(directory: Path) -> Reader | None:
+def _readable(directory: Path) -> IndexReader | None:
     try:
         return open_reader(directory, mend=False)
     except FathomError:
@@ -70,7 +70,7 @@ def _readable(directory: Path) -> Reader | None:
 
 
 def _continued(
-    new: Path, roots: Sequence[str], before: Reader | None, open_new: Open
+    new: Path, roots: Sequence[str], before: IndexReader | None, open_new: Open
 ) -> EmbeddedWriter:
     if (new / schema.FILE).is_file():
         try:
@@ -87,7 +87,7 @@ def _continued(
     return writer
 
 
-def _lineage(index: Reader | None) -> str:
+def _lineage(index: IndexReader | None) -> str:
     return index.revision().partition(".")[0] if index is not None else ""
 
 

@@ -4,21 +4,21 @@ import hashlib
 import json
 from pathlib import Path
 
-from fathom.index.base import Key, SpaceStatus, Status
+from fathom.index.base import IndexStatus, MetadataKey, SpaceStatus
 from fathom.index.embedded.filters import IS_DATE, KEY
 from fathom.index.embedded.schema import FILE
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 
 
-def status(directory: Path, store: Store, revision: int) -> Status:
+def status(directory: Path, store: Store, revision: int) -> IndexStatus:
     """The state of the index at a revision; call it inside a read transaction."""
 
     def count(table: str, condition: str = "TRUE") -> int:
         query = f"SELECT count(*) FROM {table} WHERE added <= ? AND {condition}"  # noqa: S608 - constants
         return int(store.connection.execute(query, (revision,)).fetchone()[0])
 
-    return Status(
+    return IndexStatus(
         revision=revision,
         documents=count("documents"),
         chunks=count("chunks"),
@@ -42,7 +42,7 @@ def _space(store: Store, space: StoredSpace, chunks: int, revision: int) -> Spac
     )
 
 
-def _keys(store: Store, revision: int) -> dict[str, Key]:
+def _keys(store: Store, revision: int) -> dict[str, MetadataKey]:
     rows = store.connection.execute(
         "SELECT key, CASE WHEN type IN ('integer', 'real') THEN 'number' "  # noqa: S608 - constant
         "WHEN type IN ('true', 'false') THEN 'bool' "
@@ -51,11 +51,11 @@ def _keys(store: Store, revision: int) -> dict[str, Key]:
         "ORDER BY key, count(*) DESC, kind",
         (revision,),
     )
-    found: dict[str, Key] = {}
+    found: dict[str, MetadataKey] = {}
     for key, kind, count in rows:
         if KEY.fullmatch(key):  # by others nothing can be filtered
-            before = found.get(key, Key((), 0))
-            found[key] = Key((*before.kinds, kind), before.documents + count)
+            before = found.get(key, MetadataKey((), 0))
+            found[key] = MetadataKey((*before.kinds, kind), before.documents + count)
     return found
 
 

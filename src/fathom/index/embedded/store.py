@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from fathom.index.base import Source, Summary
+from fathom.index.base import DocumentSummary, SourceRecord
 from fathom.index.embedded.filters import Allowed, Bound, Numbers, compile_filters
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import FOLDER
@@ -207,7 +207,7 @@ class Store:
         for row in rows:
             yield row["no"], to_document(row)
 
-    def summaries(self, revision: int) -> Iterator[Summary]:
+    def summaries(self, revision: int) -> Iterator[DocumentSummary]:
         """All visible documents, ordered by path."""
         rows = self.connection.execute(
             "SELECT id, path, title, language, updated, "
@@ -215,22 +215,22 @@ class Store:
             "FROM documents WHERE added <= ? ORDER BY path, id",
             (revision,),
         )
-        return (Summary(**row) for row in rows.fetchall())
+        return (DocumentSummary(**row) for row in rows.fetchall())
 
     def is_empty(self, revision: int) -> bool:
         """Whether no document is visible."""
         query = "SELECT EXISTS(SELECT 1 FROM documents WHERE added <= ?)"
         return not self.connection.execute(query, (revision,)).fetchone()[0]
 
-    def source(self, path: str, revision: int) -> Source | None:
+    def source(self, path: str, revision: int) -> SourceRecord | None:
         """What is known of this place."""
         row = self.connection.execute(
             f"SELECT {_SOURCE} FROM sources WHERE path = ? AND added <= ?",  # noqa: S608 - constant
             (path, revision),
         ).fetchone()
-        return Source(**row) if row else None
+        return SourceRecord(**row) if row else None
 
-    def sources(self, below: str, revision: int) -> Iterator[Source]:
+    def sources(self, below: str, revision: int) -> Iterator[SourceRecord]:
         """Places at `below`: itself, what is in it, its records; ordered by path."""
         base = below.rstrip("/")
         # "0" is the character after "/", "$" the one after "#".
@@ -239,22 +239,22 @@ class Store:
             "OR (path >= ? AND path < ?) OR (path >= ? AND path < ?)) ORDER BY path",
             (revision, base, f"{base}/", f"{base}0", f"{base}#", f"{base}$"),
         )
-        return (Source(**row) for row in rows.fetchall())
+        return (SourceRecord(**row) for row in rows.fetchall())
 
-    def places(self, document_id: str, revision: int) -> list[Source]:
+    def places(self, document_id: str, revision: int) -> list[SourceRecord]:
         """Places that hold this document, ordered by path."""
         rows = self.connection.execute(
             f"SELECT {_SOURCE} FROM sources WHERE document_id = ? AND added <= ? ORDER BY path",  # noqa: S608 - constant
             (document_id, revision),
         )
-        return [Source(**row) for row in rows.fetchall()]
+        return [SourceRecord(**row) for row in rows.fetchall()]
 
     def keyword_folder(self) -> str:
         """Where in the index directory the keyword leg lies: each rebuilt index has its own."""
         return self.meta("keyword") or FOLDER
 
     def roots(self) -> list[str]:
-        """See `Reader.roots`."""
+        """See `IndexReader.roots`."""
         return list(json.loads(self.meta("roots") or "[]"))
 
 

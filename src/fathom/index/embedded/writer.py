@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fathom.index.base import Entry, Source, Space, Vector
+from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Changes
 from fathom.index.embedded.derived import catch_up, discard_graphs, entries, graph_is_worn
@@ -59,8 +59,8 @@ class EmbeddedWriter(EmbeddedReader):
         with self._writing():
             self._finish()
 
-    def put(self, entries: Sequence[Entry], sources: Sequence[Source]) -> None:
-        """See `Writer.put`.
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
+        """See `IndexWriter.put`.
 
         Raises:
             ValueError: If vectors, chunks and documents do not fit together.
@@ -76,7 +76,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish()
 
     def forget(self, paths: Sequence[str]) -> int:
-        """See `Writer.forget`.
+        """See `IndexWriter.forget`.
 
         The words of what was forgotten leave the keyword leg too, which is filled anew: some
         seconds for each ten thousand chunks.
@@ -92,36 +92,36 @@ class EmbeddedWriter(EmbeddedReader):
             return gone
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """See `Writer.set_roots`."""
+        """See `IndexWriter.set_roots`."""
         with self._writing():
             self._changes.note("roots", json.dumps(list(roots)))
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """See `Writer.keep_vectors`."""
+        """See `IndexWriter.keep_vectors`."""
         with self._writing():
             self._changes.keep_vectors(vectors, space)
 
     def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """See `Writer.kept_vectors`."""
+        """See `IndexWriter.kept_vectors`."""
         with self._writing():
             return self._changes.kept_vectors(texts, space)
 
     def lay_out(self, spaces: Sequence[Space]) -> None:
-        """See `Writer.lay_out`."""
+        """See `IndexWriter.lay_out`."""
         with self._writing():
             self._finish()
             self._changes.lay_out(spaces)
             discard_graphs(self._directory, self._store)
 
     def lacking(self, space: str, *, most: int) -> list[Chunk]:
-        """See `Writer.lacking`."""
+        """See `IndexWriter.lacking`."""
         with self._writing():
             self._finish()
             ids = self._store.lacking_ids(self._known(space), most)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """See `Writer.fill`.
+        """See `IndexWriter.fill`.
 
         Raises:
             IndexMismatch: If the vectors have another dimension than those stored.
@@ -137,7 +137,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._on_step("filled")
 
     def drop_space(self, name: str) -> bool:
-        """See `Writer.drop_space`."""
+        """See `IndexWriter.drop_space`."""
         with self._writing():
             self._finish()
             dropped = self._changes.drop_space(name)
@@ -152,7 +152,7 @@ class EmbeddedWriter(EmbeddedReader):
         return found
 
     def optimize(self) -> None:
-        """See `Writer.optimize`.
+        """See `IndexWriter.optimize`.
 
         Builds the graph of neighbours when many chunks are outside it, fills the keyword leg
         anew when many of its chunks were replaced (until then their words are never found but
@@ -215,7 +215,7 @@ class EmbeddedWriter(EmbeddedReader):
         self._changes.note("dead", "0")
 
     def close(self) -> None:
-        """See `Reader.close`; folds the log into the file and gives the lock back."""
+        """See `IndexReader.close`; folds the log into the file and gives the lock back."""
         with self._busy:
             if self._closed:
                 return

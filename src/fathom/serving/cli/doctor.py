@@ -16,7 +16,7 @@ from fathom.index.traces import trace_findings
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing looked at: whether it is well, and one line about it."""
 
     name: str
@@ -24,7 +24,7 @@ class Finding:
     detail: str
 
 
-def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
+def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
     """ReadHit at the installation, the models, the index, the traces and the environment.
 
     What `ask` would refuse is found by making all that it makes before it asks.
@@ -47,16 +47,16 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Finding]:
     ]
 
 
-def _made(name: str, make: Callable[[], str]) -> Finding:
+def _made(name: str, make: Callable[[], str]) -> Check:
     try:
-        return Finding(name, True, make())
+        return Check(name, True, make())
     except FathomError as error:
-        return Finding(name, False, str(error))
+        return Check(name, False, str(error))
 
 
-def _python() -> Finding:
+def _python() -> Check:
     version = platform.python_version()
-    return Finding("python", sys.version_info >= (3, 11), f"{version} on {platform.platform()}")
+    return Check("python", sys.version_info >= (3, 11), f"{version} on {platform.platform()}")
 
 
 def _embedder(engine: Engine) -> str:
@@ -68,7 +68,7 @@ def _embedder(engine: Engine) -> str:
     return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
 
 
-def _further(engine: Engine, name: str) -> Finding:
+def _further(engine: Engine, name: str) -> Check:
     def embedded() -> str:
         side = engine.assembly.side(name)
         return f"{len(side.embedder.embed(['fathom'])[0])} numbers a vector"
@@ -93,33 +93,33 @@ def _strategy(engine: Engine) -> str:
     return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
 
 
-def _index(engine: Engine, *, fix: bool) -> list[Finding]:
+def _index(engine: Engine, *, fix: bool) -> list[Check]:
     try:
         found = engine.verify(fix=fix)
         if not found:
             engine.reader()  # as `ask` opens it
     except IndexMissing as error:
-        return [Finding("index", True, str(error))]
+        return [Check("index", True, str(error))]
     except FathomError as error:
-        return [Finding("index", False, str(error))]
+        return [Check("index", False, str(error))]
     if not found:
         state = engine.status()
         detail = f"{engine.directory}: sound, {state.documents} documents, {state.chunks} chunks"
-        return [Finding("index", True, detail)]
-    return [Finding("index", False, detail) for detail in found]
+        return [Check("index", True, detail)]
+    return [Check("index", False, detail) for detail in found]
 
 
-def _traces(engine: Engine) -> list[Finding]:
+def _traces(engine: Engine) -> list[Check]:
     file = engine.directory / TRACES
     if not file.is_file():
         return []
     found = trace_findings(file)
     if not found:
-        return [Finding("traces", True, f"{file}: sound")]
-    return [Finding("traces", False, detail) for detail in found]
+        return [Check("traces", True, f"{file}: sound")]
+    return [Check("traces", False, detail) for detail in found]
 
 
-def _extensions() -> list[Finding]:
+def _extensions() -> list[Check]:
     """Each that is installed; formats are imported in the sandbox alone."""
     return [_made("extension", partial(_extension, added)) for added in registered()]
 
@@ -133,9 +133,9 @@ def _extension(added: Extension) -> str:
     return str(added)
 
 
-def _environment() -> list[Finding]:
+def _environment() -> list[Check]:
     leaks = [name for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2") if name in os.environ]
     return [
-        Finding("environment", False, f"{name} is set: it can send your documents out; unset it")
+        Check("environment", False, f"{name} is set: it can send your documents out; unset it")
         for name in leaks
     ]

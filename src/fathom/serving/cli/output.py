@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import Value
-from fathom.index.base import SpaceStatus, Status, Summary
+from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
@@ -69,9 +69,9 @@ def file_link(path: str, document: str) -> str:
 
 
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
-    from fathom.index.ingest import Report
+    from fathom.index.ingest import IngestReport
     from fathom.index.outdated import Outdated
-    from fathom.serving.cli.doctor import Finding
+    from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay
 
 REASONS = {
@@ -242,7 +242,7 @@ def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
     return "\n".join(parts)
 
 
-def documents_text(documents: Iterable[Summary]) -> str:
+def documents_text(documents: Iterable[DocumentSummary]) -> str:
     """One line a document."""
     lines = [
         f"{each.id}  {each.language:<3}  {each.chunks:>4} chunks  {each.path}  {each.title}"
@@ -259,7 +259,7 @@ def outdated_text(found: "Sequence[Outdated]") -> str:
     return "\n".join([*lines, f"{len(found)} to look at; `fathom ingest` reads them again"])
 
 
-def status_text(status: Status) -> str:
+def status_text(status: IndexStatus) -> str:
     """The state of an index in a few lines."""
     size = sum(status.bytes_on_disk.values()) / 1e6
     lines = [
@@ -296,7 +296,7 @@ def document_json(document: Document) -> dict[str, Any]:
     }
 
 
-def ingest_text(report: "Report") -> str:
+def ingest_text(report: "IngestReport") -> str:
     """What an ingestion did, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
@@ -320,7 +320,7 @@ def settings_text(values: Sequence[Value]) -> str:
     )
 
 
-def findings_text(findings: "Sequence[Finding]") -> str:
+def findings_text(findings: "Sequence[Check]") -> str:
     """One finding a line."""
     return "\n".join(
         f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings

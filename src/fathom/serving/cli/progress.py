@@ -10,14 +10,14 @@ from fathom.errors import Interrupted
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # who asks does not ingest
-    from fathom.index.ingest import Progress, Report
+    from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.ingest_progress import Advance
 
 _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 
 
 @contextmanager
-def ingest_progress(*, verbose: bool) -> "Iterator[Progress]":
+def ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
     """Show how far an ingestion is.
 
     Args:
@@ -43,7 +43,7 @@ class _Lines:
     def __init__(self) -> None:
         self._written = 0
 
-    def __call__(self, report: "Report", advance: "Advance") -> None:
+    def __call__(self, report: "IngestReport", advance: "Advance") -> None:
         for number, file in enumerate(report.files[self._written :], start=self._written + 1):
             reason = f": {file.reason}" if file.reason else ""
             line = f"{number}/{advance.files} {file.outcome} {file.path}{reason}"
@@ -55,13 +55,13 @@ class _Lines:
 class Told:
     """Passes on what an ingestion tells; broken off inside, it says what is kept."""
 
-    def __init__(self, on_progress: "Progress", *, anew: bool) -> None:
+    def __init__(self, on_progress: "IngestProgress", *, anew: bool) -> None:
         self._on_progress = on_progress
         self._anew = anew
         self._documents, self._read, self._files = 0, 0, 0
 
-    def __call__(self, report: "Report", advance: "Advance") -> None:
-        """See `Progress`."""
+    def __call__(self, report: "IngestReport", advance: "Advance") -> None:
+        """See `IngestProgress`."""
         self._documents, self._read = report.documents, len(report.files)
         self._files = advance.files
         self._on_progress(report, advance)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fathom.index.ingest import Report
+from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance
 from fathom.serving.cli.terminal import plain
 
@@ -54,9 +54,9 @@ class Board:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing has been told yet."""
         self._size, self._chunks = Pace(clock), Pace(clock)
-        self._report, self._advance = Report(), Advance()
+        self._report, self._advance = IngestReport(), Advance()
 
-    def update(self, report: Report, advance: Advance) -> None:
+    def update(self, report: IngestReport, advance: Advance) -> None:
         """Take the news."""
         self._size.add(advance.done)
         self._chunks.add(advance.chunks)
@@ -87,7 +87,7 @@ class Board:
 @contextmanager
 def ingest_bar(
     console: Console | None = None, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[Report, Advance], None]]:
+) -> Iterator[Callable[[IngestReport, Advance], None]]:
     """The live lines, for the length of a `with` block; gives what has to be told the news."""
     board = Board(clock)
 
