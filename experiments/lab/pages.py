@@ -6,7 +6,7 @@ from experiments.lab.clean import Published
 from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.provenance import together
 
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.render import markdown
 
 PAPERS: Mapping[str, str] = {
@@ -93,7 +93,7 @@ def _section(published: Published) -> Iterator[str]:
         given = experiment.printed
         rows = tuple(tuple(map(str, row)) for row in given.rows)
         yield ""
-        yield from markdown(Table(title="The paper prints", head=given.head, rows=rows))
+        yield from markdown(ReportTable(title="The paper prints", head=given.head, rows=rows))
         yield from ("", given.note) if given.note else ()
     for paragraph in experiment.reading.split("\n\n"):
         yield ""
@@ -102,7 +102,7 @@ def _section(published: Published) -> Iterator[str]:
     yield f"<sub>{summary.provenance.sentence}.</sub>"
 
 
-def _lines(block: Block, experiment: Experiment) -> Iterator[str]:
+def _lines(block: ReportBlock, experiment: Experiment) -> Iterator[str]:
     if isinstance(block, Figure):
         yield f"![{block.caption}]({figure_file(experiment, block)})"
         yield ""

@@ -28,9 +28,9 @@ from experiments.lab.renderers.weighed import weighed
 from experiments.lab.results import Results
 
 from fathom.errors import UsageError
-from fathom.evaluation.report.blocks import Block
+from fathom.evaluation.report.blocks import ReportBlock
 
-Show = Callable[..., Iterator[Block]]
+Show = Callable[..., Iterator[ReportBlock]]
 """Takes what was seen, and its options as keywords."""
 
 SHOWS: Mapping[str, Show] = {
@@ -60,13 +60,13 @@ SHOWS: Mapping[str, Show] = {
 }
 
 
-def shown(seen: Results) -> list[Block]:
+def shown(seen: Results) -> list[ReportBlock]:
     """All blocks of an experiment, in the order of its file, and at last what broke.
 
     Raises:
         UsageError: If there is no such kind of showing, or it has no such option.
     """
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     for each in seen.experiment.show:
         if each.kind not in SHOWS:
             kinds = ", ".join(SHOWS)

@@ -11,12 +11,12 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.results import Results
 from experiments.lab.show import shown
 
-from fathom.evaluation.report.blocks import Block, Figure, Sentences, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
 from fathom.evaluation.report.svg import standalone
 from fathom.jsonable import Json
 
-KINDS: Mapping[str, type[Table] | type[Sentences] | type[Figure]] = {
-    "table": Table,
+KINDS: Mapping[str, type[ReportTable] | type[Sentences] | type[Figure]] = {
+    "table": ReportTable,
     "sentences": Sentences,
     "figure": Figure,
 }
@@ -36,7 +36,7 @@ class Summary:
     provenance: Provenance
     rows: Sequence[Mapping[str, Any]]
     seconds: float
-    blocks: tuple[Block, ...]
+    blocks: tuple[ReportBlock, ...]
 
     @classmethod
     def of(cls, seen: Results, provenance: Provenance) -> Self:
@@ -113,7 +113,7 @@ def _rounded(value: Json) -> Json:
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _as_json(block: Block) -> dict[str, Any]:
+def _as_json(block: ReportBlock) -> dict[str, Any]:
     kind = next(name for name, made in KINDS.items() if isinstance(block, made))
     told = {key: value for key, value in asdict(block).items() if key != "svg"}
     if isinstance(block, Figure):
@@ -121,11 +121,11 @@ def _as_json(block: Block) -> dict[str, Any]:
     return {"kind": kind, **told}
 
 
-def _block(told: Mapping[str, Any]) -> Block:
+def _block(told: Mapping[str, Any]) -> ReportBlock:
     given = {key: value for key, value in told.items() if key != "kind"}
     if told["kind"] == "figure":
         return Figure(**given, svg="")
     if told["kind"] == "sentences":
         return Sentences(title=given["title"], lines=tuple(given["lines"]))
     rows = tuple(tuple(row) for row in given["rows"])
-    return Table(title=given["title"], head=tuple(given["head"]), rows=rows)
+    return ReportTable(title=given["title"], head=tuple(given["head"]), rows=rows)

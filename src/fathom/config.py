@@ -20,7 +20,7 @@ from fathom.extensions import names
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.section import first_fault
 
-__all__ = ["IndexSettings", "Layers", "Settings", "Value", "load_settings", "settings_of"]
+__all__ = ["IndexSettings", "Layers", "SettingValue", "Settings", "load_settings", "settings_of"]
 
 PREFIX = "FATHOM_"
 _TRACE = "trace"
@@ -41,7 +41,7 @@ RENAMED: Mapping[str, str] = {
 """Settings by the names that they had once."""
 
 
-class Value(NamedTuple):
+class SettingValue(NamedTuple):
     """A setting's value and the layer it came from."""
 
     key: str
@@ -53,7 +53,7 @@ class Layers:
     """Settings in layers, later ones on top; each value remembers its layer."""
 
     def __init__(self) -> None:
-        self._given: dict[str, Value] = {}
+        self._given: dict[str, SettingValue] = {}
         self._known = dict(_flatten(Settings().model_dump(mode="json")))
 
     @classmethod
@@ -130,7 +130,7 @@ class Layers:
                     f"{key} in {origin} holds a user name or password; name a variable that "
                     "holds the key in llm.key_env"
                 )
-            self._given[key] = Value(key, value, origin)
+            self._given[key] = SettingValue(key, value, origin)
 
     def _hint(self, key: str) -> str:
         if key in RENAMED:
@@ -160,11 +160,11 @@ class Layers:
             origin = self._given[key].origin if key in self._given else "settings"
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[SettingValue]:
         """Every setting with its value and origin, in the order of the tree."""
         flat = dict(_flatten(self.settings().model_dump(mode="json")))
         return [
-            Value(key, value, self._given[key].origin if key in self._given else "default")
+            SettingValue(key, value, self._given[key].origin if key in self._given else "default")
             for key, value in flat.items()
         ]
 

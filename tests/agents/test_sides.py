@@ -3,25 +3,25 @@
 import pytest
 
 from fathom.agents.comparison import Comparison, Want
-from fathom.agents.sides import Value, decided, value_of
+from fathom.agents.sides import SideValue, decided, value_of
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("3 May 1990", Value("date", (1990, 5, 3), (1990, 5, 3))),
-        ("1990", Value("date", (1990, 1, 1), (1990, 12, 31))),
-        ("between 1990 and Mei 1995", Value("date", (1990, 1, 1), (1995, 5, 31))),
-        ("1.5 km", Value("length", (1500,), (1500,))),
-        ("5 to 7 days", Value("time", (432_000,), (604_800,))),
-        ("40 crowns", Value("", (40,), (40,))),
-        ("1,5 juta jiwa", Value("", (1_500_000,), (1_500_000,))),
+        ("3 May 1990", SideValue("date", (1990, 5, 3), (1990, 5, 3))),
+        ("1990", SideValue("date", (1990, 1, 1), (1990, 12, 31))),
+        ("between 1990 and Mei 1995", SideValue("date", (1990, 1, 1), (1995, 5, 31))),
+        ("1.5 km", SideValue("length", (1500,), (1500,))),
+        ("5 to 7 days", SideValue("time", (432_000,), (604_800,))),
+        ("40 crowns", SideValue("", (40,), (40,))),
+        ("1,5 juta jiwa", SideValue("", (1_500_000,), (1_500_000,))),
         ("two weeks or 3 km", None),
         ("12 or 14", None),
         ("nobody knows", None),
     ],
 )
-def test_a_value_is_read_from_an_answer(text: str, value: Value | None) -> None:
+def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> None:
     assert value_of(text) == value
 
 

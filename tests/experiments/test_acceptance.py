@@ -11,7 +11,7 @@ from tests.evaluation.making import abstained, cited, record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.blocks import Table
+from fathom.evaluation.report.blocks import ReportTable
 
 NAMES = ("support overlap", "F1", "fewer wrong", "tokens")
 
@@ -24,7 +24,7 @@ def told(folder: Path, base: Sequence[Record], arm: Sequence[Record]) -> dict[st
     )
     seen = Results(experiment=experiment(folder), cells=cells)
     (table,) = accepted(seen, baseline="naive", arms=["A"])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert all(row[:2] == ("toy", "A") for row in table.rows)
     found = {name: row[-1] for row in table.rows for name in NAMES if row[2].startswith(name)}
     assert len(found) == len(table.rows)

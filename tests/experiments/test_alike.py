@@ -8,7 +8,7 @@ from experiments.lab.renderers.alike import alike
 from experiments.lab.results import Results
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
-from fathom.evaluation.report.blocks import Sentences, Table
+from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 
 def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
@@ -27,7 +27,7 @@ def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
 
 def test_twins_share_a_line_on_each_data_set(tmp_path: Path) -> None:
     table, told = alike(twice(seen(tmp_path), SHORT, "R,QR,AG"), measures=["F1", "retrievals"])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert [row[:2] for row in table.rows] == [
         (name, who) for name in ("easy", "hard") for who in (PLANNER, f"{SHORT}; R,QR,AG", LONG)
     ]
@@ -47,5 +47,5 @@ def test_another_answer_or_another_search_makes_a_difference(tmp_path: Path) -> 
         table, _ = alike(
             twice(whole, SHORT, "twin", **fields), measures=["F1"], arms=[SHORT, "twin"]
         )
-        assert isinstance(table, Table)
+        assert isinstance(table, ReportTable)
         assert len(table.rows) == 4

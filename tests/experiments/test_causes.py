@@ -8,7 +8,7 @@ from experiments.lab.results import Cell, Results
 from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import experiment
 
-from fathom.evaluation.report.blocks import Table
+from fathom.evaluation.report.blocks import ReportTable
 
 
 def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=records)
     seen = Results(experiment=experiment(tmp_path), cells=(cell,))
     (table,) = caused(seen)
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     (row,) = table.rows
     assert row[:4] == ("toy", "A", "7", "6")
     assert dict(zip(CAUSES, row[4:], strict=True)) == {

@@ -7,24 +7,24 @@ from experiments.lab.renderers.classes import by_class, failures
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, saw
 
-from fathom.evaluation.report.blocks import Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
 def test_failures_of_each_class(tmp_path: Path) -> None:
     (table,) = failures(saw(tmp_path, maf=climbed()), of="EM", title="T")
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.rows == (
         ("toy", "maf", "Procedure", "2", "50.0%", "100.0% (2/2)"),
         ("toy", "maf", "Cost", "2", "50.0%", "66.7% (2/3)"),
     )
     (other,) = failures(saw(tmp_path, maf=climbed()), of="EM", domain="licensing-id")
-    assert isinstance(other, Table)
+    assert isinstance(other, ReportTable)
     assert {row[2] for row in other.rows} == {"Procedure", "General"}
 
 
 def test_where_nothing_fails_there_is_no_share_of_it(tmp_path: Path) -> None:
     (table,) = failures(saw(tmp_path, maf=[record()]), of="EM")
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "maf", "Cost", "0", "-", "0.0% (0/1)"),)
     assert list(failures(saw(tmp_path, maf=[record()]), of="RAMDocs-EM")) == []
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from experiments.lab.renderers.compare import compared
 from tests.experiments.test_show import seen
 
-from fathom.evaluation.report.blocks import Sentences, Table
+from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 MANY = ("F1", "EM", "right", "answered", "abstained", "failed", "R@5")
 
@@ -22,7 +22,7 @@ def test_of_many_only_what_differs_is_a_sentence(tmp_path: Path) -> None:
     many = seen(tmp_path, wanted, count=12)
     told, table = compared(many, pairs=[("good", "bad")], measures=MANY)
     assert isinstance(told, Sentences)
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert told.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
     assert told.lines[-1] == "2 of 7 tests tell nothing apart."
     assert len(table.rows) == 7

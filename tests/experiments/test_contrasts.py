@@ -6,7 +6,7 @@ from experiments.lab.renderers.contrasts import contrasted
 from tests.evaluation.making import abstained, ranked, record
 from tests.experiments.climbs import ALONE, saw
 
-from fathom.evaluation.report.blocks import Table
+from fathom.evaluation.report.blocks import ReportTable
 
 
 def test_both_tests_and_the_correction(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_both_tests_and_the_correction(tmp_path: Path) -> None:
         against=ALONE,
         title="T",
     )
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     first, second = table.rows
     assert first[:5] == ("toy", "good", "bad", "EM", "8")
     assert first[5].startswith("+0.875 [")

@@ -7,7 +7,7 @@ from experiments.lab.oracle_router import ORACLE, TOGETHER
 from experiments.lab.renderers.entropy import entropy, varied
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
-from fathom.evaluation.report.blocks import Figure, Sentences, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_entropy_is_in_bits(chosen: str, bits: float) -> None:
 def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     table, told, figure = varied(seen(tmp_path), planners=[PLANNER])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert set(lines) == {
         (name, who) for name in ("easy", "hard", TOGETHER) for who in (PLANNER, ORACLE)

@@ -6,7 +6,7 @@ from experiments.lab.results import Cell, Results
 from tests.evaluation.making import abstained, record
 from tests.experiments.toy import experiment
 
-from fathom.evaluation.report.blocks import Table
+from fathom.evaluation.report.blocks import ReportTable
 
 
 def seen(folder: Path) -> Results:
@@ -27,10 +27,10 @@ def seen(folder: Path) -> Results:
 
 def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
     measures = ["right", "similarity", "words", "conciseness"]
-    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="Table I")
+    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="ReportTable I")
 
-    assert isinstance(table, Table)
-    assert table.title == "Table I"
+    assert isinstance(table, ReportTable)
+    assert table.title == "ReportTable I"
     assert table.head == ("data set", "system", "questions", *measures)
     assert table.rows == (
         ("toy", "good", "2", "1.000", "1.000", "4.000", ""),
@@ -41,5 +41,5 @@ def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
 def test_grades_have_intervals_too_and_only_some_arms_are_shown(tmp_path: Path) -> None:
     wanted = judged(seen(tmp_path), measures=["similarity"], arms=["good"])
     (table,) = wanted
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "good", "2", "1.000 [0.158, 1.000]"),)

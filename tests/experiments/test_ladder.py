@@ -7,7 +7,7 @@ from experiments.lab.renderers.ladder import by_end, ended, utilised
 from tests.evaluation.making import record
 from tests.experiments.climbs import climbed, rows_of, saw
 
-from fathom.evaluation.report.blocks import Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
 def test_ends() -> None:
@@ -19,7 +19,7 @@ def test_ends() -> None:
 def test_shares_of_the_phases(tmp_path: Path) -> None:
     seen = saw(tmp_path, maf=climbed(), base=[record(phase="evr"), record(phase="vor")])
     (table,) = utilised(seen, title="T")
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.head[2:] == ("vor", "evr", "debate", "nothing accepted", "failed")
     assert rows_of(table) == {
         "maf": ("20.0%", "20.0%", "20.0%", "20.0%", "20.0%"),
@@ -37,7 +37,7 @@ def test_bars_of_the_phases(tmp_path: Path) -> None:
 
 def test_quality_by_phase(tmp_path: Path) -> None:
     (table,) = by_end(saw(tmp_path, maf=climbed()), of="EM", arms=["maf"])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     ends = {row[2]: row[3:] for row in table.rows}
     assert list(ends) == ["vor", "evr", "debate", "nothing accepted", "failed"]
     one = ("1", "20.0%")

@@ -6,12 +6,12 @@ from experiments.lab.oracle_router import FIXED, ORACLE, ROUTER, TOGETHER
 from experiments.lab.renderers.oracle import chosen
 from tests.experiments.workflows import PLANNER, seen, without
 
-from fathom.evaluation.report.blocks import Sentences, Table
+from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 
 def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
     table, told, tests = chosen(seen(tmp_path), planners=[PLANNER], measures=["F1", "retrievals"])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert len(lines) == len(table.rows) == 12
     assert [at for at, _ in lines] == ["easy"] * 4 + ["hard"] * 4 + [TOGETHER] * 4
@@ -27,7 +27,7 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
     assert lines[TOGETHER, ORACLE][0] == "16"
     assert isinstance(told, Sentences)
     assert told.lines == ("None of 9 tests tells two systems apart.",)
-    assert isinstance(tests, Table)
+    assert isinstance(tests, ReportTable)
     first, _, third, *_ = tests.rows
     assert first[:6] == ("easy", PLANNER, FIXED, "F1", "8", first[5])
     assert first[5].startswith("+0.250 [")
@@ -37,6 +37,6 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
 def test_planners_alone_are_only_shown(tmp_path: Path) -> None:
     alone = without(seen(tmp_path, "hard"), "R,AG", "QDS")
     table, told = chosen(alone, planners=[PLANNER], measures=["F1"])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert isinstance(told, Sentences)
     assert ([row[1] for row in table.rows], told.lines) == ([PLANNER], ())

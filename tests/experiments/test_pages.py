@@ -14,7 +14,7 @@ from experiments.lab.summary import Summary
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.contamination import manifests
-from fathom.evaluation.report.blocks import Figure, Sentences, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 from fathom.evaluation.report.svg import standalone
 
 MADE = Provenance(
@@ -27,7 +27,7 @@ SUMMARY = Summary(
     rows=[{"set": "toy", "queries": 2}, {"set": "toy", "queries": 3}],
     seconds=12.4,
     blocks=(
-        Table(title="Ours", head=("system", "F1"), rows=(("a|b", "0.5"),)),
+        ReportTable(title="Ours", head=("system", "F1"), rows=(("a|b", "0.5"),)),
         Sentences(title="Tested", lines=("a is better than b",)),
         PLOT,
     ),
@@ -49,7 +49,7 @@ def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
 
 def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
     told = contents([known(tmp_path)])
-    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in told
+    assert "| [Two systems](toy.md#toy-table) | Toy, ReportTable I | 5 | not checked | 12 |" in told
     assert told.count("Made by Fathom 1 at abc, def") == 1
     later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
     both = contents([known(tmp_path), replace(known(tmp_path), summary=later)])

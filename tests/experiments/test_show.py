@@ -10,7 +10,7 @@ from tests.evaluation.making import abstained, failed, record
 from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError
-from fathom.evaluation.report.blocks import Figure, Sentences, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 
 ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
 
@@ -32,7 +32,7 @@ def seen(folder: Path, shows: str, count: int = 8) -> Results:
 def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
     wanted = '[[show]]\nkind = "table"\nmeasures = ["F1", "failed", "retrievals", "p50 ms", "none"]'
     table, _ = shown(seen(tmp_path, wanted))
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.head == (
         "data set", "system", "questions", "F1", "failed", "retrievals", "p50 ms", "none",
     )  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
 def test_only_some_arms_are_shown(tmp_path: Path) -> None:
     wanted = '[[show]]\nkind = "table"\nmeasures = ["F1"]\narms = ["bad"]'
     table, _ = shown(seen(tmp_path, wanted))
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert [row[1] for row in table.rows] == ["bad"]
     with pytest.raises(UsageError, match="no arm is called 'ugly'"):
         shown(seen(tmp_path, wanted.replace("bad", "ugly")))
@@ -54,7 +54,7 @@ def test_only_some_arms_are_shown(tmp_path: Path) -> None:
 def test_groups_tell_their_share(tmp_path: Path) -> None:
     wanted = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
     table, _ = shown(seen(tmp_path, wanted))
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("failed", "1", "0.125")]
 
 

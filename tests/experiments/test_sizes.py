@@ -11,7 +11,7 @@ from tests.evaluation.making import ranked
 from tests.experiments.climbs import saw_arms
 
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.blocks import Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable
 
 pytest.importorskip("matplotlib")
 
@@ -48,7 +48,7 @@ def seen(folder: Path) -> Results:
 
 def test_one_line_for_each_arm_and_size_over_the_same_questions(tmp_path: Path) -> None:
     table, *figures = sized(seen(tmp_path), measures=["Hit@10", "p50 ms"], caption="Flat is good")
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.head == ("documents", "system", "questions", "Hit@10", "p50 ms")
     told = [(*row[:3], row[3].split()[0], row[4]) for row in table.rows]
     assert told == [
@@ -71,5 +71,5 @@ def test_one_line_for_each_arm_and_size_over_the_same_questions(tmp_path: Path) 
 def test_what_no_record_can_have_is_not_drawn(tmp_path: Path) -> None:
     blocks = list(sized(seen(tmp_path), measures=["EM"], caption="C", arms=["vector"]))
     (table,) = blocks
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert [row[1:] for row in table.rows] == [("vector", "2", ""), ("vector", "2", "")]

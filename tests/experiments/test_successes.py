@@ -6,7 +6,7 @@ import pytest
 from experiments.lab.renderers.successes import counted, success_bars, successes
 from tests.experiments.climbs import ALONE, alone, climbed, rows_of, saw
 
-from fathom.evaluation.report.blocks import Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
 def test_a_line_for_each_arm(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_a_line_for_each_arm(tmp_path: Path) -> None:
         also=["self_retrieval_recall"],
         title="T",
     )
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.head[3:8] == (
         "self_retrieval_f1", "= 1.0", "success (> 0)", "failed (= 0)", "self_retrieval_recall",
     )  # fmt: skip

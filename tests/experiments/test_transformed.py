@@ -8,7 +8,7 @@ from experiments.lab.results import Cell, Results
 from tests.evaluation.making import abstained, cited, failed, record
 from tests.experiments.toy import experiment
 
-from fathom.evaluation.report.blocks import Sentences, Table
+from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 WEAK = (cited(support=0.9), cited(support=0.2))
 BEFORE = [
@@ -37,7 +37,7 @@ def test_what_changed_is_counted_and_named(tmp_path: Path) -> None:
     )
     seen = Results(experiment=experiment(tmp_path), cells=cells)
     table, named = transformed(seen, pairs=[["naive", "A"]])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.head == HEAD
     (row,) = table.rows
     # q0 to q4 are silent; q3 stays so; q2 is weakly supported; q4 has no answer to be found
@@ -50,5 +50,5 @@ def test_nobody_is_named_where_nothing_changed(tmp_path: Path) -> None:
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=(record(),))
     seen = Results(experiment=experiment(tmp_path), cells=(cell,))
     (table,) = transformed(seen, pairs=[["A", "A"]])
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "A", "A", "0", "0", "0", "0", "0", "1", "0", "0", "0"),)

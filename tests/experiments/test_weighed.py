@@ -7,7 +7,7 @@ from experiments.lab.oracle_router import TOGETHER
 from experiments.lab.renderers.weighed import weighed
 from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
 
-from fathom.evaluation.report.blocks import Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
 def test_who_chooses_anew_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_who_chooses_anew_spends_less_when_cost_weighs_more(tmp_path: Path) -> N
     table, alpha, front = weighed(
         seen(tmp_path), planner=PLANNER, alphas=[0.0, 0.3, 0.9], front=arms
     )
-    assert isinstance(table, Table)
+    assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert len(lines) == len(table.rows) == 9
     assert lines["hard", "0"][-1] == "QDS (8)"

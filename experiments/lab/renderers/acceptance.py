@@ -9,7 +9,7 @@ from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.statistics import resampled_interval
 
 CEILING = 1.2
@@ -59,7 +59,7 @@ class Promise:
 
 def accepted(
     seen: Results, *, baseline: str, arms: Sequence[str] = (), title: str = ""
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A line for each data set, arm and promise that can be measured.
 
     Args:
@@ -76,7 +76,7 @@ def accepted(
         if (found := promise.found(ours.records, theirs.records))
     ]
     head = ("data set", "system", "promise", f"beside {baseline}", "outcome")
-    yield Table(title=title, head=head, rows=tuple(rows))
+    yield ReportTable(title=title, head=head, rows=tuple(rows))
 
 
 def _told(found: Found) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block, Sentences, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable, Sentences
 
 
 def alike(
     seen: Results, *, measures: Sequence[str], arms: Sequence[str] = (), title: str = ""
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for all arms whose answers and searches were the same on every data set.
 
     Args:
@@ -29,7 +29,7 @@ def alike(
             told = (value(row, each, interval=at == 0) for at, each in enumerate(measures))
             rows.append((name, "; ".join(group), str(row.queries), *told))
     head = ("data set", "answered alike", "questions", *measures)
-    yield Table(title=title, head=head, rows=tuple(rows))
+    yield ReportTable(title=title, head=head, rows=tuple(rows))
     count = sum(map(len, groups))
     yield Sentences(
         title="", lines=(f"{count} systems gave {len(groups)} different sets of answers.",)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block, Sentences
+from fathom.evaluation.report.blocks import ReportBlock, Sentences
 
 
-def broken(seen: Results) -> Iterator[Block]:
+def broken(seen: Results) -> Iterator[ReportBlock]:
     """A line for each arm and data set where a run failed; nothing where none did.
 
     Args:

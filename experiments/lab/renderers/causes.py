@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from experiments.lab.results import Results
 
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.rows import values
 
 CAUSES = (
@@ -19,7 +19,7 @@ CAUSES = (
 """Found: all relevant documents are among the first ten of the evidence."""
 
 
-def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Iterator[Block]:
+def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Iterator[ReportBlock]:
     """Counts of the questions whose answer shares no word with a gold one, for each arm.
 
     Only questions with gold answers and relevant documents count.
@@ -39,7 +39,7 @@ def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Itera
         counted = (str(counts[cause]) for cause in CAUSES)
         rows.append((cell.set, cell.arm.name, str(len(known)), str(len(lost)), *counted))
     head = ("data set", "system", "with an answer", "F1 = 0", *CAUSES)
-    yield Table(title=title, head=head, rows=tuple(rows))
+    yield ReportTable(title=title, head=head, rows=tuple(rows))
 
 
 def _cause(record: Record, found: bool) -> str:

@@ -9,7 +9,7 @@ from experiments.lab.results import Cell, Results
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import load_domain
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Heat
 
 Grouped = Mapping[str, Sequence[float]]
@@ -24,7 +24,7 @@ def by_class(
     against: str = "",
     arms: Sequence[str] = (),
     domain: str = "generic",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A map of means for each data set: systems and classes (MAF-RAG, its Figures 5 and 11).
 
     Args:
@@ -60,8 +60,8 @@ def failures(
     arms: Sequence[str] = (),
     domain: str = "generic",
     title: str = "",
-) -> Iterator[Block]:
-    """The questions of each class that came to nothing (its Table VI).
+) -> Iterator[ReportBlock]:
+    """The questions of each class that came to nothing (its ReportTable VI).
 
     Args:
         seen: What is shown.
@@ -79,7 +79,7 @@ def failures(
     )
     head = ("data set", "system", "class", "failures", "of all failures", "failure rate")
     if rows:
-        yield Table(title=title, head=head, rows=rows)
+        yield ReportTable(title=title, head=head, rows=rows)
 
 
 def _failed(grouped: Grouped) -> Iterator[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from experiments.lab.renderers.contrasts import contrasts, table_of
 from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import SIGNIFICANT, PairedTest
-from fathom.evaluation.report.blocks import Block, Sentences
+from fathom.evaluation.report.blocks import ReportBlock, Sentences
 
 FEW = 6
 """So many tests are all told in sentences."""
@@ -18,7 +18,7 @@ def compared(
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],
     title: str = "Tested",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """Sentences for what can be told apart, and a table of all tests where there are many.
 
     Args:
@@ -30,7 +30,7 @@ def compared(
     yield from told(contrasts(seen, pairs, measures), title)
 
 
-def told(made: Sequence[PairedTest], title: str) -> Iterator[Block]:
+def told(made: Sequence[PairedTest], title: str) -> Iterator[ReportBlock]:
     """The same of tests that were made already."""
     if len(made) <= FEW:
         yield Sentences(title=title, lines=tuple(each.sentence for each in made))

@@ -7,7 +7,7 @@ from experiments.lab.quality import quality
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.comparison import PairedTest, contrast, corrected
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 
 HEAD = (
     "data set", "first", "second", "measure", "questions", "difference", "p", "p by Holm",
@@ -22,7 +22,7 @@ def contrasted(
     measures: Sequence[str],
     against: str = "",
     title: str = "",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for each measure, pair and data set; Holm's correction is over all of them.
 
     Args:
@@ -49,9 +49,9 @@ def contrasts(
     return corrected(made)
 
 
-def table_of(made: Sequence[PairedTest], title: str) -> Table:
+def table_of(made: Sequence[PairedTest], title: str) -> ReportTable:
     """One line for each test."""
-    return Table(title=title, head=HEAD, rows=tuple(map(_row, made)))
+    return ReportTable(title=title, head=HEAD, rows=tuple(map(_row, made)))
 
 
 def _both(

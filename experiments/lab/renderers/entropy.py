@@ -19,7 +19,7 @@ from experiments.lab.oracle_router import (
 from experiments.lab.results import Results
 
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Sentences, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
 from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.statistics import resampled_interval
 
@@ -33,7 +33,7 @@ def varied(
     planners: Sequence[str],
     by: str = "F1",
     title: str = "Entropy of the choices",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """The entropy of what was chosen in the first turn, for each planner and for the oracle.
 
     A figure shows the shares of the workflows, the most frequent first.
@@ -50,7 +50,7 @@ def varied(
     }
     told = ("questions", "different", "bits", "as many as", "most frequent")
     rows = tuple((name, *_line(each)) for name, made in shown.items() for each in made)
-    yield Table(title=title, head=("data set", "who chooses", *told), rows=rows)
+    yield ReportTable(title=title, head=("data set", "who chooses", *told), rows=rows)
     yield Sentences(title="", lines=(*_apart(shown), *_open(seen, planners, by)))
     svg = plots.draw_shares(_shares(shown))
     caption = "The workflows that were chosen, on each data set; neither direction is better"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.figures import draw
 
 
@@ -16,7 +16,7 @@ def drawn(
     measure: str = "",
     arms: Sequence[str] = (),
     sets: Sequence[str] = (),
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A plot for each data set.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Literal
 from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.rows import rows_by
 
 
@@ -17,7 +17,7 @@ def by_group(
     measures: Sequence[str],
     arms: Sequence[str] = (),
     title: str = "",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for each phase or kind of each arm; `share` is that of the questions.
 
     Args:
@@ -36,4 +36,4 @@ def by_group(
             group = row.system.removeprefix(f"{cell.records[0].system}: ")
             lines.append((cell.set, cell.arm.name, group, str(row.queries), share, *cells))
     head = ("data set", "system", field, "questions", "share", *measures)
-    yield Table(title=title, head=head, rows=tuple(lines))
+    yield ReportTable(title=title, head=head, rows=tuple(lines))

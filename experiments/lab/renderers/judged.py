@@ -6,7 +6,7 @@ from experiments.lab.local_grades import graded
 from experiments.lab.renderers.table import tabulated
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block
+from fathom.evaluation.report.blocks import ReportBlock
 
 
 def judged(
@@ -16,7 +16,7 @@ def judged(
     arms: Sequence[str] = (),
     intervals: int = 1,
     title: str = "",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for each arm on each data set (RRF paper, Tables I and II).
 
     Args:

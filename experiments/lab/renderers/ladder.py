@@ -9,7 +9,7 @@ from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Heat
 
 NOTHING = "nothing accepted"
@@ -19,8 +19,8 @@ ENDS = ("vor", "evr", "debate", "web", NOTHING, "failed")
 
 def utilised(
     seen: Results, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
-) -> Iterator[Block]:
-    """The share of questions that ended in each phase (its Table VII).
+) -> Iterator[ReportBlock]:
+    """The share of questions that ended in each phase (its ReportTable VII).
 
     Args:
         seen: What is shown.
@@ -38,13 +38,13 @@ def utilised(
         if caption:
             svg = plots.draw_shares(heat)
             yield Figure(name=f"ends-{name}", caption=f"{caption} ({name})", svg=svg)
-    yield Table(title=title, head=("data set", "system", *ends), rows=tuple(rows))
+    yield ReportTable(title=title, head=("data set", "system", *ends), rows=tuple(rows))
 
 
 def by_end(
     seen: Results, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
-) -> Iterator[Block]:
-    """One line for each phase in which questions of an arm ended (its Table VIII).
+) -> Iterator[ReportBlock]:
+    """One line for each phase in which questions of an arm ended (its ReportTable VIII).
 
     Args:
         seen: What is shown.
@@ -61,7 +61,7 @@ def by_end(
     )
     head = ("data set", "system", "phase", "questions", "share", of, *COUNTED)
     if rows:
-        yield Table(title=title, head=head, rows=rows)
+        yield ReportTable(title=title, head=head, rows=rows)
 
 
 def ended(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""Planners beside the best that fixed workflows can do: MAO-ARAG, Table 1."""
+"""Planners beside the best that fixed workflows can do: MAO-ARAG, ReportTable 1."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import PairedTest, compare
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.rows import row_of
 
 SHOWN = 3
@@ -24,7 +24,7 @@ def chosen(
     measures: Sequence[str],
     by: str = "F1",
     title: str = "Who chooses the workflow",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A line for each planner, and for the best that its workflows could have done.
 
     The best fixed workflow and the router choose on half of the questions for the other half; the
@@ -41,7 +41,7 @@ def chosen(
     found = choices(seen, planners, measure_named(by))
     head = ("data set", "who chooses", "questions", *measures, "turns", "what was chosen")
     rows = (_line(name, each, measures) for name, made in found.items() for each in made)
-    yield Table(title=title, head=head, rows=tuple(rows))
+    yield ReportTable(title=title, head=head, rows=tuple(rows))
     yield from told(_tested(found, planners, by), "Tested")
 
 

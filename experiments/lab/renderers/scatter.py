@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from experiments.lab.quality import quality
 from experiments.lab.results import Results
 
-from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.canvas import colour, drawing, mark
 
 Points = Sequence[tuple[float, float]]
@@ -14,7 +14,7 @@ Points = Sequence[tuple[float, float]]
 
 def scattered(
     seen: Results, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A plot for each data set that can have the measure (MAF-RAG, its Figure 13).
 
     Args:

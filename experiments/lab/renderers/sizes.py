@@ -9,7 +9,7 @@ from experiments.lab.results import Cell, Results
 from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Curve
 from fathom.evaluation.rows import percentiles, values
 from fathom.evaluation.statistics import bca_interval
@@ -22,7 +22,7 @@ Place = tuple[float, tuple[float, float] | None]
 
 def sized(
     seen: Results, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A table and a plot for each measure, one line an arm (agentic hybrid, Figures 5 and 6).
 
     Only questions count that were asked at every size by every arm.
@@ -61,13 +61,13 @@ def _by_size(cells: Sequence[Cell]) -> dict[str, Sizes]:
     return {arm: dict(sorted(sizes.items())) for arm, sizes in found.items()}
 
 
-def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> Table:
+def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> ReportTable:
     rows = (
         (f"{documents:,}", arm, str(len(records)), *(_told(each, records) for each in measures))
         for arm, sizes in lines.items()
         for documents, records in sizes.items()
     )
-    return Table(
+    return ReportTable(
         title=title, head=("documents", "system", "questions", *measures), rows=tuple(rows)
     )
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from experiments.lab.results import Results
 
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.rows import values
 
@@ -18,7 +18,7 @@ def spread(
     caption: str,
     edges: Sequence[float] = (0.2, 0.4, 0.6, 0.8),
     arms: Sequence[str] = (),
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """A plot for each data set: the share of the questions in each range of values.
 
     The figure of per-query scores of the paper on agentic hybrid retrieval (its Figure 2); bars,

@@ -7,7 +7,7 @@ from experiments.lab.quality import quality
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.statistics import bca_interval
 
@@ -22,7 +22,7 @@ def successes(
     arms: Sequence[str] = (),
     also: Sequence[str] = (),
     title: str = "",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for each arm on each data set that can have the measure (its Tables IV and V).
 
     Args:
@@ -41,12 +41,12 @@ def successes(
         rows.append((cell.set, cell.arm.name, str(len(values)), *counts, *more, seconds))
     head = ("data set", "system", "questions", of, *COUNTED, *also, "mean seconds")
     if rows:
-        yield Table(title=title, head=head, rows=tuple(rows))
+        yield ReportTable(title=title, head=head, rows=tuple(rows))
 
 
 def success_bars(
     seen: Results, *, of: str, caption: str, against: str = "", arms: Sequence[str] = ()
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """Bars of success and failure for each data set (its Figures 4, 6 and 7).
 
     Args:

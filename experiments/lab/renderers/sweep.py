@@ -6,11 +6,13 @@ from experiments.lab.local_grades import graded
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure
+from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.curves import Curve
 
 
-def swept(seen: Results, *, key: str, measures: Sequence[str], caption: str) -> Iterator[Block]:
+def swept(
+    seen: Results, *, key: str, measures: Sequence[str], caption: str
+) -> Iterator[ReportBlock]:
     """A plot for each data set, with a line for each measure (RRF paper, Figure 4).
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.report.blocks import Block, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.rows import Row
 
 TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
@@ -17,7 +17,7 @@ def measured(
     arms: Sequence[str] = (),
     intervals: int = 1,
     title: str = "",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """Means over the questions.
 
     Args:
@@ -36,7 +36,7 @@ def tabulated(
     measures: Sequence[str],
     intervals: int,
     title: str,
-) -> Table:
+) -> ReportTable:
     """The table of all arms that are given, with what `row_of` measures of each on a data set.
 
     The other arguments are those of `measured`.
@@ -50,7 +50,7 @@ def tabulated(
         )
         for cell in seen.by_set
     )
-    return Table(title=title, head=("data set", "system", "questions", *measures), rows=rows)
+    return ReportTable(title=title, head=("data set", "system", "questions", *measures), rows=rows)
 
 
 def value(row: Row, name: str, *, interval: bool = False) -> str:

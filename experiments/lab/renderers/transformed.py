@@ -7,7 +7,7 @@ from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.blocks import Block, Sentences, Table
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable, Sentences
 from fathom.evaluation.rows import values
 
 HEAD = (
@@ -54,7 +54,7 @@ class Change:
 
 def transformed(
     seen: Results, *, pairs: Sequence[Sequence[str]], title: str = ""
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """One line for each pair and data set, and the questions that are answered rightly now.
 
     An answer to a question that has none is wrong. A failed run is no answer.
@@ -72,7 +72,7 @@ def transformed(
             found = [each.question for each in change.supported if right(each)]
             if found:
                 lines.append(f"{now.set}, {first} to {second}: {_named(found)}")
-    yield Table(title=title, head=HEAD, rows=tuple(rows))
+    yield ReportTable(title=title, head=HEAD, rows=tuple(rows))
     if lines:
         yield Sentences(title="Unanswered before, supported and right now", lines=tuple(lines))
 

@@ -10,7 +10,7 @@ from experiments.lab.results import Results
 from experiments.lab.reward import cost, reward
 
 from fathom.evaluation.report import plots
-from fathom.evaluation.report.blocks import Block, Figure, Table
+from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Curve, Front, Point
 from fathom.evaluation.statistics import bca_interval
 
@@ -24,7 +24,7 @@ def weighed(
     alphas: Sequence[float],
     front: Sequence[str],
     title: str = "Reward for each weight of cost",
-) -> Iterator[Block]:
+) -> Iterator[ReportBlock]:
     """The reward of a planner beside those who choose anew for each weight of cost.
 
     A figure shows F1 over the weight, another one F1 over cost; both of all data sets together.
@@ -46,7 +46,7 @@ def weighed(
         for name in sets
         for alpha in alphas
     )
-    yield Table(title=title, head=(*head, *own), rows=rows)
+    yield ReportTable(title=title, head=(*head, *own), rows=rows)
     whole = {alpha: made[sets[-1]] for alpha, made in found.items()}
     lines = [_curve(whole, who) for who in (planner, ROUTER, ORACLE)]
     svg = plots.draw_lines(lines, x="weight of cost", y="F1", marked=True)

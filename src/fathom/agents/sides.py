@@ -23,7 +23,7 @@ _RANGE = re.compile(
 _YES, _NO = {"yes", "ya"}, {"no", "tidak"}
 
 
-class Value(NamedTuple):
+class SideValue(NamedTuple):
     """What can be compared.
 
     Attributes:
@@ -37,20 +37,20 @@ class Value(NamedTuple):
     high: tuple[float, ...]
 
 
-def value_of(text: str) -> Value | None:
+def value_of(text: str) -> SideValue | None:
     """The value that a short answer gives; `None` where it gives none or several."""
     dates, _ = dates_of(text)
     if dates:
         ranged = len(dates) == 1 or _RANGE.search(text)
         lows, highs = [_first(each) for each in dates], [_last(each) for each in dates]
-        return Value("date", min(lows), max(highs)) if ranged else None
+        return SideValue("date", min(lows), max(highs)) if ranged else None
     found = quantities(text)
     kinds = {each.kind for each in found if each.kind}
     kind = next(iter(kinds), "")
     told = [each.value for each in found if each.kind == kind or _RANGE.search(text)]
     if len(kinds) > 1 or not told or (len(set(told)) > 1 and not _RANGE.search(text)):
         return None
-    return Value(kind, (min(told),), (max(told),))
+    return SideValue(kind, (min(told),), (max(told),))
 
 
 def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:

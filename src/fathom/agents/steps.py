@@ -9,10 +9,8 @@ from fathom.agents.answer_candidates import Candidate, Found
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.quotable import blocks_of, unlabelled
 from fathom.models.reading import ReadSpan
+from fathom.text.content_words import Terms
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
-
-Terms = Callable[[str], frozenset[str]]
-"""Gives the content words of a text."""
 
 _MOST = 24
 

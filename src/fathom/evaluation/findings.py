@@ -11,12 +11,12 @@ from typing import Any, Self
 from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
 from fathom.evaluation.breakdown import Field, rows_of_parts
 from fathom.evaluation.comparison import PairedTest, compare
-from fathom.evaluation.gate import GateVerdict
+from fathom.evaluation.gate import GateOutcome
 from fathom.evaluation.grading import Judgement, faults_told, with_grades
 from fathom.evaluation.records import Group
 from fathom.evaluation.rows import Row, row_of
 
-System = tuple[str, tuple[tuple[str, str], ...]]
+SystemRows = tuple[str, tuple[tuple[str, str], ...]]
 """A data set, and what was varied."""
 
 
@@ -38,7 +38,7 @@ class Findings:
     judgements: Sequence[Judgement] = ()
     compared: tuple[str, str] | None = None
     labels: Path | None = None
-    verdict: GateVerdict | None = None
+    verdict: GateOutcome | None = None
 
     @classmethod
     def together(cls, parts: Sequence["Findings"]) -> Self:
@@ -120,7 +120,7 @@ class Findings:
     def _pairs(self, names: tuple[str, str]) -> list[tuple[Group, Group]]:
         """The groups of two retrievers, or else of two strategies, where both were asked."""
         ranking = {group[0].strategy for group in self.ranked}
-        systems: dict[System, dict[str, Group]] = {}
+        systems: dict[SystemRows, dict[str, Group]] = {}
         for group in self.ranked if {*names} <= ranking else self.answered:
             key = (group[0].dataset, tuple(sorted(group[0].varied.items())))
             systems.setdefault(key, {})[group[0].strategy] = group

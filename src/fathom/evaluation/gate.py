@@ -93,7 +93,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateVerdict:
+class GateOutcome:
     """Whether a run may pass.
 
     Attributes:
@@ -119,7 +119,7 @@ class GateVerdict:
         )
 
 
-def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateVerdict:
+def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateOutcome:
     """Hold a run against a baseline, question by question.
 
     A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm
@@ -140,7 +140,7 @@ def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateVerdi
             before = theirs.measures.get(name, {})
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
             made += [contrast(dataset, name, sides, paired)] if paired else []
-    return GateVerdict(checks=corrected(made))
+    return GateOutcome(checks=corrected(made))
 
 
 def fell(check: PairedTest) -> bool:

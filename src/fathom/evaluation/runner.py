@@ -48,7 +48,7 @@ class AskedRun(Protocol):
         ...
 
 
-Ask = Callable[[Question], AskedRun]
+AskQuestion = Callable[[Question], AskedRun]
 """Runs a strategy on a question; it must respect `filters_of`."""
 
 
@@ -187,12 +187,12 @@ def record_strategy(
     strategy: str,
     dataset: Dataset,
     questions: Sequence[Question],
-    ask: Ask,
+    ask: AskQuestion,
     records: Records,
     *,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """Ask a strategy what it has not been asked yet.
+    """AskQuestion a strategy what it has not been asked yet.
 
     A question whose run breaks is recorded as failed, and the next one is asked.
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
-
-from pydantic import BaseModel
+from typing import Generic, Literal
 
 from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
@@ -15,10 +13,9 @@ from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
 from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
-from fathom.llm.structured import ask_for
+from fathom.llm.structured import Reply, ask_for
 from fathom.usage import Price, Usage
 
-Reply = TypeVar("Reply", bound=BaseModel)
 AgentRole = Literal[
     "reader",
     "judge",

@@ -9,49 +9,49 @@ from functools import partial
 from math import log2
 from types import MappingProxyType
 
-Ranking = Sequence[str]
+RankedIds = Sequence[str]
 Grades = Mapping[str, int]
-Measure = Callable[[Ranking, Grades], float]
+Measure = Callable[[RankedIds, Grades], float]
 
 
-def found(k: int, ranking: Ranking, grades: Grades) -> int:
+def found(k: int, ranking: RankedIds, grades: Grades) -> int:
     """How many relevant documents there are."""
     return sum(document in grades for document in ranking[:k])
 
 
-def recall(k: int, ranking: Ranking, grades: Grades) -> float:
+def recall(k: int, ranking: RankedIds, grades: Grades) -> float:
     """The share of the relevant documents that are there."""
     return found(k, ranking, grades) / len(grades)
 
 
-def precision(k: int, ranking: Ranking, grades: Grades) -> float:
+def precision(k: int, ranking: RankedIds, grades: Grades) -> float:
     """The share of `k` places that hold a relevant document; an empty place holds none."""
     return found(k, ranking, grades) / k
 
 
-def f1(k: int, ranking: Ranking, grades: Grades) -> float:
+def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
     """The harmonic mean of precision and recall; "F1" of the paper on agentic hybrid retrieval."""
     return 2 * found(k, ranking, grades) / (k + len(grades))
 
 
-def hit(k: int, ranking: Ranking, grades: Grades) -> float:
+def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Whether a relevant document is there; "Top-10 accuracy" of that paper for 10."""
     return float(found(k, ranking, grades) > 0)
 
 
-def reciprocal_rank(k: int, ranking: Ranking, grades: Grades) -> float:
+def reciprocal_rank(k: int, ranking: RankedIds, grades: Grades) -> float:
     """1 / the rank of the first relevant document."""
     ranks = (rank for rank, each in enumerate(ranking[:k], start=1) if each in grades)
     return 1 / first if (first := next(ranks, 0)) else 0.0
 
 
-def average_precision(k: int, ranking: Ranking, grades: Grades) -> float:
+def average_precision(k: int, ranking: RankedIds, grades: Grades) -> float:
     """The mean over all relevant documents of the precision at the rank of each, 0 if missing."""
     ranks = [rank for rank, each in enumerate(ranking[:k], start=1) if each in grades]
     return sum(place / rank for place, rank in enumerate(ranks, start=1)) / len(grades)
 
 
-def ndcg(k: int, ranking: Ranking, grades: Grades) -> float:
+def ndcg(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Discounted cumulative gain over that of the best ranking; the gain is the grade itself.
 
     Järvelin and Kekäläinen 2002, with the discount log2(rank + 1), as trec_eval has it.

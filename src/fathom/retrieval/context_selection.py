@@ -9,10 +9,8 @@ from urllib.parse import urlsplit
 from fathom.context import RunContext
 from fathom.retrieval.mmr import by_terms, mmr
 from fathom.settings.anchor import AnchorSettings
+from fathom.text.content_words import Terms
 from fathom.types import Hit
-
-Terms = Callable[[str], frozenset[str]]
-"""The distinct content words of a text, stemmed."""
 
 _ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
 _LIST_ITEMS = 3

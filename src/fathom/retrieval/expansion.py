@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import fsum
 
-from fathom.retrieval.context_selection import Terms, ranked
+from fathom.retrieval.context_selection import ranked
+from fathom.text.content_words import Terms
 from fathom.types import Chunk, Hit
 
 Words = Callable[[str], Iterable[str]]

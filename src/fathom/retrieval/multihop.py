@@ -14,12 +14,10 @@ from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
+from fathom.text.content_words import Terms
 from fathom.text.entities import texts
 from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
-
-Terms = Callable[[str], frozenset[str]]
-"""The distinct content words of a text, stemmed."""
 
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _PLACE = re.compile(r",\s.*$")

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.settings.section import Section
+from fathom.settings.section import Section, Share
 
-Share = Annotated[float, Field(ge=0, le=1)]
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
 
 FIXED: Mapping[Weighting, tuple[float, float]] = MappingProxyType(

@@ -1,13 +1,12 @@
 """Settings of the strategy `maf`: a ladder of confidence from vector search to debate and web."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from fathom.settings.retrievers import Name
-from fathom.settings.section import Section
+from fathom.settings.section import Section, Share
 
-Share = Annotated[float, Field(ge=0, le=1)]
 Phase = Literal["vor", "evr", "debate", "web"]
 
 PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")

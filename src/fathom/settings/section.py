@@ -1,8 +1,11 @@
 """A table of settings."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A share of something, in [0, 1]."""
 
 
 class Section(BaseModel):

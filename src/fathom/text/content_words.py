@@ -1,12 +1,14 @@
 """The words that carry a text's meaning."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fathom.text.analyzer import Analyzer
 from fathom.text.language import stop_words
 
+Terms = Callable[[str], frozenset[str]]
+"""Gives the distinct content words of a text, stemmed."""
 _WORD = re.compile(r"\w[\w'.,/-]*")
 
 

@@ -50,10 +50,10 @@ def names(text: str) -> list[Span]:
     return found
 
 
-Words = Sequence[tuple[str, Span]]
+NamedWords = Sequence[tuple[str, Span]]
 
 
-def _length(text: str, words: Words, at: int) -> int:
+def _length(text: str, words: NamedWords, at: int) -> int:
     """How many words the name has that begins at this word; 0 if none does."""
     word, span = words[at]
     if not word[0].isupper() or (_opens(text, span) and common(word)):
@@ -64,7 +64,7 @@ def _length(text: str, words: Words, at: int) -> int:
     return length
 
 
-def _grown(text: str, words: Words, at: int, length: int) -> int:
+def _grown(text: str, words: NamedWords, at: int, length: int) -> int:
     """Its length with the next capitalised word; 0 if the name ends here."""
     small: list[str] = []
     for place in range(at + length, min(at + length + _MOST_SMALL + 1, len(words))):
@@ -84,7 +84,7 @@ def _goes_on(word: str, small: Sequence[str]) -> bool:
     return word[0].isupper() or (word.isdigit() and len(word) < 4 and not small)
 
 
-def _may_join(words: Words, at: int, length: int, place: int, small: Sequence[str]) -> bool:
+def _may_join(words: NamedWords, at: int, length: int, place: int, small: Sequence[str]) -> bool:
     if not _BETWEEN & set(small):
         return True
     if any(word.lower() in _BODIES for word, _ in words[at : at + length]):

@@ -7,13 +7,13 @@ from tests.evaluation.making import abstained, failed, record
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import (
-    Block,
     EvaluationReport,
     Figure,
+    ReportBlock,
     ReportSection,
+    ReportStatement,
+    ReportTable,
     Sentences,
-    Statement,
-    Table,
 )
 from fathom.evaluation.report.build import measured
 from fathom.evaluation.report.render import as_html, as_markdown, as_text, markdown
@@ -22,10 +22,10 @@ from fathom.evaluation.rows import row_of
 EVIL = '<b>"&'
 SAFE = "&lt;b&gt;&#34;&amp;"
 SVG = '<svg viewBox="0 0 1 1"><g id="a"/><use href="#a"/></svg>'
-TABLE = Table(title="Answers", head=("", "naive"), rows=(("F1", "0.5 [0.4, 0.6]"),))
+TABLE = ReportTable(title="Answers", head=("", "naive"), rows=(("F1", "0.5 [0.4, 0.6]"),))
 
 
-def report(*blocks: Block, title: str = "Section") -> EvaluationReport:
+def report(*blocks: ReportBlock, title: str = "Section") -> EvaluationReport:
     return EvaluationReport(
         title="Title", sections=(ReportSection(title=title, blocks=blocks),), foot="Foot"
     )
@@ -42,10 +42,10 @@ def test_nothing_makes_nothing() -> None:
 
 def test_text_is_no_markup_anywhere_on_a_page() -> None:
     pytest.importorskip("jinja2")
-    evil: list[Block] = [
-        Statement(text=EVIL),
+    evil: list[ReportBlock] = [
+        ReportStatement(text=EVIL),
         Sentences(title=EVIL, lines=(EVIL,)),
-        Table(title=EVIL, head=(EVIL,), rows=((EVIL,),)),
+        ReportTable(title=EVIL, head=(EVIL,), rows=((EVIL,),)),
         Figure(name=EVIL, title=EVIL, caption=EVIL, svg=SVG),
     ]
     for block in evil:
@@ -67,7 +67,7 @@ def test_a_table_of_a_page_names_its_rows_and_columns() -> None:
 
 
 def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
-    page = as_html(report(figure("a"), figure("b"), Statement(text="x"), figure("c")))
+    page = as_html(report(figure("a"), figure("b"), ReportStatement(text="x"), figure("c")))
     assert '<svg role="img" aria-label="Time. Less is better." viewBox' in page
     for number in (1, 2, 3):
         assert f'id="p{number}-a"' in page
@@ -82,7 +82,9 @@ def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_same_as_markdown_and_as_text() -> None:
-    made = report(Statement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure())
+    made = report(
+        ReportStatement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure()
+    )
     assert as_markdown(made) == (
         "## Section\n\nOne.\n\n**Two**\n\n- a\n- b\n\n**Answers**\n\n|  | naive |\n|---|---|\n"
         "| F1 | 0.5 [0.4, 0.6] |\n\n*Time*"
@@ -94,17 +96,17 @@ def test_the_same_as_markdown_and_as_text() -> None:
 
 
 def test_a_bar_in_a_cell_ends_no_cell_of_markdown() -> None:
-    assert "| a\\|b |" in [*markdown(Table(title="", head=("x",), rows=(("a|b",),)))][-1]
+    assert "| a\\|b |" in [*markdown(ReportTable(title="", head=("x",), rows=(("a|b",),)))][-1]
 
 
 def test_a_long_table_is_folded_in_markdown() -> None:
-    lines = [*markdown(Table(title="Long", head=("x",), rows=(("1",),) * 61))]
+    lines = [*markdown(ReportTable(title="Long", head=("x",), rows=(("1",),) * 61))]
     assert lines[0] == "<details><summary>Long</summary>"
     assert lines[-1] == "</details>"
 
 
 def test_a_table_that_is_too_wide_for_a_terminal_is_turned() -> None:
-    wide = Table(title="", head=tuple(f"measure-{n}" for n in range(20)), rows=(("1",) * 20,))
+    wide = ReportTable(title="", head=tuple(f"measure-{n}" for n in range(20)), rows=(("1",) * 20,))
     lines = as_text(report(wide, title="")).splitlines()
     assert lines[0] == "measure-0   1"
     assert len(lines) == 21

@@ -9,7 +9,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ReportTable:
     """Rows of text under a head.
 
     Attributes:
@@ -22,7 +22,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class ReportStatement:
     """Something said at the place where it belongs.
 
     Attributes:
@@ -58,7 +58,7 @@ class Figure:
     svg: str
 
 
-Block = Table | Statement | Sentences | Figure
+ReportBlock = ReportTable | ReportStatement | Sentences | Figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class ReportSection:
     """Blocks under a heading; without a heading they stand at the beginning."""
 
     title: str = ""
-    blocks: tuple[Block, ...]
+    blocks: tuple[ReportBlock, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,6 @@ class EvaluationReport:
     foot: str = ""
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[ReportBlock, ...]:
         """Of all sections."""
         return tuple(block for section in self.sections for block in section.blocks)

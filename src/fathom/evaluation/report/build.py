@@ -11,12 +11,12 @@ from fathom.evaluation.grading import JUDGED
 from fathom.evaluation.measures import LOWER_IS_BETTER
 from fathom.evaluation.records import Group
 from fathom.evaluation.report.blocks import (
-    Block,
     EvaluationReport,
+    ReportBlock,
     ReportSection,
+    ReportStatement,
+    ReportTable,
     Sentences,
-    Statement,
-    Table,
 )
 from fathom.evaluation.report.curves import by_dataset, size_lines
 from fathom.evaluation.report.figures import of_sizes, of_systems
@@ -49,7 +49,7 @@ def brief(found: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
         found: All of it.
         by: Further tables, of each system by phase or by kind.
     """
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     for rows, wanted in (
         ([row for row in found.rows if "answered" not in row.measures], HEADLINES_OF_RANKINGS),
         ([row for row in found.rows if "answered" in row.measures], (*HEADLINES, *JUDGED)),
@@ -73,13 +73,13 @@ def full(found: Findings) -> EvaluationReport:
         UsageError: If there is something to draw and the `eval` extra is not installed.
     """
     scopes = [told for told in (scope(found.ranked), scope(found.answered), INTERVALS) if told]
-    lead = ReportSection(blocks=tuple(Statement(text=told) for told in scopes))
+    lead = ReportSection(blocks=tuple(ReportStatement(text=told) for told in scopes))
     sections = (ReportSection(title=title, blocks=tuple(held)) for title, held in _sections(found))
     filled = (section for section in sections if section.blocks)
     return EvaluationReport(title=_title(found), sections=(lead, *filled), foot=_foot(found))
 
 
-def measured(rows: Sequence[Row], wanted: Sequence[str], *, intervals: int = 1) -> Table:
+def measured(rows: Sequence[Row], wanted: Sequence[str], *, intervals: int = 1) -> ReportTable:
     """A line for each system, a column for each measure; an empty cell where there is none.
 
     Args:
@@ -101,7 +101,7 @@ def measured(rows: Sequence[Row], wanted: Sequence[str], *, intervals: int = 1) 
         for row in rows
     )
     head = ("data set", "system", "queries", *shown, *spent, "p50 ms", "p95 ms")
-    return Table(title="", head=head, rows=lines)
+    return ReportTable(title="", head=head, rows=lines)
 
 
 def value_of(row: Row, name: str, *, interval: bool = True) -> str:
@@ -129,11 +129,11 @@ def _foot(found: Findings) -> str:
     )
 
 
-def _said(sentences: Sequence[str]) -> list[Block]:
+def _said(sentences: Sequence[str]) -> list[ReportBlock]:
     return [Sentences(lines=tuple(sentences))] if sentences else []
 
 
-def _sections(found: Findings) -> Iterator[tuple[str, list[Block]]]:
+def _sections(found: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
     """What stands under each heading; some may be empty."""
     leading = corrected([*leaders(found.ranked), *leaders(found.answered)])
     yield "Gate", _gate(found)
@@ -143,7 +143,7 @@ def _sections(found: Findings) -> Iterator[tuple[str, list[Block]]]:
     yield "How far the judges can be believed", believed
     for name in by_dataset(found.recorded):
         rows = [row for row in found.rows if row.dataset == name]
-        held: list[Block] = []
+        held: list[ReportBlock] = []
         for title, groups, ranks in (
             ("Retrievers", found.ranked, True),
             ("Strategies", found.answered, False),
@@ -156,7 +156,7 @@ def _sections(found: Findings) -> Iterator[tuple[str, list[Block]]]:
     yield "Failed questions", _failed(found.recorded)
 
 
-def _differences(made: Sequence[PairedTest]) -> list[Block]:
+def _differences(made: Sequence[PairedTest]) -> list[ReportBlock]:
     """A line for each test, with what stands behind the sentences."""
     lines = tuple(
         (
@@ -174,18 +174,18 @@ def _differences(made: Sequence[PairedTest]) -> list[Block]:
         "difference that so many questions would probably have shown"
     )
     head = ("", "measure", "difference", "p", "questions", "would have been seen")
-    return [Table(title=title, head=head, rows=lines)] if lines else []
+    return [ReportTable(title=title, head=head, rows=lines)] if lines else []
 
 
-def _gate(found: Findings) -> list[Block]:
+def _gate(found: Findings) -> list[ReportBlock]:
     verdict = found.verdict
     if verdict is None:
         return []
-    told = Statement(text=verdict.sentence, tone="bad" if verdict.fallen else "good")
+    told = ReportStatement(text=verdict.sentence, tone="bad" if verdict.fallen else "good")
     return [told, *_said([each.sentence for each in verdict.checks])]
 
 
-def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterator[Block]:
+def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterator[ReportBlock]:
     """A table of systems on one data set, plots, and tables of their parts."""
     if not groups:
         return
@@ -193,7 +193,7 @@ def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterat
     names = HEADLINES_OF_RANKINGS if ranks else (*HEADLINES, *JUDGED)
     yield _side_by_side(f"{title}: the mean of each measure", rows, names)
     if len({frozenset(record.question for record in group) for group in groups}) > 1:
-        yield Statement(text=UNLIKE)
+        yield ReportStatement(text=UNLIKE)
     yield from of_systems(groups)
     for field in FIELDS:
         parts = rows_of_parts(groups, field)
@@ -201,7 +201,7 @@ def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterat
         yield from _apart(told, parts, SHOWN_OF_RANKINGS if ranks else SHOWN)
 
 
-def _side_by_side(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> Table:
+def _side_by_side(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> ReportTable:
     """A line for each measure, a column for each system."""
     shown = [name for name in wanted if any(name in row.measures for row in rows)]
     lines = {
@@ -216,29 +216,29 @@ def _side_by_side(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> T
         "seconds, median": [f"{row.latency_s['p50']:.3f}" for row in rows],
         "seconds, 95th percentile": [f"{row.latency_s['p95']:.3f}" for row in rows],
     }
-    return Table(
+    return ReportTable(
         title=f"{caption}; ↑ higher is better, ↓ lower is better",
         head=("", *(row.system for row in rows)),
         rows=tuple((name, *cells) for name, cells in lines.items()),
     )
 
 
-def _by(found: Findings, field: Field) -> list[Block]:
+def _by(found: Findings, field: Field) -> list[ReportBlock]:
     tables = [
         *_apart(f"By {field}", rows_of_parts(found.ranked, field), SHOWN_OF_RANKINGS),
         *_apart(f"By {field}", rows_of_parts(found.answered, field), SHOWN),
     ]
-    return [*tables] if tables else [Statement(text=f"By {field}: nothing differs.")]
+    return [*tables] if tables else [ReportStatement(text=f"By {field}: nothing differs.")]
 
 
-def _apart(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> Iterator[Table]:
+def _apart(caption: str, rows: Sequence[Row], wanted: Sequence[str]) -> Iterator[ReportTable]:
     """A line for each part of a system, a column for each measure; nothing of nothing."""
     shown = [name for name in wanted if any(name in row.measures for row in rows)]
     lines = tuple(
         (row.system, str(row.queries), *(_cell(row, name) for name in shown)) for row in rows
     )
     if lines:
-        yield Table(title=caption, head=("", "questions", *shown), rows=lines)
+        yield ReportTable(title=caption, head=("", "questions", *shown), rows=lines)
 
 
 def _cell(row: Row, name: str) -> str:
@@ -253,11 +253,11 @@ def _around(value: str, interval: tuple[float, float], form: str) -> str:
     return f"{value} [{low:{form}}, {high:{form}}]" if low < high else value
 
 
-def _failed(recorded: Sequence[Group]) -> list[Block]:
+def _failed(recorded: Sequence[Group]) -> list[ReportBlock]:
     found = failures(recorded)
     shown = found[:MOST_FAILURES]
     if not found:
         return []
     told = (f"{each.dataset} {each.system} {each.question}: {each.stop_reason}" for each in shown)
-    first = Statement(text=f"The first {len(shown)} of {len(found)}, and why:")
+    first = ReportStatement(text=f"The first {len(shown)} of {len(found)}, and why:")
     return [first, Sentences(lines=tuple(told))]

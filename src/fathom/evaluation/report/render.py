@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import (
-    Block,
     EvaluationReport,
     Figure,
+    ReportBlock,
+    ReportStatement,
+    ReportTable,
     Sentences,
-    Statement,
-    Table,
 )
 from fathom.evaluation.report.canvas import check_drawing
 from fathom.evaluation.report.svg import told_apart
@@ -53,17 +53,17 @@ def as_markdown(report: EvaluationReport) -> str:
     )
 
 
-def markdown(block: Block) -> Iterator[str]:
+def markdown(block: ReportBlock) -> Iterator[str]:
     """The lines of a block."""
-    if isinstance(block, Table):
+    if isinstance(block, ReportTable):
         return _markdown_table(block)
     if isinstance(block, Sentences):
         title = [f"**{block.title}**", ""] if block.title else []
         return iter([*title, *(f"- {line}" for line in block.lines)])
-    return iter([block.text if isinstance(block, Statement) else f"*{_named(block)}*"])
+    return iter([block.text if isinstance(block, ReportStatement) else f"*{_named(block)}*"])
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
+def _markdown_table(table: ReportTable) -> Iterator[str]:
     folded = len(table.rows) > LONG
     if folded:
         title = table.title or f"{len(table.rows)} lines"
@@ -78,15 +78,15 @@ def _markdown_table(table: Table) -> Iterator[str]:
         yield from ("", "</details>")
 
 
-def _text(block: Block) -> Iterator[str]:
-    if isinstance(block, Table):
+def _text(block: ReportBlock) -> Iterator[str]:
+    if isinstance(block, ReportTable):
         yield from [block.title] if block.title else []
         yield from _columns([block.head, *block.rows])
     elif isinstance(block, Sentences):
         yield from [block.title] if block.title else []
         yield from (f"- {line}" for line in block.lines)
     else:
-        yield block.text if isinstance(block, Statement) else f"[{_named(block)}]"
+        yield block.text if isinstance(block, ReportStatement) else f"[{_named(block)}]"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _with_interval(cell: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (cell, "")
 
 
-def _together(blocks: Sequence[Block]) -> list[tuple[bool, list[Block]]]:
+def _together(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBlock]]]:
     """Blocks that follow each other, figures apart from all else."""
     return [
         (are_figures, list(group))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import IndexMismatch
+from fathom.index.base import Vector
 from fathom.index.embedded.filters import Allowed, Numbers
 from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.rows import HalfMatrix
@@ -16,7 +17,6 @@ from fathom.index.embedded.store import Store
 MARGIN = 2e-5
 FEW_CHUNKS = 10_000
 
-Vector = NDArray[np.float32]
 Scored = list[tuple[int, float]]
 
 

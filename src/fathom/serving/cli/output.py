@@ -11,7 +11,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from fathom.config import Value
+from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
@@ -313,7 +313,7 @@ def ingest_text(report: "IngestReport") -> str:
     return "\n".join(lines)
 
 
-def settings_text(values: Sequence[Value]) -> str:
+def settings_text(values: Sequence[SettingValue]) -> str:
     """One setting a line, as in TOML, with its origin."""
     return "\n".join(
         f"{value.key} = {json.dumps(value.value)}  # {value.origin}" for value in values

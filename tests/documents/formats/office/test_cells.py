@@ -2,18 +2,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.documents.base import Builder
-from fathom.documents.formats.office.cells import Cell, add_rows, plain
+from fathom.documents.formats.office.cells import SheetCell, add_rows, plain
 
 
-def word(text: str) -> Cell:
-    return Cell(text)
+def word(text: str) -> SheetCell:
+    return SheetCell(text)
 
 
-def value(text: str) -> Cell:
-    return Cell(text, is_text=False)
+def value(text: str) -> SheetCell:
+    return SheetCell(text, is_text=False)
 
 
-def added(*rows: list[Cell]) -> list[str]:
+def added(*rows: list[SheetCell]) -> list[str]:
     builder = Builder()
     add_rows(builder, rows)
     return builder.build().text.split("\n")

@@ -2,11 +2,11 @@ import pytest
 from lxml import etree
 
 from fathom.documents.base import Refused
-from fathom.documents.formats.office.cells import Cell
+from fathom.documents.formats.office.cells import SheetCell
 from fathom.documents.formats.office.odt import read_rows
 
 
-def read(inner: str) -> list[list[Cell]]:
+def read(inner: str) -> list[list[SheetCell]]:
     table = etree.fromstring(f"<table>{inner}</table>")
     return read_rows(table, lambda cell: "".join(cell.itertext()))
 
@@ -31,7 +31,7 @@ def test_values_have_types() -> None:
         '<table-cell value-type="string">x</table-cell>'
     )
     assert read(f"<table-row>{cells}</table-row>") == [
-        [Cell("2024-05-01", is_text=False), Cell("40", is_text=False), Cell("x")]
+        [SheetCell("2024-05-01", is_text=False), SheetCell("40", is_text=False), SheetCell("x")]
     ]
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.documents.making import lines, make_pdf
 
 from fathom.documents.formats.pdf.document import parse
-from fathom.documents.formats.pdf.lines import Cell, Line
+from fathom.documents.formats.pdf.lines import Line, PdfCell
 from fathom.documents.formats.pdf.tables import in_rows, table_at
 
 ROWS = (("Item", "Fee", "Days"), ("Skip on a street", "40", "2"), ("Permit", "55", "10"))
@@ -59,7 +59,7 @@ def test_two_lines_of_two_cells_and_two_columns_of_prose_are_none() -> None:
     pairs = (("Telephone", "555-0120"), ("Fax", "555-0121"))
     assert all(kind == "paragraph" for kind, _ in shapes(printed(pairs, (50, 200))))
     prose = "the sentence of this column is as long as the column is wide and more so"
-    cells = (Cell(prose, 0.0, 300.0), Cell(prose, 320.0, 620.0))
+    cells = (PdfCell(prose, 0.0, 300.0), PdfCell(prose, 320.0, 620.0))
     page = [Line(text=prose, baseline=100.0 - 10 * n, cells=cells) for n in range(5)]
     assert table_at(page) is None
 

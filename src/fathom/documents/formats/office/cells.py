@@ -13,7 +13,7 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SheetCell:
     """One cell as printed.
 
     Attributes:
@@ -27,10 +27,10 @@ class Cell:
     bold: bool = False
 
 
-Row = Sequence[Cell]
+SheetRow = Sequence[SheetCell]
 
 
-def add_rows(builder: Builder, rows: Sequence[Row]) -> None:
+def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
     """Add the tables of a sheet; an empty row ends a table.
 
     Where a table has a clear header, each row below it reads `header: value | header: value`.
@@ -54,7 +54,7 @@ def plain(value: object) -> str:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-def _add_table(builder: Builder, rows: list[Row]) -> None:
+def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
     header: list[str] | None = None
     for at, row in enumerate(rows):
         if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
@@ -66,7 +66,7 @@ def _add_table(builder: Builder, rows: list[Row]) -> None:
             builder.row(_labelled(header, row))
 
 
-def _is_header(row: Row, below: list[Row]) -> bool:
+def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
     """Whether the row names the columns of the rows below it, with little doubt."""
     names = [cell.text for cell in row if cell.text]
     if not below or len(names) < 2 or len(set(names)) < len(names):
@@ -80,20 +80,20 @@ def _is_header(row: Row, below: list[Row]) -> bool:
     return distinct or any(not cell.is_text for cell in values) or _alike(len(names), below)
 
 
-def _alike(width: int, below: list[Row]) -> bool:
+def _alike(width: int, below: list[SheetRow]) -> bool:
     """Whether full rows of one width follow, wider than a list of names and values."""
     filled = [sum(bool(cell.text) for cell in row) for row in below]
     return width > 2 and len(below) > 1 and all(count == width for count in filled)
 
 
-def _trimmed(row: Row) -> list[str]:
+def _trimmed(row: SheetRow) -> list[str]:
     """The row's texts from the first to the last that is not empty."""
     texts = [cell.text for cell in row]
     filled = [at for at, text in enumerate(texts) if text]
     return texts[filled[0] : filled[-1] + 1] if filled else []
 
 
-def _labelled(header: list[str], row: Row) -> list[str]:
+def _labelled(header: list[str], row: SheetRow) -> list[str]:
     names = header + [""] * (len(row) - len(header))
     pairs = zip(names, row, strict=False)
     return [f"{name}: {cell.text}" if name else cell.text for name, cell in pairs if cell.text]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.formats.office.cells import Cell, add_rows
+from fathom.documents.formats.office.cells import SheetCell, add_rows
 from fathom.documents.formats.office.numbering import BULLET, spell
 from fathom.documents.xml_members import (
     Element,
@@ -124,7 +124,7 @@ _MOST_REPEATS = 1_000
 _MOST_CELLS = 1_000_000
 
 
-def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Cell]]:
+def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[SheetCell]]:
     """Read a table.
 
     Args:
@@ -134,7 +134,7 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Cell]
     Raises:
         Refused: `failed` when it unfolds to more than a million cells.
     """
-    rows: list[list[Cell]] = []
+    rows: list[list[SheetCell]] = []
     cells = 0
     for row in _rows(table):
         one = _cells(row, text)
@@ -155,13 +155,13 @@ def _rows(parent: Element) -> Iterator[Element]:
             yield from _rows(element)
 
 
-def _cells(row: Element, text: Callable[[Element], str]) -> list[Cell]:
+def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
     """The row's cells up to the last that is not empty; covered ones of a merge are empty."""
-    cells: list[Cell] = []
+    cells: list[SheetCell] = []
     for element in children(row, "table-cell", "covered-table-cell"):
         shown = "" if local(element) == "covered-table-cell" else text(element).strip()
         kind = attribute(element, "value-type")
-        cell = Cell(_value(element, kind) or shown, is_text=kind in {None, "string"})
+        cell = SheetCell(_value(element, kind) or shown, is_text=kind in {None, "string"})
         cells.extend([cell] * _repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
         cells.pop()
@@ -183,7 +183,7 @@ _MOST_SPACES = 1_000
 
 
 @dataclass(slots=True)
-class Inline:
+class OdtInline:
     """What a paragraph holds: its text, text boxes anchored in it, notes with their marks."""
 
     text: str = ""
@@ -194,14 +194,14 @@ class Inline:
 Mark = Callable[[Element], tuple[str, Element] | None]
 
 
-def read_inline(paragraph: Element, mark: Mark) -> Inline:
+def read_inline(paragraph: Element, mark: Mark) -> OdtInline:
     """Read a paragraph.
 
     Args:
         paragraph: A `text:p` or `text:h`.
         mark: Gives mark and body of a note.
     """
-    inline = Inline()
+    inline = OdtInline()
     inline.text = "".join(_pieces(paragraph, inline, mark)).strip()
     return inline
 
@@ -225,7 +225,7 @@ def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def _pieces(element: Element, into: Inline, mark: Mark) -> Iterator[str]:
+def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
     yield _collapsed(element.text)
     for below in element:
         name = local(below)
@@ -334,7 +334,7 @@ class _Walk:
             self._builder.paragraph(inline.text)
         self._aside(inline)
 
-    def _aside(self, inline: Inline) -> None:
+    def _aside(self, inline: OdtInline) -> None:
         for mark, body in inline.notes:
             lines = [read_inline(p, self._mark).text for p in descendants(body, *_TEXT)]
             self._builder.footnote(" ".join(lines), mark)

@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 
 from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.formats.office.cells import Cell, Row, add_rows, plain
+from fathom.documents.formats.office.cells import SheetCell, SheetRow, add_rows, plain
 from fathom.documents.formats.office.package import Package
 
 _MOST_CELLS = 1_000_000
@@ -64,8 +64,8 @@ def _has_formulas(data: bytes) -> bool:
         return any(b"<f" in archive.read(name) for name in sheets)
 
 
-def _rows(sheet: Any, formulas: Any | None) -> list[Row]:  # noqa: ANN401 - see _open
-    rows: list[Row] = []
+def _rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 - see _open
+    rows: list[SheetRow] = []
     cells = empty = 0
     for row in _joined(sheet, formulas):
         empty = 0 if row else empty + 1
@@ -80,7 +80,7 @@ def _rows(sheet: Any, formulas: Any | None) -> list[Row]:  # noqa: ANN401 - see 
     return rows
 
 
-def _joined(sheet: Any, formulas: Any | None) -> Iterator[Row]:  # noqa: ANN401 - see _open
+def _joined(sheet: Any, formulas: Any | None) -> Iterator[SheetRow]:  # noqa: ANN401 - see _open
     """Rows of printed cells; a formula's own text stands where its value was never computed."""
     sheet.reset_dimensions()  # the stored dimension is often wrong
     if formulas is not None:
@@ -93,15 +93,15 @@ def _joined(sheet: Any, formulas: Any | None) -> Iterator[Row]:  # noqa: ANN401 
         yield cells
 
 
-def _cell(cell: Any, formula: Any | None) -> Cell:  # noqa: ANN401 - see _open
+def _cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - see _open
     value = cell.value
     if value is None and formula is not None and formula.value is not None:
-        return Cell(str(getattr(formula.value, "text", formula.value)), is_text=False)
+        return SheetCell(str(getattr(formula.value, "text", formula.value)), is_text=False)
     if not getattr(cell, "has_style", False):  # an empty cell does not even know
-        return Cell(plain(value).strip(), isinstance(value, str))
+        return SheetCell(plain(value).strip(), isinstance(value, str))
     if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _format(cell):
-        return Cell(f"{plain(value * 100.0)}%", is_text=False)
-    return Cell(plain(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b))
+        return SheetCell(f"{plain(value * 100.0)}%", is_text=False)
+    return SheetCell(plain(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b))
 
 
 def _format(cell: Any) -> str:  # noqa: ANN401 - see _open

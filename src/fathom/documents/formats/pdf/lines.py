@@ -15,7 +15,7 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
 
 
-class Cell(NamedTuple):
+class PdfCell(NamedTuple):
     """Words of a line with a wide gap on either side; places in points."""
 
     text: str
@@ -37,7 +37,7 @@ class Line:
     right: float = 0.0
     baseline: float = 0.0
     size: float = 0.0
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[PdfCell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def _cells(
     text: str,
     first: int,
     edges: tuple[float, float],
-) -> tuple[Cell, ...]:
+) -> tuple[PdfCell, ...]:
     """The parts of a line between wide gaps.
 
     Args:
@@ -125,7 +125,7 @@ def _cells(
         return ()
     bounds = pairwise([0, *cuts, len(words)])
     return tuple(
-        Cell(_mended(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
+        PdfCell(_mended(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
         for a, b in bounds
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fathom.documents.formats.pdf.lines import Cell, Line
+from fathom.documents.formats.pdf.lines import Line, PdfCell
 from fathom.documents.formats.text import ITEM, ITEM_LABEL
 
 _FEWEST_ROWS = {2: 3}  # of two columns; of more, two rows do
@@ -18,7 +18,7 @@ _TOUCH = 2.0  # points by which cells of neighbouring columns may overlap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class PdfTable:
     """Lines that are a table.
 
     Attributes:
@@ -30,7 +30,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def table_at(lines: Sequence[Line]) -> Table | None:
+def table_at(lines: Sequence[Line]) -> PdfTable | None:
     """The table that begins with the first of these lines, if one does.
 
     A table is a run of lines of two cells or more that stand in common columns: three lines at
@@ -45,7 +45,7 @@ def table_at(lines: Sequence[Line]) -> Table | None:
         return None
     if _is_prose([cell for row in full for cell in row if cell]):
         return None
-    return Table(lines=len(taken), rows=tuple(tuple(row) for row in _merged(rows)))
+    return PdfTable(lines=len(taken), rows=tuple(tuple(row) for row in _merged(rows)))
 
 
 def in_rows(lines: Sequence[Line]) -> list[Line]:
@@ -151,9 +151,9 @@ def _aligned(lines: Sequence[Line]) -> Iterator[Line]:
         yield line
 
 
-def _cells(line: Line) -> tuple[Cell, ...]:
+def _cells(line: Line) -> tuple[PdfCell, ...]:
     """The cells of a line; a line without wide gaps is one."""
-    return line.cells or (Cell(line.text, line.left, line.right),)
+    return line.cells or (PdfCell(line.text, line.left, line.right),)
 
 
 def _is_row(line: Line) -> bool:
@@ -167,19 +167,19 @@ def _goes_on(line: Line, taken: Sequence[Line]) -> bool:
     return not line.cells and apart and not ITEM.match(line.text)
 
 
-def _columns(lines: Sequence[Line]) -> list[Cell]:
+def _columns(lines: Sequence[Line]) -> list[PdfCell]:
     """Where the columns stand, from left to right: what overlaps is one column."""
-    columns: list[Cell] = []
+    columns: list[PdfCell] = []
     cells = sorted((cell for line in lines for cell in _cells(line)), key=lambda cell: cell.left)
     for cell in cells:
         if columns and cell.left < columns[-1].right - _TOUCH:
-            columns[-1] = Cell("", columns[-1].left, max(columns[-1].right, cell.right))
+            columns[-1] = PdfCell("", columns[-1].left, max(columns[-1].right, cell.right))
         else:
-            columns.append(Cell("", cell.left, cell.right))
+            columns.append(PdfCell("", cell.left, cell.right))
     return columns
 
 
-def _fits(cells: Sequence[Cell], columns: Sequence[Cell]) -> bool:
+def _fits(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
     """Whether each cell stands in one column that no other cell of the line stands in.
 
     One may stand in a column of its own, as where the lines before had it empty.
@@ -190,7 +190,7 @@ def _fits(cells: Sequence[Cell], columns: Sequence[Cell]) -> bool:
     return alone and len(known) >= min(2, len(cells))
 
 
-def _touched(cell: Cell, columns: Sequence[Cell]) -> list[int]:
+def _touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
     return [
         at
         for at, column in enumerate(columns)
@@ -198,7 +198,7 @@ def _touched(cell: Cell, columns: Sequence[Cell]) -> list[int]:
     ]
 
 
-def _row(cells: Sequence[Cell], columns: Sequence[Cell]) -> list[str]:
+def _row(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> list[str]:
     row = [""] * len(columns)
     for cell in cells:
         for at in _touched(cell, columns)[:1]:
