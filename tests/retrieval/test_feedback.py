@@ -5,7 +5,7 @@ import pytest
 from tests.making import engine_at
 
 from fathom.engine import Engine
-from fathom.retrieval.feedback import VectorFeedback
+from fathom.retrieval.vector import VectorFeedback
 from fathom.types import Query
 
 TEXTS = {

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from tests.making import hit_of
 
-from fathom.retrieval.sentence import SentenceRetriever
+from fathom.retrieval.vector import SentenceRetriever
 from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Hit, Query
 

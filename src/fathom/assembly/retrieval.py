@@ -9,14 +9,16 @@ from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
-from fathom.retrieval.feedback import KeywordFeedback, VectorFeedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
 from fathom.retrieval.hybrid import HybridRetriever
-from fathom.retrieval.keyword import KeywordRetriever
-from fathom.retrieval.lead import LeadRetriever
+from fathom.retrieval.keyword import KeywordFeedback, KeywordRetriever
 from fathom.retrieval.search import Search
-from fathom.retrieval.sentence import SentenceRetriever
-from fathom.retrieval.vector import VectorRetriever
+from fathom.retrieval.vector import (
+    LeadRetriever,
+    SentenceRetriever,
+    VectorFeedback,
+    VectorRetriever,
+)
 from fathom.settings.retrievers import split
 from fathom.text.language import detect
 
