@@ -26,7 +26,7 @@ import numpy as np
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
 from fathom.retrieval.base import to_hits
-from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.settings.tree import IndexSettings, ModelSettings, Settings
 from fathom.types import Query
 
 WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "crown")
@@ -35,7 +35,7 @@ import sys, time
 started = time.perf_counter()
 from pathlib import Path
 from fathom.engine import Engine
-from fathom.settings import IndexSettings, ModelSettings, Settings
+from fathom.settings.tree import IndexSettings, ModelSettings, Settings
 loaded = time.perf_counter()
 settings = Settings(
     index=IndexSettings(directory=Path(sys.argv[1])), models=ModelSettings(runtime=sys.argv[3])

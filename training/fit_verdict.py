@@ -21,12 +21,12 @@ import numpy as np
 from training.cross_reader.rows import number_of
 from training.cross_reader.yesno import as_question, as_question_id
 from training.fit_span_reader import fit
-from training.manifest import fingerprint, manifest_of, read
 
 import fathom.models
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.statement import statement
 from fathom.agents.verdict import VerdictLaw, Verdicts, Weighed
+from fathom.evaluation.contamination import fingerprint, manifest_of, read
 from fathom.models.reading import NOTHING
 from fathom.models.shipped import ENGLISH, MULTILINGUAL, load_shipped_reader
 from fathom.types import Chunk, Hit, Span

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: chunks, first chunks, sentences, and of a query moved to its hits."""
+"""Nearest neighbours by cosine: of chunks, first chunks, sentences, or of a query moved to hits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
