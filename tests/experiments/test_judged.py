@@ -27,10 +27,10 @@ def seen(folder: Path) -> Results:
 
 def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
     measures = ["right", "similarity", "words", "conciseness"]
-    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="ReportTable I")
+    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="Table I")
 
     assert isinstance(table, ReportTable)
-    assert table.title == "ReportTable I"
+    assert table.title == "Table I"
     assert table.head == ("data set", "system", "questions", *measures)
     assert table.rows == (
         ("toy", "good", "2", "1.000", "1.000", "4.000", ""),

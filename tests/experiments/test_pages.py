@@ -49,7 +49,7 @@ def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
 
 def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
     told = contents([known(tmp_path)])
-    assert "| [Two systems](toy.md#toy-table) | Toy, ReportTable I | 5 | not checked | 12 |" in told
+    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in told
     assert told.count("Made by Fathom 1 at abc, def") == 1
     later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
     both = contents([known(tmp_path), replace(known(tmp_path), summary=later)])

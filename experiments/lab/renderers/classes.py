@@ -61,7 +61,7 @@ def failures(
     domain: str = "generic",
     title: str = "",
 ) -> Iterator[ReportBlock]:
-    """The questions of each class that came to nothing (its ReportTable VI).
+    """The questions of each class that came to nothing (its Table VI).
 
     Args:
         seen: What is shown.

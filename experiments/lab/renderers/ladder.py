@@ -20,7 +20,7 @@ ENDS = ("vor", "evr", "debate", "web", NOTHING, "failed")
 def utilised(
     seen: Results, *, arms: Sequence[str] = (), title: str = "", caption: str = ""
 ) -> Iterator[ReportBlock]:
-    """The share of questions that ended in each phase (its ReportTable VII).
+    """The share of questions that ended in each phase (its Table VII).
 
     Args:
         seen: What is shown.
@@ -44,7 +44,7 @@ def utilised(
 def by_end(
     seen: Results, *, of: str, against: str = "", arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[ReportBlock]:
-    """One line for each phase in which questions of an arm ended (its ReportTable VIII).
+    """One line for each phase in which questions of an arm ended (its Table VIII).
 
     Args:
         seen: What is shown.

@@ -1,4 +1,4 @@
-"""Planners beside the best that fixed workflows can do: MAO-ARAG, ReportTable 1."""
+"""Planners beside the best that fixed workflows can do: MAO-ARAG, Table 1."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
