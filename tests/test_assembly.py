@@ -1,0 +1,60 @@
+"""The composition root: which implementation each role has, and which retrievers there are."""
+
+from typing import Any
+
+import pytest
+
+from fathom.assembly import RETRIEVERS, Assembly
+from fathom.errors import UsageError
+from fathom.extensions import RETRIEVERS as NAMES
+from fathom.llm.call import Absent
+from fathom.settings import Settings
+from fathom.testing import OVERLAP, HashingEmbedder
+
+LOCAL_AND_LLM = {
+    "reader": ("LocalReader", "LLMReader"),
+    "judge": ("LocalJudge", "LLMJudge"),
+    "debater": ("LocalDebater", "LLMDebater"),
+    "aggregator": ("LocalAggregator", "LLMAggregator"),
+    "rewriter": ("LocalRewriter", "LLMRewriter"),
+    "decomposer": ("LocalDecomposer", "LLMDecomposer"),
+    "summarizer": ("LocalSummarizer", "LLMSummarizer"),
+    "planner": ("LocalPlanner", "LLMPlanner"),
+}
+
+
+def made(**tables: Any) -> Assembly:
+    return Assembly(
+        Settings.model_validate(tables),
+        index=lambda: pytest.fail("the index is opened before it is needed"),
+        embedder=HashingEmbedder(64),
+        cross_reader=OVERLAP,
+        connect=Absent,
+    )
+
+
+@pytest.mark.parametrize(("role", "kinds"), LOCAL_AND_LLM.items())
+def test_a_role_is_done_locally_unless_it_is_given_a_model(
+    role: str, kinds: tuple[str, str]
+) -> None:
+    local, other = made(), made(roles={role: "openai:m"})
+    assert (type(getattr(local, role)).__name__, type(getattr(other, role)).__name__) == kinds
+
+
+def test_each_part_is_made_once() -> None:
+    parts = made()
+    for name in ("reader", "judge", "debate", "terms", "context_selector", "chunker"):
+        assert getattr(parts, name) is getattr(parts, name)
+
+
+def test_every_retriever_that_settings_may_name_can_be_made() -> None:
+    assert set(RETRIEVERS) == set(NAMES)
+    with pytest.raises(UsageError, match=r"retriever 'magic'.*vector, keyword, hybrid"):
+        made().retriever("magic", object())  # type: ignore[arg-type]  # never looked into
+
+
+def test_sections_reach_their_agents() -> None:
+    parts = made(maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9})
+    assert parts.debater.settings.peer_weight == 0.5  # type: ignore[attr-defined]
+    assert parts.context_selector.selection.settings.fine == 3
+    assert parts.finalizer("naive").min_confidence == 0.9
