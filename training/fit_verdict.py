@@ -33,6 +33,7 @@ from fathom.types import Chunk, Hit, Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 RESOURCES = Path(fathom.models.__file__).parent / "resources"
+MANIFESTS = Path(__file__).parent / "manifests"
 FILES = {"en": ("nli", "contrast", "strategyqa"), "id": ("indonli",)}
 _REPORTED = "strategyqa"
 _LABELS = {"supported": "yes", "contradicted": "no", "unrelated": "none"}
@@ -136,7 +137,7 @@ def main() -> None:
     shipped = ENGLISH if language == "en" else MULTILINGUAL
     folder = RESOURCES if language == "en" else RESOURCES / MULTILINGUAL
     card = (Path(arguments.model) if arguments.model else folder) / "cross-reader.json"
-    known = read(manifest_of(card)).questions
+    known = read(manifest_of(card, MANIFESTS)).questions
     reader = load_shipped_reader(arguments.model or shipped, threads=arguments.threads)
     verdicts = Verdicts(pairs=reader)
     halves: tuple[list[tuple[Asked, Weighed]], ...] = ([], [])

@@ -49,7 +49,7 @@ class Law:
 # docs/answers.md.
 LAWS: Mapping[str, Law] = {
     "en": Law(fall=0.8, sureness=(0.0, 0.85, -0.65)),
-    "id": Law(fall=0.4, sureness=(0.40, 0.48, -0.35)),
+    "id": Law(fall=0.4, sureness=(0.0, 0.78, -0.80)),
 }
 
 _LONGEST_LIST = 8

@@ -41,7 +41,7 @@ class VerdictLaw:
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
     "en": VerdictLaw(yes=(0.23, 0.08, 0.0, 0.45, -1.02), no=(0.16, 0.44, 0.3, 0.0, -0.42)),
-    "id": VerdictLaw(yes=(0.08, 0.0, 2.82, 0.08, -2.49), no=(0.0, 0.78, 4.25, 0.32, -3.13)),
+    "id": VerdictLaw(yes=(0.34, 0.0, 7.76, 0.0, -6.8), no=(0.0, 1.04, 8.32, 0.0, -4.89)),
 }
 
 
