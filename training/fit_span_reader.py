@@ -177,7 +177,7 @@ def main() -> None:
     for name, (own, known) in parts.items():
         print(name.ljust(20), report_of(own, known, law))
     sureness = ", ".join(f"{each:.2f}" for each in law)
-    print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness})),')
+    print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness}), rival=...),')
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 
+LIKELY = 0.73  # of the English samples 0.77 and more are conflicts, 0.69 is none
 _MEASURES = {"any", "time", "number"}
 """Kinds of questions whose answers are compared by their amounts."""
 _CELLS = re.compile(r"\S \| \S")
@@ -55,7 +56,7 @@ class Rivalry:
         most: So many hits of other documents are looked at.
     """
 
-    likely: float = 0.73  # of the samples 0.77 and more are conflicts, 0.69 is none
+    likely: float = LIKELY
     share: float = 0.3
     most: int = 3
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
