@@ -1,4 +1,7 @@
-"""The composition root: which implementation each role has, and which retrievers there are."""
+"""The composition root: which implementation each role has, and which retrievers there are.
+
+Covers fathom.assembly.agents, fathom.assembly.retrieval.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""How extensions are found, and how little one that is broken can do."""
+"""How extensions are found, and how little one that is broken can do.
+
+Covers fathom.settings.extended, fathom.settings.retrievers.
+"""
 
 import os
 import subprocess

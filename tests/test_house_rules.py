@@ -42,3 +42,17 @@ def test_training_and_experiments_do_not_import_each_other() -> None:
 def test_experiments_import_no_command_line() -> None:
     for file in sorted((ROOT / "experiments").rglob("*.py")):
         assert "from fathom.serving" not in file.read_text(encoding="utf-8"), file
+
+
+def test_every_module_has_a_test_of_its_name_or_is_named_in_the_one_that_covers_it() -> None:
+    tests = list((ROOT / "tests").rglob("test_*.py"))
+    names = {file.stem.removeprefix("test_") for file in tests}
+    told = "\n".join(file.read_text(encoding="utf-8") for file in tests)
+    uncovered = [
+        module
+        for file in (ROOT / "src" / "fathom").rglob("*.py")
+        if file.stem != "__init__"
+        and file.stem not in names
+        and (module := ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)) not in told
+    ]
+    assert uncovered == []

@@ -1,4 +1,7 @@
-"""What is measured, with what; and `evaluate` itself, as a notebook calls it."""
+"""What is measured, with what; and `evaluate` itself, as a notebook calls it.
+
+Covers fathom.evaluation.findings.
+"""
 
 import asyncio
 import json

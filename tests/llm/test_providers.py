@@ -1,4 +1,7 @@
-"""Groq, Ollama and Anthropic through their own packages, in their own wire formats."""
+"""Groq, Ollama and Anthropic through their own packages, in their own wire formats.
+
+Covers fathom.llm.providers.anthropic, fathom.llm.providers.groq, fathom.llm.providers.ollama.
+"""
 
 import asyncio
 import time

@@ -1,3 +1,5 @@
+"""Covers fathom.strategies.bus."""
+
 import asyncio
 import json
 from collections.abc import Sequence

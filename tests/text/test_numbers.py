@@ -1,4 +1,7 @@
-"""Numbers as they are written."""
+"""Numbers as they are written.
+
+Covers fathom.text.english, fathom.text.indonesian.
+"""
 
 import pytest
 

@@ -112,11 +112,6 @@ class Comparison:
     want: Want
 
 
-def is_yes_no(question: str) -> bool:
-    """Whether yes or no would answer."""
-    return bool(_YES_NO.match(question)) and not re.search(r"\b(?:or|atau)\b", question)
-
-
 def comparison(question: str, most: int) -> Comparison | None:
     """What is compared, at most `most` things; `None` where rules see no comparison."""
     if len(question) > LONGEST:

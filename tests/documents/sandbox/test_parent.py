@@ -1,3 +1,5 @@
+"""Covers fathom.documents.sandbox.child."""
+
 import gzip
 import json
 import os

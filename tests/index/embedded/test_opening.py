@@ -1,4 +1,9 @@
-"""Damage, concurrency and forgetting in the embedded index."""
+"""Damage, concurrency and forgetting in the embedded index.
+
+Covers fathom.index.embedded.derived, fathom.index.embedded.hnsw,
+fathom.index.embedded.integrity, fathom.index.embedded.status, fathom.index.embedded.store,
+fathom.index.embedded.validation.
+"""
 
 import os
 import shutil

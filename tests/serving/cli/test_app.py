@@ -1,4 +1,7 @@
-"""The command line's contract: shapes, exit codes, one clear line for each mistake."""
+"""The command line's contract: shapes, exit codes, one clear line for each mistake.
+
+Covers fathom.serving.cli.__main__.
+"""
 
 import json
 import os

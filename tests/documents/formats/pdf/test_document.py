@@ -1,3 +1,5 @@
+"""Covers fathom.documents.formats.pdf.layout."""
+
 from io import BytesIO
 
 import pytest
