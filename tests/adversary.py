@@ -63,11 +63,11 @@ class Panel:
     name: ClassVar[str] = "panel"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
-        model = parts.models.of("debater")
+    def of(cls, assembly: Assembly) -> Self:
+        model = assembly.models.of("debater")
         assert model is not None
-        search = parts.search("keyword")
-        return cls(search=search, model=model, finalizer=parts.finalizer(cls.name))
+        search = assembly.search("keyword")
+        return cls(search=search, model=model, finalizer=assembly.finalizer(cls.name))
 
     def start(self, query: Query) -> NaiveState:
         return NaiveState(query=query)

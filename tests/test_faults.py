@@ -75,7 +75,7 @@ def test_without_its_embedder_a_search_falls_back_on_words(
         assert engine.replay(trace.id).same
     assert answer.answer == COSTS
     (search,) = (step for step in trace.steps if step.name == "search")
-    assert search.verdict == "spare"
+    assert search.verdict == "fallback"
     assert search.reason.startswith("keyword search instead: the embedder ")
     assert part in search.reason
 

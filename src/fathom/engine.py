@@ -347,9 +347,9 @@ class Engine(Library):
         layers.assign([*assignments, "offline=true"])
         settings = layers.settings()
         name = trace.origin.strategy
-        parts = self.assembled(settings, index=_nobody, connect=Absent)
-        strategy = make_strategy(name, parts)
-        return in_loop(replay(trace, strategy, parts.recorded(name), self.executor))
+        assembly = self.assembled(settings, index=_nobody, connect=Absent)
+        strategy = make_strategy(name, assembly)
+        return in_loop(replay(trace, strategy, assembly.recorded(name), self.executor))
 
     def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.

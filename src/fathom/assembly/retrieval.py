@@ -94,7 +94,7 @@ class RetrievalParts(ModelParts):
             identity["settings"] = self.settings.extensions[name]
         return Search(
             retriever=cache(lambda: self.retriever(name, self._index())),
-            spare=cache(lambda: KeywordRetriever(self._index())),
+            fallback=cache(lambda: KeywordRetriever(self._index())),
             identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
         )
 
@@ -124,16 +124,16 @@ class RetrievalParts(ModelParts):
 
 
 RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
-    "vector": lambda parts, index: VectorRetriever(index, parts.asked),
+    "vector": lambda assembly, index: VectorRetriever(index, assembly.asked),
     "keyword": lambda _, index: KeywordRetriever(index),
     "hybrid": RetrievalParts.hybrid,
-    "lead": lambda parts, index: LeadRetriever(index, parts.asked),
-    "sentence": lambda parts, index: SentenceRetriever(
-        first=VectorRetriever(index, parts.asked), embedder=parts.remembering
+    "lead": lambda assembly, index: LeadRetriever(index, assembly.asked),
+    "sentence": lambda assembly, index: SentenceRetriever(
+        first=VectorRetriever(index, assembly.asked), embedder=assembly.remembering
     ),
-    "vector_feedback": lambda parts, index: VectorFeedback(index=index, embedder=parts.asked),
-    "keyword_feedback": lambda parts, index: KeywordFeedback(
-        index=index, feedback=Feedback(words=parts.terms.words, hits=5, count=5)
+    "vector_feedback": lambda assembly, index: VectorFeedback(index=index, embedder=assembly.asked),
+    "keyword_feedback": lambda assembly, index: KeywordFeedback(
+        index=index, feedback=Feedback(words=assembly.terms.words, hits=5, count=5)
     ),
 }
 """All retrievers by the name that settings and flags know."""

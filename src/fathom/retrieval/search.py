@@ -25,20 +25,20 @@ class Search:
 
     Attributes:
         retriever: Gives what ranks them; not called in a replay.
-        spare: Ranks them where the local model that the first one needs has a fault.
+        fallback: Ranks them where the local model that the first one needs has a fault.
         identity: All settings that a ranking depends on, beside query and index.
     """
 
     retriever: Callable[[], Retriever]
     identity: Mapping[str, Json]
-    spare: Callable[[], Retriever] | None = None
+    fallback: Callable[[], Retriever] | None = None
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         """At most `k` hits, best first, as one step of the run.
 
         Raises:
             BudgetRefused: If the budget does not allow it, or the deadline came first.
-            ModelError: If a local model has a fault and there is no spare.
+            ModelError: If a local model has a fault and there is no fallback.
         """
         with context.step(
             "search", agent="retriever", inputs={"query": query.text, "k": k}
@@ -49,7 +49,7 @@ class Search:
             here.done(
                 outputs={"hits": listed},
                 usage=usage,
-                verdict="spare" if found["fault"] else "",
+                verdict="fallback" if found["fault"] else "",
                 reason=found["fault"] or f"{len(hits)} hits",
             )
         return hits
@@ -68,10 +68,10 @@ class Search:
         try:
             return self.retriever().retrieve(query, k=k), ""
         except ModelError as error:
-            if self.spare is None:
+            if self.fallback is None:
                 raise
-            spare = self.spare()
-            return spare.retrieve(query, k=k), f"{spare.name} search instead: {error}"
+            fallback = self.fallback()
+            return fallback.retrieve(query, k=k), f"{fallback.name} search instead: {error}"
 
 
 def texts_of(trace: Trace) -> frozenset[Held]:

@@ -84,26 +84,26 @@ class AnchorGate(GraphStrategy):
     name: ClassVar[str] = "anchor"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        own = parts.settings.anchor
-        ask, search = parts.settings.ask, parts.search("hybrid")
+        own = assembly.settings.anchor
+        ask, search = assembly.settings.ask, assembly.search("hybrid")
         allowance = TokenAllowance(
-            metered=parts.models.of("reader") is not None,
-            count=parts.embedder.count,
+            metered=assembly.models.of("reader") is not None,
+            count=assembly.embedder.count,
             chunks=ask.chunks,
             overhead=own.prompt_tokens + own.answer_tokens,
             ceiling=own.ceiling,
         )
         return cls(
-            multihop=parts.multihop(search),
+            multihop=assembly.multihop(search),
             search=search,
-            reranker=parts.reranker if own.config == "C" else None,
-            context_selector=parts.context_selector,
-            reader=parts.reader,
-            hypothesis=parts.hypothesis,
-            judge=parts.judge,
-            finalizer=parts.finalizer(cls.name),
+            reranker=assembly.reranker if own.config == "C" else None,
+            context_selector=assembly.context_selector,
+            reader=assembly.reader,
+            hypothesis=assembly.hypothesis,
+            judge=assembly.judge,
+            finalizer=assembly.finalizer(cls.name),
             allowance=allowance,
             thresholds=Thresholds.of(own, None if allowance.metered else ask.min_confidence),
             settings=own,

@@ -60,8 +60,8 @@ class GraphStrategy:
 def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
     """Makes the strategy of a class; imported then, as a question needs but one of them."""
 
-    def make(parts: Assembly) -> Strategy:
-        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(parts)
+    def make(assembly: Assembly) -> Strategy:
+        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(assembly)
         return made
 
     return make
@@ -73,13 +73,13 @@ STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
 """How Fathom's own strategies are made, by name."""
 
 
-def make_strategy(name: str, parts: Assembly) -> Strategy:
+def make_strategy(name: str, assembly: Assembly) -> Strategy:
     """The strategy of this name, Fathom's own or what a package adds.
 
     Raises:
         UsageError: If there is none, or it cannot be used; see `Assembly.extension`.
     """
     if name in STRATEGIES:
-        return STRATEGIES[name](parts)
-    added: Strategy = parts.extension("strategy", name)
+        return STRATEGIES[name](assembly)
+    added: Strategy = assembly.extension("strategy", name)
     return added

@@ -109,21 +109,23 @@ class Hybrid(GraphStrategy):
     name: ClassVar[str] = "hybrid"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        own = parts.settings.hybrid
-        filters = (parts.keyword_filter, parts.semantic_filter) if own.filters else (None, None)
+        own = assembly.settings.hybrid
+        filters = (
+            (assembly.keyword_filter, assembly.semantic_filter) if own.filters else (None, None)
+        )
         return cls(
-            weighing=Weighing(analyser=parts.complexity, settings=own),
+            weighing=Weighing(analyser=assembly.complexity, settings=own),
             branches=(
-                Branch(name=KEYWORD, search=parts.search("keyword"), filter=filters[0]),
-                Branch(name=SEMANTIC, search=parts.search("vector"), filter=filters[1]),
+                Branch(name=KEYWORD, search=assembly.search("keyword"), filter=filters[0]),
+                Branch(name=SEMANTIC, search=assembly.search("vector"), filter=filters[1]),
             ),
             supervisor=Supervisor(own.retries),
             comparer=Comparer(),
-            reorderer=parts.reorderer if own.reorder else None,
-            reader=parts.reader if own.read else NullReader(),
-            finalizer=parts.finalizer(cls.name),
+            reorderer=assembly.reorderer if own.reorder else None,
+            reader=assembly.reader if own.read else NullReader(),
+            finalizer=assembly.finalizer(cls.name),
             candidates=own.candidates,
             relax=own.relax,
             k=own.k,

@@ -70,19 +70,21 @@ class Maf(GraphStrategy):
     name: ClassVar[str] = "maf"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        own = parts.settings.maf
+        own = assembly.settings.maf
         return cls(
-            classifier=parts.classifier,
-            search=parts.search("vector"),
-            foreign=parts.search(own.foreign_retriever),
-            enhanced=EnhancedScore(terms=parts.terms, weight=own.evr_weight, floor=own.evr_floor),
-            reader=parts.reader,
-            debate=parts.debate,
-            web=parts.web,
-            finalizer=parts.finalizer(cls.name),
-            cascade=Cascade.of(own, web=parts.web is not None),
+            classifier=assembly.classifier,
+            search=assembly.search("vector"),
+            foreign=assembly.search(own.foreign_retriever),
+            enhanced=EnhancedScore(
+                terms=assembly.terms, weight=own.evr_weight, floor=own.evr_floor
+            ),
+            reader=assembly.reader,
+            debate=assembly.debate,
+            web=assembly.web,
+            finalizer=assembly.finalizer(cls.name),
+            cascade=Cascade.of(own, web=assembly.web is not None),
             settings=own,
         )
 

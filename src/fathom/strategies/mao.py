@@ -134,11 +134,11 @@ class AnchoredSearch:
     min_score: float
 
     @classmethod
-    def of(cls, parts: Assembly, search: Search) -> Self:
+    def of(cls, assembly: Assembly, search: Search) -> Self:
         """Made of the settings that `anchor` has too."""
-        own = parts.settings.anchor
+        own = assembly.settings.anchor
         return cls(
-            multihop=parts.multihop(search),
+            multihop=assembly.multihop(search),
             most=own.anchors,
             workers=own.workers,
             min_score=own.min_score,
@@ -178,21 +178,21 @@ class Mao(GraphStrategy):
     name: ClassVar[str] = "mao"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        own = parts.settings.mao
-        search = parts.search(own.retriever)
+        own = assembly.settings.mao
+        search = assembly.search(own.retriever)
         return cls(
             search=search,
-            following=AnchoredSearch.of(parts, search) if own.coverage_threshold else None,
-            observer=parts.observer,
-            planner=parts.planner,
-            rewriter=parts.rewriter,
-            decomposer=parts.decomposer,
-            selector=parts.selector,
-            reader=parts.reader,
-            summarizer=parts.summarizer,
-            finalizer=parts.finalizer(cls.name),
+            following=AnchoredSearch.of(assembly, search) if own.coverage_threshold else None,
+            observer=assembly.observer,
+            planner=assembly.planner,
+            rewriter=assembly.rewriter,
+            decomposer=assembly.decomposer,
+            selector=assembly.selector,
+            reader=assembly.reader,
+            summarizer=assembly.summarizer,
+            finalizer=assembly.finalizer(cls.name),
             hits=own.retrieve,
             turns=own.turns,
             coverage_threshold=own.coverage_threshold,

@@ -36,13 +36,13 @@ class Naive(GraphStrategy):
     name: ClassVar[str] = "naive"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        ask = parts.settings.ask
+        ask = assembly.settings.ask
         return cls(
-            search=parts.search(parts.settings.retrieval.retriever),
-            reader=parts.reader,
-            finalizer=parts.finalizer(cls.name),
+            search=assembly.search(assembly.settings.retrieval.retriever),
+            reader=assembly.reader,
+            finalizer=assembly.finalizer(cls.name),
             chunks=ask.chunks,
         )
 

@@ -52,14 +52,14 @@ class Rrf(GraphStrategy):
     name: ClassVar[str] = "rrf"
 
     @classmethod
-    def of(cls, parts: Assembly) -> Self:
+    def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        rrf = parts.settings.rrf
+        rrf = assembly.settings.rrf
         return cls(
-            searches={name: parts.search(name) for name in rrf.retrievers},
+            searches={name: assembly.search(name) for name in rrf.retrievers},
             comparer=Comparer(fusion=ReciprocalRank(rrf.rrf_k)),
-            reader=parts.reader,
-            finalizer=parts.finalizer(cls.name),
+            reader=assembly.reader,
+            finalizer=assembly.finalizer(cls.name),
             weights=dict(zip(rrf.retrievers, rrf.weights, strict=False)),
             k=rrf.k,
             contexts=rrf.contexts,
