@@ -37,7 +37,8 @@ def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Answ
         ("time", "It ran about 1835, from 1840\u20131843.", ["about 1835", "1840\u20131843"]),
         ("time", "Lahir pada 7 Maret 1892.", ["7 Maret 1892"]),
         ("time", "It opens at 08:30, closes at 5 pm.", ["08:30", "5 pm"]),
-        ("time", "Buka Senin pukul 08.00 WIB.", ["Senin", "pukul 08.00 WIB"]),
+        ("time", "Buka Senin pukul 08.00 WIB.", ["pukul 08.00 WIB"]),
+        ("time", "On Saturday it opens 10:00 to 16:00.", ["10:00 to 16:00"]),
         ("number", "There were 3,559 people in 1,575 homes.", ["3,559 people", "1,575"]),
         ("number", "Panjangnya 98 km, biaya Rp 40.000.", ["98 km", "Rp 40.000"]),
         ("place", "It lies in Lyon, France and not in Paris.", ["Lyon, France", "Paris"]),
@@ -50,6 +51,12 @@ def test_things_of_a_kind_are_seen(kind: AnswerType, text: str, found: list[str]
     spans = spans_of(kind, text, "?")
     assert spans is not None
     assert [span.cut(text) for span in spans] == found
+
+
+def test_days_of_the_week_are_times_where_a_day_is_asked_for() -> None:
+    text = "Glass is collected on Monday at 7:30."
+    spans = spans_of("time", text, "Which day is glass collected?")
+    assert [span.cut(text) for span in spans or ()] == ["Monday", "7:30"]
 
 
 def test_people_are_not_counted_in_kilometres() -> None:

@@ -55,7 +55,7 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TIME = re.compile(
     rf"\b{_ABOUT}(?:{_DAY}\s+(?:of\s+)?{MONTH}\s*,?\s+{YEAR}|{MONTH}\s+{_DAY}\s*,?\s+{YEAR}"
     rf"|{MONTH}\s*,?\s+{YEAR}"
-    rf"|{_CLOCK}|{_WEEKDAY}"
+    rf"|(?:{_CLOCK})(?:\s?(?:[-\u2013]|to|until|sampai|hingga)\s?(?:{_CLOCK}))?|{_WEEKDAY}"
     rf"|{YEAR}s?(?:\s?(?:[-\u2013/]|to|and|sampai|hingga)\s?(?:{YEAR}|\d\d)\b)?)(?!\w)",
     re.IGNORECASE,
 )
@@ -92,6 +92,9 @@ _COUNTED = re.compile(
 _UNCOUNTED = re.compile(
     r"%|percent|persen|\b(?:km|kilo\w+|miles|met(?:er|re)s?|feet|m|acres)$", re.IGNORECASE
 )
+_ASKS_DAY = re.compile(r"\b(?:what|which) days?\b|\bhari (?:apa|mana)\b", re.IGNORECASE)
+_DAY_OF_WEEK = re.compile(rf"^(?:{_WEEKDAY})$", re.IGNORECASE)
+_NOTHING = re.compile(r"(?!)")
 _WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
 _LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _COMMA = re.compile(r"\s?,\s")
@@ -112,15 +115,20 @@ def spans_of(kind: AnswerType, text: str, question: str) -> list[Span] | None:
         return None
     if kind in _RULES:
         matches = _RULES[kind].finditer(text)
-        counted = kind == "number" and _COUNTED.search(question)
-        return [
-            Span(*match.span())
-            for match in matches
-            if not (counted and _UNCOUNTED.search(match.group()))
-        ]
+        dropped = _dropped(kind, question)
+        return [Span(*match.span()) for match in matches if not dropped.search(match.group())]
     asked = question.casefold()
     found = _places(text) if kind == "place" else names(text)
     return [span for span in found if span.cut(text).casefold() not in asked]
+
+
+def _dropped(kind: AnswerType, question: str) -> re.Pattern[str]:
+    """What looks like its kind and is not what is asked for."""
+    if kind == "number" and _COUNTED.search(question):
+        return _UNCOUNTED
+    if kind == "time" and not _ASKS_DAY.search(question):
+        return _DAY_OF_WEEK
+    return _NOTHING
 
 
 def fits(question: str, text: str, span: Span) -> bool:
