@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fathom.errors import ModelError, UsageError
 from fathom.jsonable import digest
-from fathom.llm.endpoint import PROVIDERS, Endpoint, check_url, key_in
+from fathom.llm.endpoint import PROVIDERS, Endpoint, endpoint_at
 from fathom.llm.faults import CallFailed, ModelFault, failure_of
 from fathom.llm.retry import RetryPolicy
 from fathom.usage import Usage
@@ -50,24 +50,11 @@ def embedding_endpoint(
     Raises:
         UsageError: For a missing or malformed key or address, or when offline; one line.
     """
-    provider = PROVIDERS["openai"]
-    model = name.partition(":")[2]
-    if not model:
+    if not name.partition(":")[2]:
         raise UsageError(f"embedder {name!r} names no model: write openai:MODEL")
     if offline:
         raise UsageError(f"embedder {name} needs a socket and --offline allows none; drop one")
-    if base_url is not None:
-        check_url(base_url)
-    variable = key_env or ("" if base_url else provider.key_env)
-    key = key_in(variable, name, environment) if variable else None
-    return Endpoint(
-        name=name,
-        model=model,
-        adapter=provider.adapter,
-        base_url=base_url or provider.base_url,
-        key=key,
-        key_env=variable,
-    )
+    return endpoint_at(PROVIDERS["openai"], name, base_url, key_env, environment)
 
 
 class ServedEmbedder:

@@ -109,16 +109,30 @@ def endpoint_of(
         raise UsageError(f"{name} needs a socket and --offline allows none; drop one of the two")
     if importlib.util.find_spec(provider.package) is None:
         raise UsageError(f"{name} is not installed; run: pip install 'fathom[{provider_name}]'")
+    return endpoint_at(provider, name, base_url, key_env, environment)
+
+
+def endpoint_at(
+    provider: LLMProvider,
+    name: str,
+    base_url: str | None,
+    key_env: str | None,
+    environment: Mapping[str, str],
+) -> Endpoint:
+    """Where `provider:model` is asked; a server of one's own needs no key unless one is named.
+
+    Raises:
+        UsageError: For a missing or malformed key, or a malformed `base_url`.
+    """
     if base_url is not None:
         check_url(base_url)
     variable = key_env or ("" if base_url else provider.key_env)
-    key = key_in(variable, name, environment) if variable else None
     return Endpoint(
         name=name,
-        model=model,
+        model=name.partition(":")[2],
         adapter=provider.adapter,
         base_url=base_url or provider.base_url,
-        key=key,
+        key=key_in(variable, name, environment) if variable else None,
         key_env=variable,
     )
 
