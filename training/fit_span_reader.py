@@ -22,7 +22,7 @@ from training.cross_reader.rows import number_of
 
 from fathom.agents.answer_candidates import Candidate, candidates_of
 from fathom.agents.early_stop import ReadHit, trust
-from fathom.agents.reader import SPANS, logit_of
+from fathom.agents.reader import LAWS, SPANS, Law, logit_of
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.measures.calibration_metrics import auroc, calibration_error
@@ -140,6 +140,22 @@ def report_of(rows: np.ndarray, right: np.ndarray, law: np.ndarray) -> str:
     return f"n={len(p)} right={right.mean():.3f} AUROC={area:.3f} ECE={error:.3f}"
 
 
+def in_force(read: Sequence[Read], law: Law) -> str:
+    """What the shipped law makes of the questions: the shares that the log speaks of."""
+    rows, right = labelled(read, law.fall)
+    said = 1 / (1 + np.exp(-rows @ np.asarray(law.sureness))) >= Settings().ask.min_confidence
+    known = np.array([question.answerable for question, _ in read])
+    best = (best_of(looks, law.fall) for _, looks in read)
+    scores = [
+        f1(each.text, question.answers) if each and question.answerable else 0.0
+        for each, (question, _) in zip(best, read, strict=True)
+    ]
+    wrong = (said & (right == 0))[known].mean()
+    falsely = said[~known].mean() if not known.all() else 0.0
+    overall = np.where(known, np.asarray(scores) * said, ~said).mean()
+    return f"F1={overall:.3f} wrong={wrong:.3f} of the others falsely={falsely:.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("language", choices=SETS)
@@ -176,6 +192,7 @@ def main() -> None:
     law = law_of(rows, right, weights)
     for name, (own, known) in parts.items():
         print(name.ljust(20), report_of(own, known, law))
+        print("  as shipped:".ljust(20), in_force(read[name], LAWS[arguments.language]))
     sureness = ", ".join(f"{each:.2f}" for each in law)
     print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness}), rival=...),')
 
