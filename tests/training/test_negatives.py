@@ -55,15 +55,30 @@ def test_indonesian_questions_have_their_group() -> None:
     assert [twisted.group for twisted in swapped([row])] == ["swapped-id"]
 
 
-def test_no_question_is_twisted_more_than_twice() -> None:
+def test_no_question_is_twisted_more_than_three_times() -> None:
     rows = [asked(place, "x", f"who was first in 1900 of {place}?") for place in PLACES]
 
     found = [row.text for row in swapped(rows)]
 
-    assert {found.count(row.text) for row in rows} == {2}
+    assert {found.count(row.text) for row in rows} == {3}
 
 
 def test_what_has_no_answer_or_another_group_is_left() -> None:
     row = asked("Oslo", "x", "who was first?")
 
     assert list(swapped([replace(row, answerable=False), replace(row, group="ranked")])) == []
+
+
+def test_a_name_of_the_text_is_put_in_but_never_the_answers() -> None:
+    text = "In May, Anna Berg met Carl Dahl and they praised Eva Falk for it."
+    start = text.index("Carl Dahl")
+    row = replace(
+        asked("Oslo", "x", "Whom did the brave Anna Berg meet?"),
+        text=text,
+        spans=((start, start + 9),),
+    )
+
+    found = {twisted.question for twisted in swapped([row])}
+
+    assert "Whom did the brave Eva Falk meet?" in found
+    assert not any("Carl Dahl" in question for question in found)

@@ -16,7 +16,7 @@ WEIGHTS: Mapping[str, float] = {
     "support": 0.8,
     "rests": 0.3,
 }
-_LOW = -1e4
+LOW = -1e4  # a token that no answer can start or end at
 
 
 def losses(outputs: Outputs, batch: Batch) -> dict[str, Tensor]:
@@ -41,8 +41,8 @@ def total(parts: Mapping[str, Tensor], rows: int) -> Tensor:
 
 def span_loss(outputs: Outputs, batch: Batch) -> Tensor:
     """Mean of the start's and the end's loss; all acceptable places count together."""
-    starts = outputs.starts.masked_fill(~batch.places, _LOW)
-    ends = outputs.ends.masked_fill(~batch.places, _LOW)
+    starts = outputs.starts.masked_fill(~batch.places, LOW)
+    ends = outputs.ends.masked_fill(~batch.places, LOW)
     return (any_of_loss(starts, batch.starts) + any_of_loss(ends, batch.ends)) / 2
 
 

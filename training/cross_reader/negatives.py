@@ -27,13 +27,14 @@ _OTHER = {
 }
 _NOT = re.compile(r"\b(is|was|are|were|did|does|do|can|could|would|will)\b(?! not)")
 _ASKED = {"squad": "swapped", "wiki": "swapped", "nq": "swapped", "indonesian": "swapped-id"}
+_WAYS = 3  # twisted forms of a question at most
 
 
 def swapped(rows: Sequence[Row]) -> Iterator[Row]:
     """Answerable questions with a number, a name or a word replaced, or with a "not" put in.
 
     The new name is one that another question over the same article or source has and that this
-    question lacks; it may occur in the text, which makes the pair harder.
+    question lacks, which may occur in the text, or one of the text itself, which is harder.
     """
     asked = [row for row in rows if row.group in _ASKED and row.answerable]
     names: dict[str, list[str]] = {}
@@ -47,12 +48,13 @@ def swapped(rows: Sequence[Row]) -> Iterator[Row]:
             for question in (
                 _by_number(row.question, draw),
                 _by_name(row.question, known[row.title or row.source], draw),
+                _by_name(row.question, _names_of(row), draw),
                 _by_opposite(row.question),
                 _NOT.sub(r"\1 not", row.question, count=1) if draw.random() < 0.1 else row.question,
             )
             if question != row.question
         ]
-        for question in draw.sample(ways, min(2, len(ways))):
+        for question in draw.sample(ways, min(_WAYS, len(ways))):
             yield replace(
                 row,
                 group=_ASKED[row.group],
@@ -76,6 +78,12 @@ def _by_name(question: str, names: Sequence[str], draw: random.Random) -> str:
     if not name or not others:
         return question
     return question[: name.start()] + draw.choice(others) + question[name.end() :]
+
+
+def _names_of(row: Row) -> list[str]:
+    """Names within the sentences of the text, but the answer's own."""
+    answers = " ".join(row.text[start:end] for start, end in row.spans)
+    return sorted({name for name in _NAME.findall(row.text) if name not in answers})
 
 
 def _by_opposite(question: str) -> str:

@@ -84,6 +84,7 @@ SHARES: Mapping[str, int] = {
     "mined": 24,
     "swapped": 14,
     "sentences": 10,
+    "labelled": 24,
     "ranked": 4,
     "composed": 24,
     "nli": 26,

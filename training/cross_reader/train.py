@@ -20,6 +20,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from training.cross_reader import pack
 from training.cross_reader.batches import Blocks, Limits
+from training.cross_reader.distil import Teachers, load_teachers, mixed, soft_losses
 from training.cross_reader.encode import Batch, Encoder
 from training.cross_reader.losses import losses, total
 from training.cross_reader.mining import mined
@@ -79,8 +80,11 @@ class Stream(IterableDataset[tuple[int, int, Batch]]):
 class Run:
     """A model in training, with what is needed to go on later."""
 
-    def __init__(self, model: CrossReader, settings: argparse.Namespace) -> None:
+    def __init__(
+        self, model: CrossReader, settings: argparse.Namespace, teachers: Teachers | None = None
+    ) -> None:
         self.model = model
+        self.teachers = teachers
         self.settings = settings
         self.progress = Progress()
         self.optimizer = torch.optim.AdamW(
@@ -101,7 +105,10 @@ class Run:
         batch = batch.to(self.settings.device)
         with torch.autocast(self.settings.device, dtype=torch.bfloat16, enabled=self.settings.bf16):
             outputs = self.model(batch.ids, batch.kinds, batch.mask)
+            said = self.teachers.say(batch) if self.teachers else None
         parts = losses(outputs, batch)
+        if said:
+            parts = mixed(parts, soft_losses(outputs, said, batch), self.settings.soft)
         torch.autograd.backward(total(parts, rows))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
@@ -242,6 +249,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--bf16", action="store_true", help="where the processor has it")
     parser.add_argument("--everything", action="store_true", help="learn from development rows too")
     parser.add_argument("--mine-vectors", action="store_true", help="wrong texts by vectors too")
+    parser.add_argument("--teachers", type=Path, nargs="*", default=(), help="checkpoints")
+    parser.add_argument("--soft", type=float, default=0.5, help="share of the teachers' loss")
     parser.add_argument("--say-seconds", type=float, default=60.0)
     parser.add_argument("--shares", type=json.loads, default=dict(SHARES), help="JSON object")
     return parser.parse_args(given)
@@ -256,7 +265,8 @@ def main() -> None:
     torch.set_float32_matmul_precision("high")
     model = CrossReader(Network(load(settings.start), settings.dropout)).to(settings.device)
     freeze(model, settings.frozen)
-    run = Run(model, settings)
+    teachers = load_teachers(settings.teachers, settings.start, settings.device)
+    run = Run(model, settings, teachers if settings.teachers else None)
     split = pack.read(settings.pack)
     rows = [*split.train, *(split.development if settings.everything else ())]
     tokens = UnigramPairs(settings.start / "tokenizer.json")

@@ -1,0 +1,59 @@
+from dataclasses import replace
+
+from tests.training.rivers import ROWS
+from training.cross_reader.labelled import GROUP, WRONG, Labeller, labelled
+from training.cross_reader.rows import Row
+
+SENTENCES = [
+    replace(row, group="sentences", source="s", title="", spans=(), relevant=None) for row in ROWS
+]
+
+
+class Marks(Labeller):
+    """Two readers, each of which marks the last so many words before "by all"."""
+
+    def _best(self, reader: object, row: Row) -> tuple[int, int] | None:
+        before = row.text.removesuffix(" by all.")
+        words = before.split(" ")[-int(str(reader)) :]
+        return len(before) - len(" ".join(words)), len(before)
+
+
+def marks(first: int, second: int) -> Labeller:
+    return Marks(first, second)  # type: ignore[arg-type]
+
+
+def made(labeller: Labeller) -> list[Row]:
+    return list(labelled(SENTENCES, labeller))
+
+
+def test_the_answer_is_where_both_readers_see_it() -> None:
+    rows = [row for row in made(marks(1, 1)) if row.group == GROUP]
+
+    assert len(rows) == len(SENTENCES)
+    for row, gold in zip(rows, ROWS, strict=True):
+        ((start, end),) = row.spans
+        assert row.text[start:end] == gold.text.split()[-3]
+        assert gold.text in row.text
+        assert row.text.count(".") >= 3  # others stand around it
+
+
+def test_readers_that_disagree_mark_nothing() -> None:
+    assert made(marks(1, 6)) == []
+
+
+def test_the_paragraph_without_its_sentence_is_a_wrong_text() -> None:
+    wrong = [row for row in made(marks(1, 1)) if row.group == WRONG]
+
+    assert len(wrong) == len(SENTENCES)
+    for row, gold in zip(wrong, ROWS, strict=True):
+        assert gold.text not in row.text
+        assert (row.answerable, row.spans) == (False, ())
+
+
+def test_sentences_of_two_sources_do_not_stand_together() -> None:
+    low = [replace(row, source="low", text=row.text.lower()) for row in SENTENCES[:5]]
+    rows = [r for r in labelled([*SENTENCES[5:], *low], marks(1, 1)) if r.group == GROUP]
+
+    assert len(rows) == len(SENTENCES)
+    for row in rows:
+        assert (row.text == row.text.lower()) == (row.source == "low")

@@ -1,0 +1,104 @@
+"""What trained readers say of a batch, for another one to learn beside the labels.
+
+Several readers that differ in their seeds are right more often than each of them. One that learns
+their mean probabilities keeps most of that, at the price of one (Hinton et al. 2015, "Distilling
+the Knowledge in a Neural Network").
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from training.cross_reader.encode import UNKNOWN, Batch
+from training.cross_reader.losses import LOW
+from training.cross_reader.model import SCORES, CrossReader, Outputs
+from training.cross_reader.model import Encoder as Network
+
+Said = dict[str, Tensor]
+"""Mean probabilities: `starts` and `ends` (rows, tokens), `answerable` and `relevance` (rows,),
+`yesno` and `support` (rows, 3)."""
+
+_YESNO, _SUPPORT = slice(2, 5), slice(5, 8)
+
+
+class Teachers:
+    """Trained readers that read along, each batch once."""
+
+    def __init__(self, models: Sequence[CrossReader]) -> None:
+        self._models = [model.eval().requires_grad_(requires_grad=False) for model in models]
+
+    @torch.no_grad()
+    def say(self, batch: Batch) -> Said:
+        """The mean of what they say."""
+        said = [_said(model(batch.ids, batch.kinds, batch.mask), batch) for model in self._models]
+        return {name: torch.stack([one[name] for one in said]).mean(0) for name in said[0]}
+
+
+def load_teachers(checkpoints: Sequence[Path], start: Path, device: str) -> Teachers:
+    """The readers of some checkpoints, all trained from `start`."""
+    from training.encoder import load
+
+    models = []
+    for path in checkpoints:
+        model = CrossReader(Network(load(start), 0.0)).to(device)
+        state = torch.load(path, weights_only=True, map_location=device)
+        model.load_state_dict(state["model"])
+        models.append(model)
+    return Teachers(models)
+
+
+def soft_losses(outputs: Outputs, said: Said, batch: Batch) -> dict[str, Tensor]:
+    """Cross-entropy with what was said, summed over the rows whose label is known, as in `losses`.
+
+    What a text rests on is not among them.
+    """
+    starts, ends = (places.masked_fill(~batch.places, LOW) for places in _spans(outputs))
+    known = batch.starts.any(-1).float()
+    spans = [_cross_entropy(starts, said["starts"]), _cross_entropy(ends, said["ends"])]
+    scores = dict(zip(SCORES, outputs.scores.unbind(-1), strict=True))
+    yesno = _cross_entropy(outputs.scores[:, _YESNO], said["yesno"])
+    support = _cross_entropy(outputs.scores[:, _SUPPORT], said["support"])
+    return {
+        "span": (known * (spans[0] + spans[1])).sum() / 2,
+        "answerable": _binary(scores["answerable"], said["answerable"], batch.answerable),
+        "relevance": _binary(scores["relevance"], said["relevance"], batch.relevant),
+        "yesno": (yesno * (batch.yesno != UNKNOWN)).sum(),
+        "support": (support * batch.support.any(-1)).sum(),
+    }
+
+
+def mixed(hard: Mapping[str, Tensor], soft: Mapping[str, Tensor], share: float) -> Said:
+    """Each task's loss, `share` of it the soft one where there is one."""
+    return {
+        name: torch.lerp(loss, soft[name], share) if name in soft else loss
+        for name, loss in hard.items()
+    }
+
+
+def _said(outputs: Outputs, batch: Batch) -> Said:
+    starts, ends = (places.masked_fill(~batch.places, LOW) for places in _spans(outputs))
+    scores = dict(zip(SCORES, outputs.scores.unbind(-1), strict=True))
+    return {
+        "starts": starts.softmax(-1),
+        "ends": ends.softmax(-1),
+        "answerable": scores["answerable"].sigmoid(),
+        "relevance": scores["relevance"].sigmoid(),
+        "yesno": outputs.scores[:, _YESNO].softmax(-1),
+        "support": outputs.scores[:, _SUPPORT].softmax(-1),
+    }
+
+
+def _spans(outputs: Outputs) -> tuple[Tensor, Tensor]:
+    return outputs.starts, outputs.ends
+
+
+def _cross_entropy(logits: Tensor, likely: Tensor) -> Tensor:
+    return -(likely * logits.log_softmax(-1)).sum(-1)
+
+
+def _binary(logits: Tensor, likely: Tensor, known: Tensor) -> Tensor:
+    return functional.binary_cross_entropy_with_logits(
+        logits, likely, weight=(known != UNKNOWN).float(), reduction="sum"
+    )
