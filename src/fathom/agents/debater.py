@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from fathom.agents.answer_candidates import Option, options_of
 from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
 from fathom.agents.quotable import around
-from fathom.agents.reader import Sentence, located
+from fathom.agents.quoting import located
 from fathom.context import RunContext
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
@@ -306,7 +306,7 @@ def _position(
     )
     if not answer:
         return told
-    evidence = located(Sentence(text=answer, chunk=1, quote=reply.quote), [hit])
+    evidence = located(reply.quote, [hit], chunk=1)
     if evidence is None:
         return None
     score = 1.0 if normalize_answer(answer) in normalize_answer(evidence.quote) else _UNQUOTED

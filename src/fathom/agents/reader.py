@@ -15,6 +15,7 @@ from fathom.agents.counts import listed, stated
 from fathom.agents.early_stop import ReadHit, look
 from fathom.agents.judge import Judge, LocalJudge
 from fathom.agents.prompt_delimiters import chunk_messages
+from fathom.agents.quoting import located
 from fathom.agents.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.sides import decided
@@ -28,7 +29,7 @@ from fathom.models.reading import CrossReader
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
 from fathom.text.question_form import asks_steps, form_of, word_for
-from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,8 +332,9 @@ class ReaderReply(BaseModel):
 class LLMReader:
     """Lets the local reader answer what it is certain of; asks a language model for the rest.
 
-    A sentence counts only if its quote stands in the chunk it names and the judge finds it
-    supported; so whatever a document or a server says, nothing unverified is shown.
+    A sentence counts only if its quote stands in a chunk (`quoting`) and the judge finds it
+    supported by what stands there; so whatever a document or a server says, nothing unverified is
+    shown.
 
     Attributes:
         local: Reads first.
@@ -412,7 +414,7 @@ class LLMReader:
             (text, evidence)
             for sentence in reply.sentences[:_MOST_SENTENCES]
             if (text := _MARK.sub("", sentence.text).strip())
-            and (evidence := located(sentence, hits))
+            and (evidence := located(sentence.quote, hits, chunk=sentence.chunk))
         ]
         pairs = [(text, evidence.quote) for text, evidence in found]
         scores = await self.judge.support(pairs, context)
@@ -432,21 +434,6 @@ class LLMReader:
         )
 
 
-def located(sentence: Sentence, hits: Sequence[Hit]) -> Evidence | None:
-    """Where the quote stands in the chunk that the sentence names, but for white space.
-
-    Its support is 0 until a judge has seen it.
-    """
-    if not 1 <= sentence.chunk <= len(hits):
-        return None
-    hit = hits[sentence.chunk - 1]
-    words = sentence.quote.split()
-    if not any(char.isalnum() for char in sentence.quote):
-        return None
-    match = re.search(r"\s+".join(map(re.escape, words)), hit.chunk.text)
-    return Evidence(hit=hit, span=Span(*match.span()), support=0.0) if match else None
-
-
 class _Stream:
     """Finds the sentences in a reply that is still coming, and tells those with a true quote."""
 
@@ -464,7 +451,7 @@ class _Stream:
                 sentence = Sentence.model_validate_json(match.group())
             except ValidationError:
                 continue  # what does not fit is told at the end, if at all
-            if located(sentence, self._hits):
+            if located(sentence.quote, self._hits, chunk=sentence.chunk):
                 self._listener.text(sentence.text)
 
 

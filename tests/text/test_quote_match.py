@@ -1,0 +1,197 @@
+"""Copied quotes are found as the document's own words, and what says otherwise is not."""
+
+import random
+import re
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.text.quote_match import find, words_of
+
+TEXT = (
+    "Harbour rules\n"
+    "1. A mooring permit costs 40 crowns a year, and the o\ufb03ce issues it.\n"
+    "2. Dogs are not allowed in the park on Sundays \u2013 it\u2019s the council\u2019s \u201clast "
+    "word\u201d.\n"
+    "3. The Trea-\nsury keeps the fees[12] that visitors pay at the northern gate."
+)
+WORDS = ("dry", "boat", "harbour", "permit", "costs", "crowns", "keeper", "gate", "opens", "each")
+PLAIN = st.lists(st.sampled_from(WORDS), min_size=3, max_size=30)
+
+
+def shown(quote: str, text: str = TEXT) -> str | None:
+    found = find(quote, text)
+    return found.span.cut(text) if found else None
+
+
+@pytest.mark.parametrize(
+    ("quote", "own"),
+    [
+        ("a MOORING permit", "A mooring permit"),
+        ("on Sundays - it's the council's \"last word\"",
+         "on Sundays \u2013 it\u2019s the council\u2019s \u201clast word"),
+        ("the office issues it", "the o\ufb03ce issues it"),
+        ("The Treasury keeps the fees that visitors pay",
+         "The Trea-\nsury keeps the fees[12] that visitors pay"),
+        ("A mooring permit ... a year", "A mooring permit costs 40 crowns a year"),
+        ("A mooring permit [\u2026] the office issues it\u2026",
+         "A mooring permit costs 40 crowns a year, and the o\ufb03ce issues it"),
+        ("3. The Treasury keeps the fees", "The Trea-\nsury keeps the fees"),
+        ("7) Dogs are not allowed", "Dogs are not allowed"),
+        ("the office issues it. Dogs are not allowed",
+         "the o\ufb03ce issues it.\n2. Dogs are not allowed"),
+        ("A  mooring\n\npermit", "A mooring permit"),
+        ("A mooring permits cost 40 crowns a year", "A mooring permit costs 40 crowns a year"),
+        ("Dogs are not allowed at the park on Sundays",
+         "Dogs are not allowed in the park on Sundays"),
+        ("the fees that visitors pay at the gate",
+         "the fees[12] that visitors pay at the northern gate"),
+    ],
+)  # fmt: skip
+def test_what_was_copied_carelessly_is_found_as_the_documents_own_words(
+    quote: str, own: str
+) -> None:
+    assert shown(quote) == own
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "A mooring permit costs 50 crowns a year, and the office issues it",
+        "A mooring permit costs -40 crowns a year, and the office issues it",
+        "A mooring permit costs 40 % a year, and the office issues it",
+        "A mooring permit costs forty crowns a year, and the office issues it",
+        "A mooring permit costs only 40 crowns a year, and the office issues it",
+        "A mooring permit may cost 40 crowns a year, and the office issues it",
+        "A mooring permit costs 40 crowns a year, and the Library issues it",
+        "Dogs are allowed in the park on Sundays, it's the council's last word",
+        "allowed in the park on Sundays",  # cut out right behind the "not"
+        "Dogs ... allowed in the park",
+        "Dogs are not not allowed in the park on Sundays",
+        "Visitors pay the fees at the southern gate",
+        "on Sundays ... Dogs are not allowed",  # in another order
+        "a year costs permit mooring A",
+        "",
+        " . \u2026 ",
+        "3.",
+        "[12]",
+    ],
+)
+def test_what_the_document_does_not_say_is_not_found(quote: str) -> None:
+    assert shown(quote) is None
+
+
+def test_the_first_place_counts_and_one_behind_a_negation_is_passed_over() -> None:
+    text = "No visitor moors free of charge. A member moors free of charge. A boat moors free."
+    found = find("moors free of charge", text)
+    assert found is not None
+    assert found.span.start == text.index("moors", text.index("member"))
+    assert shown("visitor moors free", text) is None
+    text = "It is not moored free. It is moored free."
+    assert shown("moored free", text) == "moored free"
+    assert find("moored free", text).span.start == text.rindex("moored")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("employer", "employee"), ("useful", "useless"), ("possible", "impossible"),
+     ("must", "may"), ("and", "or"), ("before", "after"), ("all", "some"), ("ten", "two")],
+)  # fmt: skip
+def test_words_that_are_alike_and_mean_something_else_are_not_the_same(
+    one: str, other: str
+) -> None:
+    text = "The harbour keeper says that {} is what the rules of the town ask for."
+    assert shown(text.format(one), text.format(one))
+    assert shown(text.format(other), text.format(one)) is None
+
+
+def test_whether_a_quote_is_exact_is_told() -> None:
+    exact, near = (
+        find("A mooring permit costs", TEXT),
+        find("The dogs are not allowed in park", TEXT),
+    )
+    assert exact is not None
+    assert exact.exact
+    assert near is not None
+    assert not near.exact
+
+
+def _upper(text: str) -> str:
+    return text.upper()
+
+
+def _marks(text: str) -> str:
+    return text.replace("'", "\u2019").replace('"', "\u201d").replace("-", "\u2013")
+
+
+def _space(text: str) -> str:
+    return re.sub(r" ", " \n\t", text)
+
+
+def _ligatures(text: str) -> str:
+    return text.replace("ffi", "\ufb03").replace("fi", "\ufb01").replace("fl", "\ufb02")
+
+
+def _accents(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def _soft(text: str) -> str:
+    return re.sub(r"([a-z]{3})([a-z]{3})", "\\1\u00ad\\2", text)
+
+
+@given(PLAIN, st.data(), st.sampled_from([_upper, _marks, _space, _ligatures, _accents, _soft]))
+def test_the_words_of_any_stretch_are_found_however_they_are_written(
+    words: list[str], data: st.DataObject, written: Callable[[str], str]
+) -> None:
+    text = " ".join([*words, "caf\u00e9", "o'clock", "office", "flag"])
+    tokens = text.split()
+    start = data.draw(st.integers(0, len(tokens) - 1))
+    end = data.draw(st.integers(start + 1, len(tokens)))
+    quote = " ".join(tokens[start:end])
+    found = find(written(quote), text)
+    assert found is not None
+    assert found.exact
+    assert found.span.cut(text) == quote
+    assert found.span.start == f" {text} ".index(f" {quote} ")
+
+
+@given(PLAIN, PLAIN)
+def test_exact_places_are_those_of_the_oracle(words: list[str], quote: list[str]) -> None:
+    """The oracle: lists of words compared place by place, ours with marks between the words."""
+    places = [at for at in range(len(words)) if words[at : at + len(quote)] == quote]
+    text = "; ".join(words)
+    found = find(" ".join(quote), text)
+    assert (found is not None and found.exact) == bool(places)
+    if places:
+        assert found is not None
+        assert found.span.cut(text).split("; ") == quote
+        assert text[: found.span.start].count(";") == places[0]
+
+
+@given(PLAIN, st.integers(0, 1000), st.sampled_from(["not", "never", "7", "-3", "tidak", "%"]))
+def test_a_word_that_turns_the_meaning_is_never_added_or_lost(
+    words: list[str], seed: int, turn: str
+) -> None:
+    at = random.Random(seed).randrange(1, len(words))
+    turned = " ".join([*words[:at], turn, *words[at:]])
+    assert find(turned, " ".join(words)) is None
+    assert find(" ".join(words), turned) is None
+
+
+@given(st.text(max_size=200), st.text(max_size=300))
+def test_what_is_found_has_the_words_of_the_quote(quote: str, text: str) -> None:
+    found = find(quote, text)
+    if found is not None:
+        assert 0 <= found.span.start < found.span.end <= len(text)
+        own = {word.key for word in words_of(found.span.cut(text))}
+        assert own & {word.key for word in words_of(quote)}
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_a_text_with_words_is_found_in_itself(text: str) -> None:
+    telling = any(not word.optional for word in words_of(text))
+    assert (find(text, text) is not None) or not telling or "..." in text or "\u2026" in text
