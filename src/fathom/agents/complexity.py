@@ -37,6 +37,39 @@ _WH = re.compile(
     r"mengapa|kenapa|bagaimana(?:kah)?|berapa(?:kah)?|seberapa)\b",
     re.IGNORECASE,
 )
+_BARE = (
+    "(?:access|activate|add|allow|apply|archive|assign|attach|authenticate|back up|block|book|"
+    "build|calculate|call|cancel|change|check|clean|clear|close|collect|compare|compile|compute|"
+    "configure|connect|convert|copy|create|debug|delete|deploy|describe|disable|download|email|"
+    "enable|encrypt|enter|estimate|explain|export|extract|fetch|file|filter|find|fix|format|get|"
+    "give|grant|identify|import|insert|install|integrate|join|launch|limit|link|list|load|locate|"
+    "log|make|map|merge|migrate|monitor|mount|move|name|open|order|pair|pay|print|provision|"
+    "publish|read|register|remove|rename|renew|repair|replace|report|request|reset|resize|restart|"
+    "restore|return|revoke|rotate|route|run|save|scale|schedule|secure|send|set(?: up)?|share|show|"
+    "sort|split|start|stop|store|submit|summari[sz]e|switch|sync|test|track|train|transfer|"
+    "translate|troubleshoot|turn|uninstall|unlock|update|upgrade|upload|validate|verify|write|"
+    "atur|bandingkan|buat|cari|cetak|daftar|daftarkan|ekspor|hapus|hitung|hubungkan|impor|isi|"
+    "jelaskan|kirim|kirimkan|lapor|laporkan|pasang|perbarui|pindahkan|sambungkan|sebutkan|siapkan|"
+    "simpan|tulis|tuliskan|ubah|unduh|unggah|urus)"
+)
+_JOINT = (
+    r"(?:,?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)|,|;)\s+(?:also\s+|juga\s+)?"
+)
+_COMPOUND = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # Link Azure AD to Outlook and export access logs
+        rf"(?:^\W*|\b(?:to|i|we|you|one|can|could|should|must|please|cara|tolong|untuk)\s+)"
+        rf"{_BARE}\s+\w.*?{_JOINT}{_BARE}\s+\w",
+        # setting up an Azure VM and linking to SSO
+        rf"\b\w{{2,}}ing\s+\w.*?{_JOINT}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
+        # mengurus NIB dan melaporkan kegiatan
+        rf"\bme\w{{4,}}\s+\w.*?{_JOINT}me\w{{4,}}\s+\w",
+        # Who was the first president, and when was he born?
+        rf"{_JOINT}(?:\w+\s+)?{_WH.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
+    )
+)
+"""Instructions or questions that are joined, each with words of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +83,8 @@ class Features:
         length: In words.
         wh_words: Question words.
         question_marks: Question marks.
+        intents: 2 where instructions or questions are joined ("link the two and export the logs"),
+            else 1.
     """
 
     entities: int
@@ -58,6 +93,7 @@ class Features:
     length: int
     wh_words: int
     question_marks: int
+    intents: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +141,18 @@ def features_of(question: str) -> Features:
         length=len(_WORD.findall(question)),
         wh_words=wh_words,
         question_marks=question.count("?"),
+        intents=2 if any(pattern.search(question) for pattern in _COMPOUND) else 1,
     )
 
 
 def level_of(features: Features) -> ComplexityLevel:
-    """Up to 1 point is simple, up to 3 moderate, more is complex."""
+    """Up to 1 point is simple, up to 3 moderate; more is complex, and so is a second intent.
+
+    The paper's complex queries are "multi-intent or cross-topic" (section 4.2), such as "Link Azure
+    AD to Outlook and export access logs".
+    """
+    if features.intents > 1:
+        return "complex"
     points = (
         min(2, max(0, features.entities - 1))
         + min(2, features.clauses - 1)
