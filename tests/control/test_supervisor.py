@@ -1,40 +1,58 @@
+from dataclasses import replace
+
 import pytest
 
 from fathom.control.supervisor import BranchReport, Supervisor
 
-FINE = BranchReport(name="fine", failed=False, final=False, found=3, kept=2)
-FAILED = BranchReport(name="failed", failed=True, final=False, found=0, kept=0)
-SPENT = BranchReport(name="spent", failed=True, final=True, found=0, kept=0)
-STRICT = BranchReport(name="strict", failed=False, final=False, found=3, kept=0)
-EMPTY = BranchReport(name="empty", failed=False, final=False, found=0, kept=0)
+FINE = BranchReport(name="fine", weight=0.3, failed=False, final=False, found=3, kept=2)
+FAILED = replace(FINE, name="failed", weight=0.7, failed=True, found=0, kept=0)
+SPENT = replace(FAILED, name="spent", final=True)
+STRICT = replace(FAILED, name="strict", failed=False, found=3)
+EMPTY = replace(STRICT, name="empty", found=0)
 
 
 @pytest.mark.parametrize(
-    ("reports", "orders", "reason"),
+    ("reports", "orders", "weights", "reason"),
     [
-        ([], {}, "all branches are done"),
-        ([FINE, FINE], {}, "all branches are done"),
-        ([FINE, EMPTY], {}, "all branches are done"),
-        ([SPENT, SPENT], {}, "all branches are done"),
-        ([FINE, FAILED], {"failed": "search"}, "again: search of failed"),
-        ([STRICT, FINE], {"strict": "filter"}, "again: filter of strict"),
+        ([], {}, {}, "all branches are done"),
+        ([FINE, FINE], {}, {}, "all branches are done"),
+        ([FINE, EMPTY], {}, {"empty": 0.0}, "all branches are done"),
+        ([SPENT, SPENT], {}, {"spent": 0.0}, "all branches are done"),
+        ([FINE, FAILED], {"failed": "search"}, {}, "again: search of failed"),
+        ([STRICT, FINE], {"strict": "filter"}, {"strict": 0.28}, "again: filter of strict"),
         (
             [STRICT, FAILED],
             {"strict": "filter", "failed": "search"},
+            {"strict": 0.28},
             "again: filter of strict, search of failed",
         ),
     ],
 )
 def test_who_is_sent_out_again(
-    reports: list[BranchReport], orders: dict[str, str], reason: str
+    reports: list[BranchReport], orders: dict[str, str], weights: dict[str, float], reason: str
 ) -> None:
-    verdict = Supervisor(1)(reports, 0)
+    verdict = Supervisor(1, 0.4)(reports, (), 0)
     assert (verdict.orders, verdict.reason) == (orders, reason)
+    assert verdict.weights == pytest.approx(weights)
 
 
 @pytest.mark.parametrize("retries", range(4))
 def test_never_more_often_than_agreed(retries: int) -> None:
     law = Supervisor(retries)
-    sent = [bool(law([FAILED, STRICT], rounds).orders) for rounds in range(6)]
+    sent = [bool(law([FAILED, STRICT], (), rounds).orders) for rounds in range(6)]
     assert sent == [rounds < retries for rounds in range(6)]
-    assert "nothing after" in law([FAILED], retries).reason
+    assert "nothing after" in law([FAILED], (), retries).reason
+
+
+@pytest.mark.parametrize("out", [EMPTY, FAILED, STRICT])
+def test_who_stands_by_takes_the_place_and_the_weight(out: BranchReport) -> None:
+    verdict = Supervisor(0)([FINE, out], ("one", "other"), 0)
+    assert verdict.orders == {"one": "search", "other": "search"}
+    assert verdict.weights == {out.name: 0.0, "one": 0.35, "other": 0.35}
+    assert f"one, other instead of {out.name}" in verdict.reason
+
+
+def test_nobody_stands_in_as_long_as_there_is_hope_or_where_the_budget_is_spent() -> None:
+    assert Supervisor(1)([FINE, FAILED], ("one",), 0).orders == {"failed": "search"}
+    assert Supervisor(1)([FINE, SPENT], ("one",), 0).orders == {}
+    assert Supervisor(1)([FINE, replace(EMPTY, weight=0.0)], ("one",), 0).orders == {}

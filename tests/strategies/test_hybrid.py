@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from tests.making import QUESTION, engine_at, ingested
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
@@ -71,13 +72,12 @@ def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
             Branch(name="keyword", search=keyword, filter=filters[0]),
             Branch(name="semantic", search=semantic, filter=filters[1]),
         ),
-        supervisor=Supervisor(1),
+        supervisor=Supervisor(1, 0.5),
         comparer=Comparer(),
         reorderer=None,
         reader=reader,
         finalizer=finalizer("hybrid"),
         candidates=5,
-        relax=0.5,
         k=2,
         positions="rank",
     )
@@ -144,6 +144,82 @@ def test_what_is_reordered_is_read_in_that_order() -> None:
     assert [given[0] for given in reader.given] == ["d3#0", "d1#0"]
     ran(hybrid(reader, *lists, k=3, positions="ends"))
     assert reader.given[2] == ("d1#0", "d3#0", "d2#0")
+
+
+def test_any_number_of_branches_plugs_in() -> None:
+    """The docstring of `Branch` says so."""
+
+    def made() -> Hybrid:
+        two = hybrid(reader, Finds([A, C]).search("k"), Finds([B, C]).search("s"), k=3)
+        more = Branch(name="vector:other", search=Finds([C]).search("v"), weight=0.8)
+        return replace(two, branches=(*two.branches, more))
+
+    reader = Reads()
+    outcome = ran(made())
+    assert reader.given[0][0] == "d3#0"  # the third agent's
+    assert outcome.answer.usage.retrievals == 3
+    assert "search vector:other" in {step.id for step in outcome.trace.steps}
+    assert replays(outcome, made())
+
+
+def test_agents_plug_in_by_a_setting(tmp_path: Path) -> None:
+    agents = {"agents": ["keyword_feedback", "lead"], "agent_weights": [0.3, 0.0]}
+    with engine_at(ingested(tmp_path), hybrid=agents) as engine:
+        answer = engine.ask(QUESTION, strategy="hybrid")
+        trace = engine.traces.get(str(answer.trace_id))
+        assert engine.replay(trace.id).same
+    assert (answer.status, answer.usage.retrievals) == ("answered", 3)
+    top = {step.id: step for step in trace.steps if not step.parent}
+    assert "search keyword_feedback" in top
+    assert "search lead" not in top  # it stands by
+    assert top["supervise"].outputs["weights"]["keyword_feedback"] == 0.3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"agents": ["keyword"]},
+        {"agents": ["lead", "lead"]},
+        {"agents": ["nobody"]},
+        {"agents": ["lead"], "agent_weights": [0.1, 0.2]},
+        {"agent_weights": [0.1]},
+    ],
+)
+def test_agents_are_named_once_and_weighed_each(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="agent"):
+        HybridSettings.model_validate(wrong)
+
+
+def test_a_branch_that_stands_by_takes_the_place_of_one_that_brings_nothing() -> None:
+    reader, standby = Reads(), Finds([C])
+
+    def made(semantic: Finds) -> Hybrid:
+        two = hybrid(reader, Finds([A, B]).search("k"), semantic.search("s"), k=3)
+        more = Branch(name="standby", search=standby.search("b"), weight=0.0)
+        return replace(two, branches=(*two.branches, more))
+
+    ran(made(Finds([B])))
+    assert (standby.asked, reader.given[0]) == (0, ("d1#0", "d2#0"))
+    for semantic in (Finds([]), Finds([], breaks=99)):
+        outcome = ran(made(semantic))
+        assert reader.given[-1] == ("d1#0", "d3#0", "d2#0")
+        last = [step for step in outcome.trace.steps if step.name == "supervise"][-2]
+        assert last.outputs["weights"] == {"keyword": 0.5, "semantic": 0.0, "standby": 0.5}
+        assert "standby instead of semantic" in last.reason
+        assert replays(outcome, made(semantic))
+    assert standby.asked == 2
+
+
+def test_what_only_a_laxer_filter_keeps_counts_less() -> None:
+    reader = Reads()
+    lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
+    preset = HybridSettings(weights="30/70")
+    ran(hybrid(reader, *lists, settings=preset))
+    ran(hybrid(reader, *lists, settings=preset, filters=(None, Keeps(strictest=0.5))))
+    laxer = Supervisor(1, 0.2)
+    strict = Keeps(strictest=0.2)
+    ran(hybrid(reader, *lists, settings=preset, filters=(None, strict), supervisor=laxer))
+    assert [given[0] for given in reader.given] == ["d2#0", "d2#0", "d1#0"]
 
 
 def test_a_branch_that_breaks_once_is_sent_out_again() -> None:

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from fathom.settings.retrievers import Name
 from fathom.settings.section import Section, Share
 
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
@@ -36,6 +37,12 @@ class HybridSettings(Section):
     """Where the analyser fails."""
     foreign: tuple[Share, Share] = (0.9, 0.1)
     """For a question in a language that the embedder was not made for, whatever its complexity."""
+    agents: tuple[Name, ...] = ()
+    """Further retrieval agents beside the two, by the names of their retrievers, also those that
+    packages add; what they find is not filtered."""
+    agent_weights: tuple[Share, ...] = ()
+    """One for each of them; empty for 0.5 each. One with 0 stands by: it is sent out, with the
+    weight of the branch that brings nothing, in its place."""
     candidates: int = Field(default=50, ge=1)
     """Hits of each branch; the paper does not say."""
     filters: bool = True
@@ -50,7 +57,8 @@ class HybridSettings(Section):
     retries: int = Field(default=1, ge=0, le=5)
     """How often the supervisor sends a branch out again that failed or kept nothing."""
     relax: Share = 0.5
-    """By which the floors are multiplied for each time."""
+    """By which the floors of a filter that kept nothing are multiplied for each time, and the
+    weight of its branch."""
     reorder: bool = True
     reorder_top: int = Field(default=50, ge=1)
     """So many hits of the comparison a language model puts in order, the rest stay behind them;
@@ -72,4 +80,19 @@ class HybridSettings(Section):
         for name in ("simple", "moderate", "complex", "prior", "foreign"):
             if not any(getattr(self, name)):
                 raise ValueError(f"hybrid.{name} must give one branch a weight above 0")
+        if len({*self.agents, "keyword", "vector"}) < len(self.agents) + 2:
+            raise ValueError("hybrid.agents names one twice, or keyword or vector, which are there")
+        if self.agent_weights and len(self.agent_weights) != len(self.agents):
+            raise ValueError("hybrid.agent_weights must have one number for each of hybrid.agents")
         return self
+
+    @property
+    def static(self) -> tuple[float, float]:
+        """The fixed weights of the paper's two branches; 1 each where the question decides."""
+        return (1.0, 1.0) if self.weights == "complexity" else FIXED[self.weights]
+
+    @property
+    def agents_weighed(self) -> tuple[tuple[str, float], ...]:
+        """The further agents with their weights."""
+        weights = self.agent_weights or (0.5,) * len(self.agents)
+        return tuple(zip(self.agents, weights, strict=True))

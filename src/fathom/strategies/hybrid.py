@@ -1,5 +1,6 @@
-"""Two branches of agents side by side, compared and reordered."""
+"""Branches of agents side by side, compared and reordered."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,9 +34,9 @@ class HybridState:
     """What is known of a question so far.
 
     Attributes:
-        weights: Of each branch.
+        weights: Of each branch, as the supervisor left them.
         messages: The last one of each agent, by `search` or `filter` and its branch.
-        rounds: How often the supervisor has sent branches out again.
+        rounds: How often the supervisor has decided.
         orders: Which of them, and what they are to do anew.
     """
 
@@ -55,16 +56,29 @@ class Branch:
 
     Attributes:
         filter: `None` keeps everything.
+        weight: How much it counts where no analyser says so, as of the two that the paper has.
+            With 0 it stands by until another branch brings nothing.
     """
 
     name: str
     search: Search
-    filter: HitFilter | None
+    filter: HitFilter | None = None
+    weight: float = 0.5
+
+    @property
+    def begins(self) -> str:
+        """The node of its search; LangGraph keeps colons for itself."""
+        return f"search_{re.sub(r'[^0-9A-Za-z]', '_', self.name)}"
+
+    @property
+    def ends(self) -> str:
+        """The node of its filter."""
+        return self.begins.replace("search", "filter", 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """Who says how much each branch counts; see `HybridSettings.weights`."""
+    """Who says how much the paper's two branches count; see `HybridSettings.weights`."""
 
     analyser: ComplexityAnalyser
     settings: HybridSettings
@@ -87,10 +101,9 @@ class Hybrid(GraphStrategy):
     """Multi-agent hybrid retrieval (the paper's figure 1 and its steps 1 to 8).
 
     Attributes:
-        branches: Work at the same time; those without weight do not.
+        branches: Work at the same time, any number of them; those without weight stand by.
         reorderer: `None` leaves the order of the comparison.
         candidates: Hits of each branch.
-        relax: By which the floors of a filter are multiplied each time it is asked again.
         k: How many hits are read.
         positions: In which order: best first, or the best at both ends.
     """
@@ -103,7 +116,6 @@ class Hybrid(GraphStrategy):
     reader: Reader
     finalizer: Finalizer
     candidates: int
-    relax: float
     k: int
     positions: Literal["rank", "ends"]
     name: ClassVar[str] = "hybrid"
@@ -112,22 +124,27 @@ class Hybrid(GraphStrategy):
     def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
         own = assembly.settings.hybrid
-        filters = (
-            (assembly.keyword_filter, assembly.semantic_filter) if own.filters else (None, None)
-        )
+        keeps = (assembly.keyword_filter, assembly.semantic_filter)
+        two = (KEYWORD, "keyword"), (SEMANTIC, "vector")
+        filters = keeps if own.filters else (None, None)
+        branches = [
+            Branch(name=name, search=assembly.search(retriever), filter=keep)
+            for (name, retriever), keep, weight in zip(two, filters, own.static, strict=True)
+            if weight
+        ]
+        branches += [
+            Branch(name=name, search=assembly.search(name), weight=weight)
+            for name, weight in own.agents_weighed
+        ]
         return cls(
             weighing=Weighing(analyser=assembly.complexity, settings=own),
-            branches=(
-                Branch(name=KEYWORD, search=assembly.search("keyword"), filter=filters[0]),
-                Branch(name=SEMANTIC, search=assembly.search("vector"), filter=filters[1]),
-            ),
-            supervisor=Supervisor(own.retries),
+            branches=branches,
+            supervisor=Supervisor(own.retries, own.relax),
             comparer=Comparer(),
             reorderer=assembly.reorderer if own.reorder else None,
             reader=assembly.reader if own.read else NullReader(),
             finalizer=assembly.finalizer(cls.name),
             candidates=own.candidates,
-            relax=own.relax,
             k=own.k,
             positions=own.positions,
         )
@@ -142,12 +159,12 @@ class Hybrid(GraphStrategy):
         for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
             figure.add_node(node.__name__, node)
         figure.add_node("finalize", self.finalize)
-        begins = [f"search_{branch.name}" for branch in self.branches]
+        begins = [branch.begins for branch in self.branches]
         for branch in self.branches:
-            figure.add_node(f"search_{branch.name}", partial(self.search, branch))
-            figure.add_node(f"filter_{branch.name}", partial(self.filter, branch))
-            figure.add_edge(f"search_{branch.name}", f"filter_{branch.name}")
-            figure.add_edge(f"filter_{branch.name}", "supervise")
+            figure.add_node(branch.begins, partial(self.search, branch))
+            figure.add_node(branch.ends, partial(self.filter, branch))
+            figure.add_edge(branch.begins, branch.ends)
+            figure.add_edge(branch.ends, "supervise")
         figure.add_edge(START, "analyse")
         figure.add_conditional_edges("analyse", self.begins, begins)
         figure.add_conditional_edges("supervise", self.goes_on, [*begins, "compare"])
@@ -156,11 +173,13 @@ class Hybrid(GraphStrategy):
         return figure
 
     async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        return replace(state, weights=await self.weighing(state.query.text, runtime.context))
+        own = {branch.name: branch.weight for branch in self.branches}
+        weighed = await self.weighing(state.query.text, runtime.context)
+        return replace(state, weights={name: weighed.get(name, own[name]) for name in own})
 
     def begins(self, state: HybridState) -> list[str]:
         """The branches with a weight."""
-        return [f"search_{branch.name}" for branch in self.branches if state.weights[branch.name]]
+        return [branch.begins for branch in self.branches if state.weights[branch.name]]
 
     async def search(
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
@@ -179,22 +198,25 @@ class Hybrid(GraphStrategy):
         name = f"filter {branch.name}"
         if branch.filter is None or not found:
             return {"messages": {name: AgentMessage(hits=found)}}
-        strictness = self.relax**state.rounds
+        strictness = self.supervisor.relax**state.rounds
         keep = partial(branch.filter.keep, state.query.text, found, strictness=strictness)
         done = await attempt(name, lambda context: keep(context=context), runtime.context)
         told = done.message(strictness=strictness)
         return {"messages": {name: replace(told, hits=found) if done.failed else told}}
 
     async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        reports = [_report(branch.name, state) for branch in self._asked(state)]
-        verdict = self.supervisor(reports, state.rounds)
+        asked = [branch.name for branch in self._asked(state)]
+        idle = [branch.name for branch in self.branches if branch.name not in asked]
+        verdict = self.supervisor([_report(name, state) for name in asked], idle, state.rounds)
+        weights = {**state.weights, **verdict.weights}
         with runtime.context.step("supervise", agent="supervisor") as here:
-            here.done(outputs={"orders": verdict.orders}, reason=verdict.reason)
-        return replace(state, rounds=state.rounds + 1, orders=verdict.orders)
+            here.done(outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason)
+        return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
 
     def goes_on(self, state: HybridState) -> list[str]:
-        """The branches that were sent out again; without any, the comparison."""
-        return [f"search_{name}" for name in state.orders] or ["compare"]
+        """The branches that were sent out; without any, the comparison."""
+        sent = [branch.begins for branch in self.branches if branch.name in state.orders]
+        return sent or ["compare"]
 
     async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         asked = self._asked(state)
@@ -235,6 +257,7 @@ def _report(branch: str, state: HybridState) -> BranchReport:
     searched, kept = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
     return BranchReport(
         name=branch,
+        weight=state.weights[branch],
         failed=searched.failed,
         final=searched.final,
         found=len(searched.hits),
