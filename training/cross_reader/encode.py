@@ -3,9 +3,12 @@
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from multiprocessing import get_context
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from training.cross_reader.rows import SUPPORT, Row, number_of
 
@@ -14,6 +17,7 @@ from fathom.models.unigram import UnigramPairs
 
 UNKNOWN = -100
 _PAD = 1
+_TEXTS = 256  # that a process cuts at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +61,40 @@ class Encoded:
     parts: Sequence[tuple[int, int, bool]]
 
 
+Cut = tuple[NDArray[np.int32], NDArray[np.int32]]
+"""Of some texts: how many tokens each has; (3, all their tokens) ids, starts and ends."""
+
+
+def cut(tokens: UnigramPairs, texts: Sequence[str]) -> Cut:
+    """The tokens of `texts`, one text behind the other."""
+    placed = [tokens.placed(text) for text in texts]
+    flat = [
+        np.fromiter((number for one in placed for number in getattr(one, name)), dtype=np.int32)
+        for name in ("ids", "starts", "ends")
+    ]
+    return np.array([len(one.ids) for one in placed], dtype=np.int32), np.stack(flat)
+
+
 class Encoder:
-    """Turns rows into batches; remembers every text that it has cut into tokens."""
+    """Turns rows into batches; remembers every text that it has cut into tokens.
+
+    The tokens of all texts stand in one array: processes that are forked share it, where millions
+    of numbers as objects would be copied into each of them as soon as they are counted.
+    """
 
     def __init__(self, tokens: UnigramPairs, rows: Iterable[Row] = (), workers: int = 0) -> None:
         """The texts of `rows` are cut now, by so many processes."""
         self._tokens = tokens
         texts = list(dict.fromkeys(row.text for row in rows))
+        parts = [texts[first : first + _TEXTS] for first in range(0, len(texts), _TEXTS)] or [[]]
         if workers:
             with get_context("fork").Pool(workers) as pool:
-                placed = pool.map(tokens.placed, texts, chunksize=256)
+                done = pool.map(partial(cut, tokens), parts, chunksize=1)
         else:
-            placed = [tokens.placed(text) for text in texts]
-        self._placed = dict(zip(texts, placed, strict=True))
+            done = [cut(tokens, part) for part in parts]
+        self._ends = np.cumsum(np.concatenate([lengths for lengths, _ in done]), dtype=np.int64)
+        self._cut = np.concatenate([flat for _, flat in done], axis=1)
+        self._number = {text: number for number, text in enumerate(texts)}
 
     def batch(self, rows: Sequence[Row], *, limit: int, seed: int | None) -> Batch:
         """Tensors of `rows`, each cut at `limit` tokens.
@@ -81,7 +106,7 @@ class Encoder:
     def row(self, row: Row, *, limit: int, seed: int | None) -> Encoded:
         """One row within `limit` tokens."""
         head = self._tokens.head(row.question, row.title)
-        chunk = self._placed.get(row.text) or self._tokens.placed(row.text)
+        chunk = self._placed(row.text)
         spans = token_spans(chunk, row.spans)
         room = limit - len(head) - 1
         draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
@@ -97,6 +122,14 @@ class Encoder:
             if a < last and b >= first
         )
         return Encoded(pair, kept, parts)
+
+    def _placed(self, text: str) -> Placed:
+        number = self._number.get(text)
+        if number is None:
+            return self._tokens.placed(text)
+        first = self._ends[number - 1] if number else 0
+        ids, starts, ends = self._cut[:, first : self._ends[number]].tolist()
+        return Placed(ids=ids, starts=starts, ends=ends)
 
 
 def token_spans(chunk: Placed, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -9,6 +9,7 @@ will. Every line of the curve says how many rows it will reach.
 """
 
 import argparse
+import gc
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -280,6 +281,7 @@ def main() -> None:
     blocks = Blocks(rows, shares, settings.seed, limits)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
     model.train()
+    gc.freeze()  # or every worker's garbage collection would copy all rows
     train(run, Stream(blocks, encoder, run.progress.block, settings.batch_tokens))
 
 
