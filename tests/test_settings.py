@@ -7,7 +7,14 @@ UNRECORDED = {"index", "ingest", "chunking", "limits", "budget", "trace"}
 """What made the index is known by its revision; the budget is kept beside the settings."""
 SOME = {
     "models": {"embedder", "cross_reader", "runtime"},
-    "llm": {"model", "base_url", "max_tokens", "skip_above_confidence", "fallback"},
+    "llm": {
+        "model",
+        "base_url",
+        "max_tokens",
+        "context_tokens",
+        "skip_above_confidence",
+        "fallback",
+    },
     "web": {"provider", "base_url", "results"},
     "embedding": {"base_url"},
 }

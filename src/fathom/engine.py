@@ -83,6 +83,8 @@ class Engine(Library):
     def close(self) -> None:
         """Let go of the index, once what is still at work there has ended; may be used again."""
         with self._lock:
+            if self._parts is not None:
+                self._parts.close()
             if self._executor is not None:
                 self._executor.shutdown(cancel_futures=True)
                 self._executor = None

@@ -22,6 +22,7 @@ from fathom.models.base import Embedder, for_questions
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
+from fathom.models.runtime import cores
 from fathom.models.shipped import load_readers
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
@@ -213,14 +214,20 @@ class ModelParts:
             with suppress(ModelError):  # searches fall back on words then, and say so
                 self.embedder.embed(["warm"])
             self.cross_reader.session("warm").read([WARM])
+            self.models.load()
             self.warm = True
+
+    def close(self) -> None:
+        """End what runs beside this process; may be used again."""
+        self.models.close()
+        self.warm = False
 
     # Language models, and who asks the web.
 
     @cached_property
     def models(self) -> RoleModels:
         """The language models of the roles."""
-        return RoleModels(self.settings, connect=self._connect)
+        return RoleModels(self.settings, connect=self._connect, cores=cores())
 
     @property
     def secrets(self) -> tuple[str, ...]:

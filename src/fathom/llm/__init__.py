@@ -3,6 +3,7 @@
 Each wrapper is a `ChatModel` itself. From the inside out:
 
     LangChainChat   one request to one provider, cut at its limits        chat.py, providers/
+    LocalChat       the same, to a model of a file that Fathom runs       local.py, local_server.py
     Metered         reserves the worst case before, books what was spent  metered.py
     Retrying        tries again while the deadline allows                 retry.py
     RecordedModel   keeps what came back as an event, or replays it       recorded.py

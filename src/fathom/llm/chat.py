@@ -34,12 +34,15 @@ class ReplyLimits:
         silence_s: Seconds between words.
         base_bytes: Bytes of a reply beside its tokens.
         bytes_per_token: A streamed token comes in some 300 bytes.
+        cuts: Whether a reply is cut at its tokens by our own count, which is an estimate; needless
+            where the server is our own.
     """
 
     first_s: float = 60.0
     silence_s: float = 30.0
     base_bytes: int = 100_000
     bytes_per_token: int = 1_000
+    cuts: bool = True
 
 
 class LangChainChat:
@@ -81,7 +84,7 @@ class LangChainChat:
         request = self._request(call.schema, call.max_tokens, call.deadline - time.monotonic())
         prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
-        reply = StreamedReply(call.max_tokens)
+        reply = StreamedReply(call.max_tokens, cuts=self._limits.cuts)
         total = asyncio.timeout_at(call.deadline)
         try:
             with _untraced():

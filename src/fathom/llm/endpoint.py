@@ -39,15 +39,19 @@ class LLMProvider:
     """How one provider is reached.
 
     Attributes:
-        package: What its extra installs; the extra has the provider's name.
+        package: What its extra installs.
         adapter: Our module for it.
+        base_url: Where it is; empty for what Fathom itself runs, in a child that listens on
+            127.0.0.1 alone: the one exception that offline makes.
         key_env: The variable its key is usually in; empty when it needs none.
+        extra: Its extra; by default of the provider's name.
     """
 
     package: str
     adapter: str
     base_url: str
     key_env: str
+    extra: str = ""
 
 
 PROVIDERS: Mapping[str, LLMProvider] = {
@@ -75,6 +79,13 @@ PROVIDERS: Mapping[str, LLMProvider] = {
         base_url="http://127.0.0.1:11434",
         key_env="",
     ),
+    "local": LLMProvider(
+        package="langchain_openai",
+        adapter="fathom.llm.providers.local",
+        base_url="",
+        key_env="",
+        extra="local-llm",
+    ),
 }
 
 
@@ -89,11 +100,13 @@ def endpoint_of(
     """Where the model called `name` is, checked as far as it can be without socket or import.
 
     Args:
-        name: `provider:model`; `openai:` with a `base_url` is any server of OpenAI's protocol.
+        name: `provider:model`; `openai:` with a `base_url` is any server of OpenAI's protocol;
+            `local:` needs no model and is not at any address before `LocalServer` runs it.
         base_url: Where the server is; the provider's own by default.
         key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
             is sent unless this names one: a key must not go to a server it was not made for.
-        offline: Refuse, also for a server on this machine: offline means no socket at all.
+        offline: Refuse, also for a server on this machine: offline means no socket at all, but
+            the one to a `local:` model.
         environment: Where keys are.
 
     Raises:
@@ -102,13 +115,17 @@ def endpoint_of(
     """
     provider_name, _, model = name.partition(":")
     provider = PROVIDERS.get(provider_name)
-    if provider is None or not model:
+    own = provider is not None and not provider.base_url
+    if provider is None or not (model or own):
         known = ", ".join(f"{known}:" for known in PROVIDERS)
         raise UsageError(f"unknown model {name!r}: write provider:model, with one of {known}")
-    if offline:
+    if offline and not own:
         raise UsageError(f"{name} needs a socket and --offline allows none; drop one of the two")
+    if own and (base_url or key_env):
+        raise UsageError(f"{name} runs inside Fathom; drop llm.base_url and llm.key_env")
     if importlib.util.find_spec(provider.package) is None:
-        raise UsageError(f"{name} is not installed; run: pip install 'fathom[{provider_name}]'")
+        extra = provider.extra or provider_name
+        raise UsageError(f"{name} is not installed; run: pip install 'fathom[{extra}]'")
     return endpoint_at(provider, name, base_url, key_env, environment)
 
 

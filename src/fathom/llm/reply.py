@@ -78,10 +78,17 @@ class StreamedReply:
         tokens: Completion tokens by our own count, never more than `max_tokens`.
     """
 
-    def __init__(self, max_tokens: int) -> None:
+    def __init__(self, max_tokens: int, *, cuts: bool = True) -> None:
+        """Nothing has come yet.
+
+        Args:
+            max_tokens: By our own count.
+            cuts: Whether it is cut there; else whoever sends it is known to hold the limit.
+        """
         self.full = False
         self.tokens = 0
         self._max_tokens = max_tokens
+        self._cuts = cuts
         self._count = TokenCount()
         self._text = AnswerText()
         self._ended = ""
@@ -96,7 +103,7 @@ class StreamedReply:
             return ""
         thought, answer = _parts(chunk)
         total = self._count.add(thought + answer)
-        if total > self._max_tokens:
+        if total > self._max_tokens and self._cuts:
             self.full = True
             answer = cut(answer, self._max_tokens - self.tokens)
         self.tokens = min(total, self._max_tokens)

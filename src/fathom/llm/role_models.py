@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
 from fathom.llm.call import AgentRole, RoleModel
 from fathom.llm.endpoint import endpoint_of
+from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.retry import RetryPolicy
 from fathom.prices import load_prices
 from fathom.settings import Settings
+
+if TYPE_CHECKING:  # only where a model of a file is named
+    from fathom.llm.local import LocalChat
 
 ROLES: tuple[AgentRole, ...] = get_args(AgentRole)
 Connect = Callable[[str], ChatModel]
@@ -20,16 +24,25 @@ Connect = Callable[[str], ChatModel]
 class RoleModels:
     """Makes one model for each name, so that roles share its circuit breaker."""
 
-    def __init__(self, settings: Settings, connect: Connect | None = None) -> None:
+    def __init__(
+        self, settings: Settings, connect: Connect | None = None, *, cores: int = 1
+    ) -> None:
         """Nothing is made yet.
 
         Args:
             settings: Which role has which implementation, and what the models are.
             connect: Used instead of real connections.
+            cores: What `local:` models take where the settings do not say.
         """
         self._settings = settings
         self._connect = connect or self._connected
         self._keys: list[str] = []
+        self._local: list[LocalChat] = []
+        self._server = LocalServer(
+            LocalOptions(
+                threads=settings.llm.threads or cores, context_tokens=settings.llm.context_tokens
+            )
+        )
         self.called = cache(self._called)
 
     @property
@@ -42,9 +55,25 @@ class RoleModels:
 
         Raises:
             UsageError: See `of`.
+            ModelUnavailable: If it turned out that a `local:` model cannot be loaded.
         """
         for role in ROLES:
             self.of(role)
+        for chat in self._local[:1]:  # one at a time; the others are loaded when they are asked
+            chat.prepare()
+
+    def load(self) -> None:
+        """Wait until a `local:` model is ready to be asked.
+
+        Raises:
+            ModelUnavailable: If its weights cannot be loaded.
+        """
+        for chat in self._local[:1]:
+            chat.load()
+
+    def close(self) -> None:
+        """End what runs for `local:` models; may be used again."""
+        self._server.stop()
 
     def of(self, role: AgentRole) -> RoleModel | None:
         """The model of a role; `None` where it has its local implementation.
@@ -71,6 +100,7 @@ class RoleModels:
 
     def _connected(self, name: str) -> ChatModel:
         from fathom.llm.chat import LangChainChat  # takes a while to import
+        from fathom.llm.local import LocalChat, local_file
 
         llm = self._settings.llm
         own = name == llm.model
@@ -80,6 +110,9 @@ class RoleModels:
             key_env=llm.key_env if own else None,
             offline=self._settings.offline,
         )
+        if not endpoint.base_url:
+            self._local.append(LocalChat(endpoint, local_file(name), self._server))
+            return self._local[-1]
         chat = LangChainChat(endpoint)
         chat.prepare()
         key = endpoint.key

@@ -178,7 +178,7 @@ class LlmSettings(Section):
     """The language model, and how it is used."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset(
-        {"model", "base_url", "max_tokens", "skip_above_confidence", "fallback"}
+        {"model", "base_url", "max_tokens", "context_tokens", "skip_above_confidence", "fallback"}
     )
 
     model: str = ""
@@ -189,6 +189,10 @@ class LlmSettings(Section):
     """The variable that holds its key; the provider's usual one by default."""
     max_tokens: int = Field(default=800, ge=16)
     """At most so many tokens a reply, reasoning included."""
+    context_tokens: int = Field(default=8192, ge=256)
+    """Room for prompt and reply of a `local:` model; a model made for less takes less."""
+    threads: int = Field(default=0, ge=0)
+    """Of a `local:` model; 0 is one for each core."""
     tries: int = Field(default=4, ge=1)
     """At most so many calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
@@ -266,7 +270,7 @@ class Settings(Section):
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """The tables `[extensions.NAME]` of what other packages add, which know what they hold."""
     offline: bool = False
-    """Open no socket, whatever else is asked."""
+    """Open no socket, whatever else is asked, but the one on 127.0.0.1 to a `local:` model."""
 
     def recorded(self) -> dict[str, Any]:
         """What a trace keeps: of each section the values that can change an answer.

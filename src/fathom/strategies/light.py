@@ -26,5 +26,5 @@ def import_langgraph() -> None:
     except ImportError:
         pass  # a version that needs more of it imports all of it, later
     finally:
-        for name in [each for each in sys.modules if each.split(".")[0] == SDK]:
+        for name in [each for each in list(sys.modules) if each.split(".")[0] == SDK]:
             del sys.modules[name]

@@ -39,10 +39,15 @@ class ReasoningChatOpenAI(ChatOpenAI):
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; its connection ends with the block."""
+async def opened(request: Request, *, proxies: bool = True) -> AsyncIterator[BaseChatModel]:
+    """A model for one call; its connection ends with the block.
+
+    Args:
+        request: What is asked.
+        proxies: Whether those that the environment names may stand between.
+    """
     async with openai.DefaultAsyncHttpxClient(
-        event_hooks=request.hooks, verify=request.tls, follow_redirects=False
+        event_hooks=request.hooks, verify=request.tls, follow_redirects=False, trust_env=proxies
     ) as client:
         yield ReasoningChatOpenAI(
             model=request.model,
@@ -58,7 +63,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
             cache=False,
             extra_body=_extra(request),
             http_async_client=client,
-            http_client=openai.DefaultHttpxClient(verify=request.tls),
+            http_client=openai.DefaultHttpxClient(verify=request.tls, trust_env=proxies),
         )
 
 

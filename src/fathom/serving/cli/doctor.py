@@ -13,6 +13,7 @@ from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find, registered
 from fathom.index.traces import FILE as TRACES
 from fathom.index.traces import trace_findings
+from fathom.llm.local import installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         *(_further(engine, name) for name in engine.settings.retrieval.embedders),
         _made("cross-reader", lambda: _cross_reader(engine)),
         _made("language model", lambda: _language_models(engine)),
+        Check("local language model", True, installed()),
         _made("strategy", lambda: _strategy(engine)),
         *_index(engine, fix=fix),
         *_traces(engine),
@@ -83,6 +85,7 @@ def _cross_reader(engine: Engine) -> str:
 
 def _language_models(engine: Engine) -> str:
     engine.assembly.prepare()
+    engine.assembly.models.load()
     return engine.settings.llm.model or "none; all is answered locally"
 
 

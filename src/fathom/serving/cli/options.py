@@ -20,7 +20,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, a.b=c; may be repeated.")
 ]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Open no socket.")]
+OfflineOption = Annotated[
+    bool, typer.Option("--offline", help="Open no socket but that to a local: model.")
+]
 FilterOption = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Condition on metadata, such as year>=2020; may be repeated."),

@@ -1,0 +1,149 @@
+"""The child process, fathom.llm.local_child: it ends with its owner, and a crash is survived."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.llm.making import Run, soon
+from tests.real_model import RealModel
+
+from fathom.errors import ModelUnavailable
+from fathom.llm.local_server import LocalOptions, LocalServer
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from fathom.llm.local_server import LocalServer
+server = LocalServer()
+server.start(Path(sys.argv[1]))
+if sys.argv[2] == "loaded":
+    server.load(Path(sys.argv[1]))
+print(server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def server(real_model: RealModel) -> Iterator[LocalServer]:
+    own = LocalServer(LocalOptions(context_tokens=512))
+    yield own
+    own.stop()
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    return holds()
+
+
+@pytest.mark.parametrize("when", ["loaded", "while it loads"])
+def test_it_ends_with_an_owner_who_is_killed(real_model: RealModel, when: str) -> None:
+    command = [sys.executable, "-c", OWNER, str(real_model.file), when]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        child = int(owner.stdout.readline())
+        assert alive(child)
+        owner.send_signal(signal.SIGKILL)
+        assert eventually(lambda: not alive(child))
+
+
+def test_it_ends_with_an_owner_who_forgot_to_stop_it(real_model: RealModel) -> None:
+    own = LocalServer()
+    own.start(real_model.file)
+    child = own.pid
+    assert child is not None
+    del own
+    assert not alive(child)
+
+
+def test_it_is_stopped_at_once_and_starts_again(server: LocalServer, real_model: RealModel) -> None:
+    server.start(real_model.file)
+    first = server.pid
+    assert first is not None
+    server.stop()
+    assert not alive(first)
+    assert server.pid is None
+    server.load(real_model.file)
+    assert server.pid not in {None, first}
+
+
+def test_it_listens_on_this_machine_alone_and_knows_who_may_ask(
+    run: Run, server: LocalServer, real_model: RealModel
+) -> None:
+    import httpx2
+
+    async def status(key: str) -> int:
+        async with server.using(real_model.file, soon(60)) as address:
+            known = address.key.get_secret_value()
+            assert known not in repr(address)
+            async with httpx2.AsyncClient(trust_env=False) as client:
+                headers = {"Authorization": f"Bearer {key or known}"}
+                body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
+                url = f"{address.base_url}/chat/completions"
+                return (await client.post(url, json=body, headers=headers, timeout=60)).status_code
+
+    assert run(status("")) == 200
+    assert run(status("somebody-else")) == 401
+    assert listening(server.pid or 0) == {"0100007F"}
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses that a process listens at, as the system writes them."""
+    inodes = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        target = str(entry.readlink())
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    rows = [
+        line.split()
+        for table in ("tcp", "tcp6", "udp", "udp6")
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {row[1].partition(":")[0] for row in rows if row[9] in inodes and row[3] != "01"}
+
+
+def test_what_llama_cpp_cannot_load_is_said_in_one_line(
+    server: LocalServer, real_model: RealModel, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    with real_model.file.open("rb") as whole:
+        broken.write_bytes(whole.read(3_000_000))
+    with pytest.raises(ModelUnavailable, match="corrupted or incomplete") as caught:
+        server.load(broken)
+    assert str(caught.value).startswith(f"{broken} cannot be loaded: ")
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 5
+    assert server.pid is None
+
+
+def test_one_file_is_served_at_a_time(
+    run: Run, server: LocalServer, real_model: RealModel, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.gguf"
+    other.symlink_to(real_model.file)
+
+    async def use() -> None:
+        async with server.using(real_model.file, soon(60)):
+            first = server.pid
+            with pytest.raises(TimeoutError):
+                async with server.using(other, soon(0.1)):
+                    raise AssertionError
+            assert server.pid == first
+        async with server.using(other, soon(60)):
+            assert server.pid not in {None, first}
+            assert not alive(first or 0)
+
+    run(use())

@@ -1,0 +1,47 @@
+"""The small language model that tests ask for real; one child process serves all of them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.errors import UsageError
+from fathom.llm.base import ChatModel
+from fathom.llm.endpoint import endpoint_of
+from fathom.llm.local import LocalChat, local_file
+from fathom.llm.local_server import LocalOptions, LocalServer
+
+LOCAL = "local:"
+
+
+def why_absent() -> str:
+    """Why there is none, with the command that installs it; empty where there is one."""
+    try:
+        endpoint_of(LOCAL)
+        local_file(LOCAL)
+    except UsageError as missing:
+        return str(missing)
+    return ""
+
+
+@dataclass
+class RealModel:
+    """SmolLM2-135M-Instruct.
+
+    Attributes:
+        server: Runs it; one thread, so that tests disturb each other little.
+    """
+
+    server: LocalServer = field(
+        default_factory=lambda: LocalServer(LocalOptions(threads=1, context_tokens=4096))
+    )
+
+    @property
+    def file(self) -> Path:
+        """Its weights."""
+        return local_file(LOCAL)
+
+    def chat(self, name: str = LOCAL) -> ChatModel:
+        """As `Connect` gives it: every engine asks the same child."""
+        chat = LocalChat(endpoint_of(name), self.file, self.server)
+        chat.prepare()
+        chat.load()
+        return chat
