@@ -78,9 +78,9 @@ def ingested(folder: Path) -> Path:
 
 def reply(text: str, quote: str, *, chunk: int = 1, answerable: bool = True) -> str:
     """What a language model answers to the reader."""
-    sentences = [{"text": text, "chunk": chunk, "quote": quote}]
-    whole = {"answerable": answerable, "sentences": sentences, "short_answer": "40 crowns"}
-    return json.dumps(whole, ensure_ascii=False)
+    sentences = [{"chunk": chunk, "quote": quote, "text": text}]
+    answer = {"sentences": sentences, "short_answer": "40 crowns"}
+    return json.dumps({"answer": answer if answerable else None}, ensure_ascii=False)
 
 
 def extractive(messages: list[dict[str, str]]) -> str:

@@ -31,9 +31,12 @@ Messages = Sequence[dict[str, str]]
 
 _SCHEMA = re.compile(r"It must fit this JSON schema:\n(\{.*\})", re.DOTALL)
 _FENCE = re.compile(r"=== [0-9a-f]{16} ===")
+_LABEL = re.compile(r" ([a-z-]+) \d+\n")
 _WORD = re.compile(r"\w+")
 _PAIR = re.compile(r"claim: (.*)\nquote: (.*)")
 _QUESTION = "Question: "
+_QUOTE, _TEXT, _SHORT = 240, 200, 120
+"""The longest quotes, sentences and short answers that the schemas allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,14 @@ class Prompt:
         """What is to be answered."""
         return self.user.rpartition(_QUESTION)[2].strip()
 
-    @property
-    def fenced(self) -> list[str]:
-        """The texts between the fences, in order."""
-        parts = _FENCE.split(self.user)
-        numbered = (part for part in parts if part.startswith(" chunk "))
-        return [part.partition("\n")[2].removesuffix("\n") for part in numbered]
+    def fenced(self, label: str = "chunk") -> list[str]:
+        """The texts between the fences that have this label, in order."""
+        heads = ((_LABEL.match(part), part) for part in _FENCE.split(self.user))
+        return [
+            part[head.end() :].removesuffix("\n")
+            for head, part in heads
+            if head and head.group(1) == label
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +119,22 @@ class ExtractiveModel:
 
     def read(self, prompt: Prompt) -> object:
         """The best sentence of all chunks."""
-        found = self._quoted(prompt.question, prompt.fenced)
+        found = self._quoted(prompt.question, prompt.fenced())
         place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
         if place is None or not found[place].sentence:
-            return {"answerable": False, "sentences": [], "short_answer": ""}
+            return {"answer": None}
         best = found[place]
-        sentence = {"text": best.sentence, "chunk": place + 1, "quote": best.sentence}
-        return {"answerable": True, "sentences": [sentence], "short_answer": best.answer[:300]}
+        sentence = {"chunk": place + 1, "quote": best.sentence, "text": best.sentence[:_TEXT]}
+        return {"answer": {"sentences": [sentence], "short_answer": best.answer[:_SHORT]}}
 
     def speak(self, prompt: Prompt) -> object:
         """The best sentence of its own chunk; supports whoever says what stands there."""
-        own, *others = prompt.fenced
+        (own,), others = prompt.fenced(), prompt.fenced("agent")
         (best,) = self._quoted(prompt.question, [own])
         said = [each.partition("\n")[0].removeprefix("answer: ") for each in others]
         supports = [number for number, each in enumerate(said, start=1) if _within(each, own)]
-        return {"answer": best.answer[:300], "quote": best.sentence, "supports": supports}
+        answer = {"quote": best.sentence, "text": best.answer[:_SHORT]} if best.sentence else None
+        return {"answer": answer, "supports": supports, "contradicts": []}
 
     def order(self, prompt: Prompt) -> object:
         """By relevance."""
@@ -140,22 +146,22 @@ class ExtractiveModel:
         scores = self._relevance(prompt)
         ranked = sorted(range(1, len(scores) + 1), key=lambda n: -scores[n - 1])
         floor = self.keep * max(scores, default=0.0)
-        return {"chunks": [number for number in ranked if scores[number - 1] >= floor]}
+        return {"chunks": [number for number in ranked if scores[number - 1] >= floor] or None}
 
     def split(self, prompt: Prompt) -> object:
         """By clause rules."""
         serial = "one after the other" in prompt.system
         parts = self.decomposer.parts(prompt.question, "serial" if serial else "parallel")
-        return {"questions": [part[:500] for part in parts]}
+        return {"questions": [part[:300] for part in parts]}
 
     def plan(self, prompt: Prompt) -> object:
         """A split where clause rules can split; else one look-up."""
-        if "QDS alone" in prompt.system:
+        if "QDS;" in prompt.system:
             if len(self.decomposer.parts(prompt.question, "parallel")) > 1:
-                return {"workflow": ["QDP"]}
+                return {"workflow": "QDP"}
             if len(self.decomposer.parts(prompt.question, "serial")) > 1:
-                return {"workflow": ["QDS"]}
-        return {"workflow": ["R", "AG"]}
+                return {"workflow": "QDS"}
+        return {"workflow": "R,AG"}
 
     def _quoted(self, question: str, texts: Sequence[str]) -> list[Quoted]:
         chunks = [_chunk(text) for text in texts]
@@ -167,11 +173,11 @@ class ExtractiveModel:
             return Quoted()
         best = reading.spans[0]
         around = [each for each in split(chunk.text) if each.start < best.span.end]
-        sentence = around[-1].cut(chunk.text)[:2000] if around else ""
+        sentence = around[-1].cut(chunk.text)[:_QUOTE] if around else ""
         return Quoted(best.span.cut(chunk.text), sentence, best.score)
 
     def _relevance(self, prompt: Prompt) -> list[float]:
-        chunks = [_chunk(text) for text in prompt.fenced]
+        chunks = [_chunk(text) for text in prompt.fenced()]
         return [each.relevance for each in self.pairs.session(prompt.question).read(chunks)]
 
 
@@ -185,19 +191,21 @@ def aggregate(prompt: Prompt) -> object:
     """Every answer once, the most frequent first; refutes none."""
     agents: dict[str, list[int]] = defaultdict(list)
     answers: dict[str, str] = {}
-    for number, said in enumerate(prompt.fenced, start=1):
+    for number, said in enumerate(prompt.fenced("agent"), start=1):
         answer = said.partition("\n")[0].removeprefix("answer: ")
         if answer != "unknown":
             agents[answer.casefold()].append(number)
             answers.setdefault(answer.casefold(), answer)
-    ranked = sorted(agents, key=lambda key: -len(agents[key]))[:20]
-    return {"readings": [{"answer": answers[key], "agents": agents[key]} for key in ranked]}
+    ranked = sorted(agents, key=lambda key: -len(agents[key]))[:8]
+    readings = [{"answer": answers[key], "agents": agents[key], "refuted": False} for key in ranked]
+    return {"readings": readings}
 
 
 def summarize(prompt: Prompt) -> object:
     """The first quote as it stands; what it comes to is left to the rules."""
-    quotes = prompt.fenced[:1]
-    return {"sentences": [{"text": quote[:2000], "quotes": [1]} for quote in quotes]}
+    quotes = prompt.fenced("quote")[:1]
+    sentences = [{"quotes": [1], "text": quote[:_QUOTE]} for quote in quotes]
+    return {"answer": {"sentences": sentences, "short_answer": ""}}
 
 
 def _chunk(context: str) -> Chunk:

@@ -60,7 +60,7 @@ def test_without_a_reading_that_holds_the_local_mind_decides() -> None:
     ]
     all_refuted = [{"answer": "Cy Roe", "agents": [3], "refuted": True}]
     down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
-    outcomes: tuple[list[dict[str, Any]] | Exception, ...] = (nobody, all_refuted, [], down)
+    outcomes: tuple[list[dict[str, Any]] | Exception, ...] = (nobody, all_refuted, down)
     for outcome in outcomes:
         draft, verdict, asked = aggregated(outcome)
         assert (draft.short_answer, verdict, asked) == ("Ada Vale", "local", 1)

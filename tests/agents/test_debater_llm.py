@@ -50,7 +50,7 @@ def spoken(
 
 
 def test_an_answer_counts_with_its_quote() -> None:
-    position, verdict, chat = spoken({"answer": "40 crowns", "quote": QUOTE})
+    position, verdict, chat = spoken({"answer": {"quote": QUOTE, "text": "40 crowns"}})
     assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 1.0)
     assert verdict == "opens"
     system, user, *_ = (message.text for message in chat.calls[0].messages)
@@ -60,12 +60,12 @@ def test_an_answer_counts_with_its_quote() -> None:
 
 
 def test_an_answer_in_other_words_than_its_quote_counts_half() -> None:
-    position, _, _ = spoken({"answer": "forty crowns", "quote": QUOTE})
+    position, _, _ = spoken({"answer": {"quote": QUOTE, "text": "forty crowns"}})
     assert (position.answer, position.score) == ("forty crowns", 0.5)
 
 
 def test_without_a_true_quote_the_local_mind_speaks() -> None:
-    position, verdict, _ = spoken({"answer": "50 crowns", "quote": "It costs 50 crowns."})
+    position, verdict, _ = spoken({"answer": {"quote": "It costs 50 crowns.", "text": "50 crowns"}})
     assert verdict == "local"
     assert position.answer == "40"
     down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
@@ -73,16 +73,17 @@ def test_without_a_true_quote_the_local_mind_speaks() -> None:
 
 
 def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None:
-    reply = {"answer": "40 crowns", "quote": QUOTE, "supports": [2, 9], "contradicts": [1, 3]}
+    answer = {"quote": QUOTE, "text": "40 crowns"}
+    reply = {"answer": answer, "supports": [2, 9], "contradicts": [1, 3]}
     heard = (peer("50 crowns"), peer("forty"), peer(""))
     position, verdict, chat = spoken(reply, peer("50 crowns"), heard)
     assert (position.supports, position.contradicts) == (("forty",), ("50 crowns",))
     assert verdict == "adopts"
     user = chat.calls[0].messages[1].text
     assert "answer: forty" in user
-    assert "Your answer in the round before: 50 crowns" in user
+    assert "answer 1\n50 crowns\n===" in user
 
 
 def test_it_may_drop_its_answer() -> None:
-    position, verdict, _ = spoken({"answer": ""}, peer("50 crowns"))
+    position, verdict, _ = spoken({"answer": None}, peer("50 crowns"))
     assert (position.answer, position.evidence, verdict) == ("", None, "drops")

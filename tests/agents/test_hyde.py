@@ -42,7 +42,8 @@ def test_a_model_writes_what_might_be_the_answer() -> None:
     agent, scripted = asking(paragraph("A mooring permit\ncosts 40 crowns."))
     assert text_of(agent) == f"{QUESTION} A mooring permit costs 40 crowns."
     messages = scripted.calls[0].messages
-    assert [each.text for each in messages][:2] == [PROMPT, f"Question: {QUESTION}"]
+    assert messages[0].text.startswith(PROMPT.text)
+    assert messages[1].text == f"Question: {QUESTION}"
 
 
 def test_where_it_says_nothing_the_stand_in_serves() -> None:

@@ -14,6 +14,7 @@ from fathom.agents.planner import (
     Planner,
     RulePolicy,
     is_legal,
+    legal,
     policy_named,
 )
 from fathom.llm.base import Completion
@@ -72,8 +73,8 @@ def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("outcomes", "workflow"),
     [
-        ((completion('{"workflow": ["qr", " R ", "AG"]}'),), ("QR", "R", "AG")),
-        ((completion('{"workflow": ["AG", "R"]}'),), ("AG", "R")),
+        ((completion('{"workflow": "qr, R ,AG"}'),), ("QR", "R", "AG")),
+        ((completion('{"workflow": "AG,R"}'),), ("AG", "R")),
         ((completion("no"), completion("no")), ("QDS",)),
         ((ModelFault("down", Usage(llm_calls=1), retriable=False),), ("QDS",)),
     ],
@@ -87,10 +88,14 @@ def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
 
 def test_the_model_is_told_the_grammar_of_the_turn() -> None:
     for first in (True, False):
-        chat = ScriptedChat(completion('{"workflow": ["AG"]}'))
+        chat = ScriptedChat(completion('{"workflow": "AG"}'))
         planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy())
         assert planned(planner, first=first) == ("AG",)
-        assert ("QDS alone" in chat.calls[0].messages[0].text) == first
+        (call,) = chat.calls
+        names = [",".join(workflow) for workflow in legal(first=first)]
+        assert call.schema is not None
+        assert call.schema["properties"]["workflow"] == {"enum": names}
+        assert "; ".join(names) in call.messages[0].text
 
 
 def test_a_policy_plans_as_a_step() -> None:

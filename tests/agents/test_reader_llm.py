@@ -112,7 +112,7 @@ def test_instructions_in_a_document_stay_data() -> None:
     draft = read(mind, hits=[hit_of(evil, document="evil"), hit_of(rank=2)])
     assert draft.evidence == ()
     system, user = scripted.calls[0].messages[:2]
-    fence = system.text.split("lines of ")[1].split(". They")[0]
+    fence = system.text.split("lines of ")[1].split(". It")[0]
     assert user.text.count(fence) == 3
     assert fence not in evil
     assert FEES in user.text

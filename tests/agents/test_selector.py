@@ -46,7 +46,7 @@ def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
     ("outcomes", "found"),
     [
         ((completion('{"chunks": [3, 1, 3, 7, 0]}'),), [("d3", 1), ("d1", 2)]),
-        ((completion('{"chunks": []}'),), [("d2", 1)]),
+        ((completion('{"chunks": null}'),), [("d2", 1)]),
         ((completion("no"), completion("no")), [("d2", 1), ("d3", 2)]),
         (
             (ModelFault("down", Usage(llm_calls=1), retriable=False),),

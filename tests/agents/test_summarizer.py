@@ -96,8 +96,9 @@ def model(*outcomes: Completion | Exception) -> LLMSummarizer:
 def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
     sentence = FEES[:40]
     reply = (
-        f'{{"short_answer": "40 crowns", "sentences": [{{"text": "{sentence}", "quotes": [1]}}, '
-        '{"text": "Zebras graze.", "quotes": [1]}, {"text": "It costs 40.", "quotes": [9]}]}'
+        f'{{"answer": {{"sentences": [{{"quotes": [1], "text": "{sentence}"}}, '
+        '{"quotes": [1], "text": "Zebras graze."}, {"quotes": [9], "text": "It costs 40."}], '
+        '"short_answer": "40 crowns"}}'
     )
     draft = summarized("?", "serial", finding("Acme"), by=model(completion(reply)))
     assert [claim.text for claim in draft.claims] == [sentence]
@@ -109,7 +110,7 @@ def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
 @pytest.mark.parametrize(
     "outcomes",
     [
-        (completion('{"sentences": []}'),),
+        (completion('{"answer": null}'),),
         (completion("no"), completion("no")),
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],

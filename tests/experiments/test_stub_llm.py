@@ -15,12 +15,13 @@ from tests.making import FEES, QUESTION
 from fathom.agents.aggregator import AggregatorReply
 from fathom.agents.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
-from fathom.agents.planner import FIRST, SUB, PlannerReply
+from fathom.agents.planner import PlannerReply
 from fathom.agents.prompt_delimiters import fence_for, fenced
 from fathom.agents.reader import ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
+from fathom.llm.prompt import Asked
 from fathom.llm.structured import ask_for
 from fathom.testing.doubles import OVERLAP
 
@@ -30,32 +31,32 @@ HARBOUR = f"Fees\n{FEES}"
 
 
 def said(kind: type[BaseModel], user: str, system: str = "") -> Any:
-    schema = json.dumps(kind.model_json_schema())
-    asked = f"Answer with one JSON object. It must fit this JSON schema:\n{schema}"
-    contents = [("system", system), ("user", user), ("user", asked)]
+    schema = json.dumps({"title": kind.__name__})
+    told = f"{system}\nAnswer with one JSON object. It must fit this JSON schema:\n{schema}"
+    contents = [("system", told), ("user", user)]
     reply = MODEL([{"role": role, "content": content} for role, content in contents])
     return kind.model_validate_json(reply)
 
 
-def shown(question: str, texts: Sequence[str]) -> str:
-    return f"{fenced(fence_for(question, texts), texts)}\n\nQuestion: {question}"
+def shown(question: str, texts: Sequence[str], label: str = "chunk") -> str:
+    fence = fence_for(question, texts)
+    return f"{fenced(fence, texts, label=label)}\n\nQuestion: {question}"
 
 
 def test_a_reader_quotes_a_sentence_of_the_best_chunk() -> None:
     reply = said(ReaderReply, shown(QUESTION, [OSLO, HARBOUR]))
-    assert reply.answerable
-    (sentence,) = reply.sentences
+    (sentence,) = reply.answer.sentences
     assert (sentence.chunk, sentence.quote) == (2, "A mooring permit costs 40 crowns a year.")
-    assert reply.short_answer in sentence.quote
-    assert not said(ReaderReply, shown("Which enzyme unwinds DNA?", [OSLO])).answerable
+    assert reply.answer.short_answer in sentence.quote
+    assert said(ReaderReply, shown("Which enzyme unwinds DNA?", [OSLO])).answer is None
 
 
 def test_a_debater_speaks_for_its_own_chunk() -> None:
     others = ["answer: 40 crowns\nquote: x", "answer: 99 crowns\nquote: x", "answer: unknown\n"]
     fence = fence_for(QUESTION, [HARBOUR, *others])
-    own, heard = fenced(fence, [HARBOUR]), fenced(fence, others)
+    own, heard = fenced(fence, [HARBOUR]), fenced(fence, others, label="agent")
     reply = said(DebaterReply, f"Your chunk:\n{own}\n\nOthers:\n{heard}\n\nQuestion: {QUESTION}")
-    assert reply.quote == "A mooring permit costs 40 crowns a year."
+    assert reply.answer.quote == "A mooring permit costs 40 crowns a year."
     assert (reply.supports, reply.contradicts) == ([1], [])
 
 
@@ -72,7 +73,7 @@ def test_a_judge_looks_for_the_words_of_a_claim() -> None:
 
 def test_every_answer_of_a_debate_is_a_reading() -> None:
     said_by = ["answer: Oslo\nquote: a", "answer: Bergen\nquote: b", "answer: oslo\nquote: c"]
-    reply = said(AggregatorReply, shown("Where?", [*said_by, "answer: unknown\nquote: "]))
+    reply = said(AggregatorReply, shown("Where?", [*said_by, "answer: unknown\nquote: "], "agent"))
     assert [(each.answer, each.agents) for each in reply.readings] == [
         ("Oslo", [1, 3]),
         ("Bergen", [2]),
@@ -81,8 +82,8 @@ def test_every_answer_of_a_debate_is_a_reading() -> None:
 
 def test_a_plan_is_legal_in_its_turn() -> None:
     asked = "Question: Who is older, Ada Lovelace or Alan Turing?"
-    assert said(PlannerReply, asked, FIRST).workflow == ["QDP"]
-    assert said(PlannerReply, asked, SUB).workflow == ["R", "AG"]
+    assert said(PlannerReply, asked, "QDS; QDP; R,AG").workflow == "QDP"
+    assert said(PlannerReply, asked, "R,AG").workflow == "R,AG"
 
 
 def test_it_replies_by_the_schema_and_counts_its_tokens() -> None:
@@ -91,12 +92,12 @@ def test_it_replies_by_the_schema_and_counts_its_tokens() -> None:
     asked = ask_for(
         ReaderReply,
         StubLLM(ExtractiveModel(OVERLAP)),
-        [Message("system", "You read."), Message("user", prompt)],
+        Asked([Message("system", "You read."), Message("user", prompt)], {"chunk": [1]}),
         max_tokens=200,
         deadline=time.monotonic() + 60,
     )
     reply = asyncio.run(asked)
-    assert reply.value.answerable
+    assert reply.value.answer is not None
     assert not reply.repaired
     assert reply.usage.llm_calls == 1
     assert reply.usage.prompt_tokens > reply.usage.completion_tokens > 0

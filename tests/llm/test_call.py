@@ -11,6 +11,7 @@ from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import Absent, ModelReply, RoleModel, ask_model
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
+from fathom.llm.prompt import Asked
 from fathom.llm.retry import RetryPolicy
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.tracing.recorder import Recorder
@@ -88,7 +89,7 @@ def test_in_a_replay_nobody_is_there() -> None:
 def replied(*outcomes: Completion | Exception, budget: Budget | None = None) -> ModelReply[Number]:
     with run_context(budget) as context:
         return asyncio.run(
-            ask_model(RoleModel(chat=ScriptedChat(*outcomes)), Number, HELLO, context)
+            ask_model(RoleModel(chat=ScriptedChat(*outcomes)), Number, Asked(HELLO), context)
         )
 
 

@@ -25,6 +25,7 @@ from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
+from fathom.llm.prompt import Asked
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for
 from fathom.llm.tokens import most_prompt_tokens, prompt_tokens
@@ -150,7 +151,7 @@ def test_each_retry_and_the_repair_are_reserved(run: Run) -> None:
             ledger = Ledger(Budget(calls=4))
             metered = Metered(chat_at(server.base_url), ledger, FREE)
             model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
-            reply = await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
+            reply = await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
             assert reply.usage.llm_calls == ledger.usage.llm_calls == server.calls == 4
             assert reply.usage.tokens == ledger.usage.tokens
 
@@ -158,7 +159,7 @@ def test_each_retry_and_the_repair_are_reserved(run: Run) -> None:
             metered = Metered(chat_at(server.base_url), Ledger(Budget(calls=3)), FREE)
             model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
             with pytest.raises(ModelUnavailable):
-                await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
+                await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
             assert server.calls == 3
 
     run(go())

@@ -9,7 +9,9 @@ from tests.scripted_server import ScriptedServer, says, status
 
 from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.ledger import BudgetRefused
+from fathom.llm.base import Message
 from fathom.llm.faults import ModelFault
+from fathom.llm.prompt import Asked
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for, read
 from fathom.testing.doubles import ScriptedChat, completion
@@ -83,11 +85,12 @@ def test_one_repair_says_what_was_wrong(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(says('{"answer": 7}'), says(GOOD)) as server:
             reply = await ask_for(
-                Verdict, chat_at(server.base_url), HELLO, max_tokens=50, deadline=soon()
+                Verdict, chat_at(server.base_url), Asked(HELLO), max_tokens=50, deadline=soon()
             )
             assert (reply.value, reply.repaired, reply.usage.llm_calls) == (PARIS, True, 2)
-            *_, instruction = server.asked[0].messages
-            assert '"support"' in instruction["content"]
+            told, asked = server.asked[0].messages
+            assert '"support"' in told["content"]
+            assert asked["content"] == HELLO[1].text
             first, complaint = server.asked[1].messages[-2:]
             assert first == {"role": "assistant", "content": '{"answer": 7}'}
             assert "support: Field required" in complaint["content"]
@@ -101,7 +104,7 @@ def test_no_second_repair(run: Run, text: str) -> None:
         async with ScriptedServer(says(text), says(text), says(GOOD)) as server:
             with pytest.raises(MalformedReply, match="no usable Verdict") as caught:
                 await ask_for(
-                    Verdict, chat_at(server.base_url), HELLO, max_tokens=50, deadline=soon()
+                    Verdict, chat_at(server.base_url), Asked(HELLO), max_tokens=50, deadline=soon()
                 )
             assert server.calls == 2
             assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
@@ -119,7 +122,7 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
             model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=30))
-            reply = await ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon())
+            reply = await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
             assert (reply.value, reply.repaired) == (PARIS, False)
 
     run(go())
@@ -130,7 +133,7 @@ def test_no_budget_for_the_repair(run: Run) -> None:
     model = ScriptedChat(completion("?", usage=one), BudgetRefused("calls", needed=1, left=0))
 
     with pytest.raises(MalformedReply) as caught:
-        run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))
+        run(ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon()))
     assert caught.value.usage == one  # type: ignore[attr-defined]
 
 
@@ -139,5 +142,16 @@ def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
     model = ScriptedChat(completion("?", usage=one), ModelFault("gone", one))
 
     with pytest.raises(ModelUnavailable) as caught:
-        run(ask_for(Verdict, model, HELLO, max_tokens=50, deadline=soon()))
+        run(ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon()))
     assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
+
+
+def test_the_example_of_the_prompt_is_no_reply(run: Run) -> None:
+    leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
+    asked = Asked([Message("system", f"For example: {leaked}"), HELLO[1]])
+    again = ScriptedChat(leaked, GOOD)
+    reply = run(ask_for(Verdict, again, asked, max_tokens=50, deadline=soon()))
+    assert (reply.value, reply.repaired) == (PARIS, True)
+    assert "is copied from the instructions" in again.calls[1].messages[-1].text
+    with pytest.raises(MalformedReply):
+        run(ask_for(Verdict, ScriptedChat(leaked, leaked), asked, max_tokens=50, deadline=soon()))

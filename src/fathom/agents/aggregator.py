@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
 from fathom.agents.debater import Position
-from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
+from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
 from fathom.context import RunContext
-from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.prompt import Asked, Prompt
+from fathom.llm.schema import AtMost, OneOf, numbers
 from fathom.text.answer_match import answers_match, cluster_answers
 from fathom.text.answer_type import WHOLE, answer_type
 from fathom.text.language import detect
 from fathom.types import Alternative, Claim, Draft
 
 _DIGITS = 6
+_MOST_AGENTS = 20
 
 # For one chunk, and for several.
 _SAYS = {
@@ -200,29 +202,41 @@ def _said(reading: DebateReading, total: int, language: str) -> str:
     return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))
 
 
-PROMPT = """\
+PROMPT = Prompt.of(
+    "aggregator",
+    task="""\
 You merge what several agents answer to one question; each speaks for one chunk of a document.
+- readings: each answer once, in a few words, as an agent gave it, with the numbers of the agents \
+that give it; the best supported first.
 - A question can mean several things of the same name: keep every answer that holds for one of \
 them, each as a reading of its own.
 - Where chunks speak of the same thing and differ, the answer that is wrong, or that only poor \
-chunks support, is refuted.
-- readings: each answer once, in a few words, as an agent gave it, with the numbers of the agents \
-that give it; the best supported first.
-{rule}"""
+chunks support, is refuted.""",
+    language="- Give answers in the words of the agents.",
+    unsure="- If you cannot tell which answer is wrong, none is refuted.",
+    example="""\
+agent 1: answer: 9:15, quote: The ferry to Sandholm leaves at 9:15
+agent 2: answer: 10:40, quote: The old timetable said 10:40
+agent 3: answer: 9:15, quote: departure 9:15
+Question: When does the ferry to Sandholm leave?""",
+    reply="""\
+{"readings": [{"answer": "9:15", "agents": [1, 3], "refuted": false}, {"answer": "10:40", \
+"agents": [2], "refuted": true}]}""",
+)
 
 
 class ReadingReply(BaseModel):
     """An answer and who gives it."""
 
-    answer: str = Field(max_length=300)
-    agents: list[int]
+    answer: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
+    agents: Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS, least=1)]
     refuted: bool = False
 
 
 class AggregatorReply(BaseModel):
     """What a language model is asked for."""
 
-    readings: list[ReadingReply] = Field(max_length=20)
+    readings: Annotated[list[ReadingReply], Field(min_length=1, max_length=20), AtMost(8)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +251,7 @@ class LLMAggregator:
 
     model: RoleModel
     local: LocalAggregator
+    prompt: Prompt = PROMPT
 
     async def aggregate(
         self, question: str, positions: Sequence[Position], context: RunContext
@@ -245,17 +260,16 @@ class LLMAggregator:
         if len(self.local.readings(question, positions)) < 2:
             return await self.local.aggregate(question, positions, context)
         with context.step("aggregate", agent="aggregator") as here:
-            messages = _messages(question, positions)
-            reply = await ask_model(self.model, AggregatorReply, messages, here)
+            asked = _asked(self.prompt, question, positions)
+            reply = await ask_model(self.model, AggregatorReply, asked, here)
             readings = _readings(reply.value, question, positions) if reply.value else ()
             if all(each.refuted for each in readings):
                 reason = reply.reason or "no reading of the model could be verified"
-                here.done(usage=reply.usage, verdict="local", reason=reason)
+                here.done(verdict="local", reason=reason)
                 return await self.local.aggregate(question, positions, here)
             draft = draft_of(question, readings, positions)
             here.done(
                 outputs={"readings": [[each.answer, each.agents] for each in readings]},
-                usage=reply.usage,
                 verdict="model",
                 reason=reply.reason or draft.short_answer,
             )
@@ -290,9 +304,12 @@ def _readings(
     return tuple(sorted(found, key=lambda each: each.refuted))
 
 
-def _messages(question: str, positions: Sequence[Position]) -> list[Message]:
+def _asked(prompt: Prompt, question: str, positions: Sequence[Position]) -> Asked:
     said = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in positions]
     fence = fence_for(question, said)
-    asked = f"What the agents say, one a chunk:\n{fenced(fence, said)}\n\nQuestion: {question}"
-    system = PROMPT.format(rule=RULE.format(fence=fence))
-    return [Message("system", system), Message("user", asked)]
+    shown = fenced(fence, said, label="agent")
+    return prompt.asking(
+        f"What the agents say, one a chunk:\n{shown}\n\nQuestion: {question}",
+        rule=rule_of(fence),
+        choices={"agent": numbers(len(said))},
+    )

@@ -4,17 +4,18 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, Field
 
 from fathom.agents.answer_candidates import Option, options_of
-from fathom.agents.prompt_delimiters import RULE, fence_for, fenced
+from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
 from fathom.agents.quotable import around
 from fathom.agents.quoting import located
 from fathom.context import RunContext
-from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.prompt import Asked, Prompt
+from fathom.llm.schema import AtMost, OneOf, numbers
 from fathom.models.reading import CrossReader
 from fathom.settings.maf import MafSettings
 from fathom.text.answer_match import answers_match, normalize_answer
@@ -229,30 +230,51 @@ def _touches(run: Sequence[str], answer: str) -> bool:
     return bool(set(run) & set(_WORD.findall(answer.casefold())))
 
 
-PROMPT = """\
+PROMPT = Prompt.of(
+    "debater",
+    task="""\
 You are one of several agents who debate a question. You speak for one chunk of a document, and \
 you know nothing else.
-- answer: what your chunk says to the question, in a few words; empty if it does not say.
-- quote: the part of your chunk that says so, word for word.
+- answer: what your chunk says to the question. quote the part that says so, word for word; text \
+is the answer in a few words.
 - The other agents speak for other chunks. A question can mean several things of the same name: \
 what they say about another thing contradicts nothing. Change your answer only if your own chunk \
 supports the change.
 - supports: numbers of the other agents whose answer your chunk says too.
-- contradicts: numbers of those whose answer your chunk says is wrong.
-{rule}"""
+- contradicts: numbers of those whose answer your chunk says is wrong.""",
+    language="- Answer in the language of the question; quote in that of the chunk.",
+    unsure="- If your chunk does not say it, the answer is null. Do not guess.",
+    example="""\
+chunk 1: The ferry to Sandholm leaves at 9:15 from pier 4.
+agent 1: answer: 9:15
+agent 2: answer: 10:40
+Question: When does the ferry to Sandholm leave?""",
+    reply="""\
+{"answer": {"quote": "The ferry to Sandholm leaves at 9:15", "text": "9:15"}, "supports": [1], \
+"contradicts": [2]}""",
+)
 
 _LONGEST_CHUNK = 6_000
-_LONGEST_ANSWER = 300
+_MOST_AGENTS = 20
 _UNQUOTED = 0.5
 
 
-class DebaterReply(BaseModel):
-    """What a language model is asked for."""
+class DebaterAnswer(BaseModel):
+    """An answer with the part of the chunk that says so."""
 
-    answer: str = Field(default="", max_length=_LONGEST_ANSWER)
-    quote: str = Field(default="", max_length=2_000)
-    supports: list[int] = Field(default_factory=list)
-    contradicts: list[int] = Field(default_factory=list)
+    quote: Annotated[str, Field(min_length=1, max_length=2_000), AtMost(240)]
+    text: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
+
+
+Agents = Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS)]
+
+
+class DebaterReply(BaseModel):
+    """What a language model is asked for; no answer where the chunk does not hold one."""
+
+    answer: DebaterAnswer | None
+    supports: Agents = Field(default_factory=list)
+    contradicts: Agents = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +287,7 @@ class LLMDebater:
 
     model: RoleModel
     local: Debater
+    prompt: Prompt = PROMPT
 
     async def speak(
         self,
@@ -277,15 +300,15 @@ class LLMDebater:
         """See `Debater.speak`."""
         inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as here:
-            messages = _messages(question, hit, own, heard)
-            reply = await ask_model(self.model, DebaterReply, messages, here)
+            asked = _asked(self.prompt, question, hit, own, heard)
+            reply = await ask_model(self.model, DebaterReply, asked, here)
             said = _position(reply.value, question, hit, own, heard) if reply.value else None
             if said is None:
                 reason = reply.reason or "the quote does not stand in the chunk"
-                here.done(usage=reply.usage, verdict="local", reason=reason)
+                here.done(verdict="local", reason=reason)
                 return await self.local.speak(question, hit, own, heard, here)
             reason = reply.reason or said.answer or "unknown"
-            here.done(outputs=outline(said), usage=reply.usage, verdict=said.move, reason=reason)
+            here.done(outputs=outline(said), verdict=said.move, reason=reason)
         return said
 
 
@@ -296,7 +319,7 @@ def _position(
 
     An answer that its quote does not hold in so many words counts half.
     """
-    answer = " ".join(reply.answer.split())
+    answer = " ".join(reply.answer.text.split()) if reply.answer else ""
     move = _move(question, own, answer)
     told = Position(
         hit=hit,
@@ -304,9 +327,9 @@ def _position(
         contradicts=_named(reply.contradicts, heard),
         move=move,
     )
-    if not answer:
+    if reply.answer is None or not answer:
         return told
-    evidence = located(reply.quote, [hit], chunk=1)
+    evidence = located(reply.answer.quote, [hit], chunk=1)
     if evidence is None:
         return None
     score = 1.0 if normalize_answer(answer) in normalize_answer(evidence.quote) else _UNQUOTED
@@ -327,17 +350,19 @@ def _named(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]
     return tuple(dict.fromkeys(answer for answer in answers if answer))
 
 
-def _messages(
-    question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
-) -> list[Message]:
+def _asked(
+    prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
+) -> Asked:
     chunk = hit.chunk.context[:_LONGEST_CHUNK]
     others = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in heard]
-    fence = fence_for(question, [chunk, *others])
-    asked = [f"Your chunk:\n{fenced(fence, [chunk])}"]
-    if own is not None:
-        asked.append(f"Your answer in the round before: {own.answer or 'unknown'}")
+    before = [] if own is None else [own.answer or "unknown"]
+    fence = fence_for(question, [chunk, *others, *before])
+    parts = [f"Your chunk:\n{fenced(fence, [chunk])}"]
+    if before:
+        parts.append(f"Your answer in the round before:\n{fenced(fence, before, label='answer')}")
     if others:
-        asked.append(f"The other agents, one a chunk:\n{fenced(fence, others)}")
-    asked.append(f"Question: {question}")
-    rule = RULE.format(fence=fence)
-    return [Message("system", PROMPT.format(rule=rule)), Message("user", "\n\n".join(asked))]
+        parts.append(f"The other agents, one a chunk:\n{fenced(fence, others, label='agent')}")
+    parts.append(f"Question: {question}")
+    return prompt.asking(
+        "\n\n".join(parts), rule=rule_of(fence), choices={"agent": numbers(len(others))}
+    )

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -14,7 +14,7 @@ from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.counts import listed, stated
 from fathom.agents.early_stop import ReadHit, look
 from fathom.agents.judge import Judge, LocalJudge
-from fathom.agents.prompt_delimiters import chunk_messages
+from fathom.agents.prompt_delimiters import about_chunks
 from fathom.agents.quoting import located
 from fathom.agents.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.rows import Rows
@@ -25,6 +25,8 @@ from fathom.context import Listener, RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
+from fathom.llm.prompt import Prompt
+from fathom.llm.schema import AtMost, OneOf
 from fathom.models.reading import CrossReader
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
@@ -298,13 +300,23 @@ def _quoted_alike(own: Evidence, rival: Rival) -> bool:
     return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
-PROMPT = """\
+PROMPT = Prompt.of(
+    "reader",
+    task="""\
 You answer a question from numbered chunks of documents, and from nothing else.
-- Write the answer in as few sentences as it takes, in the language of the question.
-- Each sentence names the chunk that supports it and quotes the part that does, word for word.
-- If the chunks do not hold the answer, say so with "answerable": false and no sentences.
-- short_answer is the bare answer (a name, a number, a date, a few words), or empty.
-{rule}"""
+- Use as few sentences as it takes. For each give the number of the chunk that says it, quote the \
+part that does, word for word, and say it in your own sentence.
+- short_answer is the bare answer: a name, a number, a date, yes or no, a few words.""",
+    language="- Write in the language of the question; quote in that of the chunk.",
+    unsure="- If the chunks do not say it, the answer is null. Do not guess.",
+    example="""\
+chunk 1: The ferry to Sandholm leaves at 9:15 from pier 4.
+chunk 2: Dogs travel free of charge.
+Question: When does the boat to Sandholm go?""",
+    reply="""\
+{"answer": {"sentences": [{"chunk": 1, "quote": "The ferry to Sandholm leaves at 9:15", \
+"text": "The boat to Sandholm goes at 9:15."}], "short_answer": "9:15"}}""",
+)
 
 _MARK = re.compile(r"\s*\[\d+\]")
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -315,17 +327,22 @@ _MOST_SENTENCES = 12
 class Sentence(BaseModel):
     """A sentence of the answer with its evidence."""
 
-    text: str = Field(max_length=2_000)
-    chunk: int = Field(description="Number of the chunk that supports the sentence.")
-    quote: str = Field(max_length=2_000, description="The part that does, word for word.")
+    chunk: Annotated[int, OneOf("chunk")]
+    quote: Annotated[str, Field(max_length=2_000), AtMost(240, least=1)]
+    text: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
+
+
+class ReaderAnswer(BaseModel):
+    """An answer, at least one sentence long."""
+
+    sentences: Annotated[list[Sentence], Field(min_length=1), AtMost(5)]
+    short_answer: Annotated[str, Field(max_length=300), AtMost(120)] = ""
 
 
 class ReaderReply(BaseModel):
-    """What a language model is asked for."""
+    """What a language model is asked for; no answer where the chunks do not hold one."""
 
-    answerable: bool
-    sentences: list[Sentence] = Field(default_factory=list)
-    short_answer: str = Field(default="", max_length=300)
+    answer: ReaderAnswer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,6 +360,7 @@ class LLMReader:
         min_support: Sentences with less support are dropped.
         fallback: What happens when the model gives nothing that can be verified: the local
             draft counts, or there is no answer.
+        prompt: What the model is told.
     """
 
     model: RoleModel
@@ -351,6 +369,7 @@ class LLMReader:
     skip_above_confidence: float
     min_support: float
     fallback: Literal["local", "abstain"]
+    prompt: Prompt = PROMPT
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`.
@@ -378,9 +397,9 @@ class LLMReader:
     ) -> tuple[Draft, str, str]:
         try:
             reply = await self._ask(question, hits, context)
-            if not reply.answerable:
+            if reply.answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._checked(reply, hits, context)
+            draft = await self._checked(reply.answer, hits, context)
         except BudgetRefused as refused:
             return first, "local", str(refused)
         except CallFailed as failed:
@@ -394,22 +413,19 @@ class LLMReader:
         return first, "local", "no sentence of the model could be verified"
 
     async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
-        with context.step("ask", agent="reader", inputs={"model": self.model.chat.name}) as here:
-            reply = await ask_model(
-                self.model,
-                ReaderReply,
-                chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK),
-                here,
-                on_text=_Stream(hits, here.listener) if here.listener.wants_text else None,
-            )
-            if isinstance(reply.failure, CallFailed):
-                here.done(usage=reply.usage)
-            value = reply.required()
-            here.done(outputs={"reply": value}, usage=reply.usage, reason=reply.reason)
-        return value
+        reply = await ask_model(
+            self.model,
+            ReaderReply,
+            about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK),
+            context,
+            on_text=_Stream(hits, context.listener) if context.listener.wants_text else None,
+        )
+        return reply.required()
 
-    async def _checked(self, reply: ReaderReply, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """The sentences of a reply that hold; without evidence if none does."""
+    async def _checked(
+        self, reply: ReaderAnswer, hits: Sequence[Hit], context: RunContext
+    ) -> Draft:
+        """The sentences of an answer that hold; without evidence if none does."""
         found = [
             (text, evidence)
             for sentence in reply.sentences[:_MOST_SENTENCES]

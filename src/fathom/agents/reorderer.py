@@ -2,22 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from fathom.agents.prompt_delimiters import chunk_messages
+from fathom.agents.prompt_delimiters import about_chunks
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
+from fathom.llm.prompt import Prompt
+from fathom.llm.schema import EachOf, OneOf
 from fathom.types import Hit
 
-PROMPT = """\
+PROMPT = Prompt.of(
+    "reorderer",
+    task="""\
 You rank numbered chunks of documents by how well they help to answer a question.
 - Give the numbers of all chunks, the most helpful first, each once.
-- A chunk that says the answer comes before one that is merely about the same thing.
-{rule}"""
+- A chunk that says the answer comes before one that is merely about the same thing.""",
+    language="- Question and chunks may be in any language.",
+    unsure="- Where chunks help alike, keep their order.",
+    example="""\
+chunk 1: The harbour of Sandholm was built in 1921.
+chunk 2: Dogs travel free of charge.
+chunk 3: The ferry to Sandholm leaves at 9:15 from pier 4.
+Question: When does the boat to Sandholm go?""",
+    reply='{"order": [3, 1, 2]}',
+)
 
 _LONGEST_CHUNK = 1_200
 
@@ -39,7 +51,7 @@ class Reorderer(Protocol):
 class OrderReply(BaseModel):
     """What a language model is asked for."""
 
-    order: list[int] = Field(description="Numbers of the chunks, the most helpful first.")
+    order: Annotated[list[Annotated[int, OneOf("chunk")]], EachOf("chunk")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +67,7 @@ class LLMReorderer:
         top: So many hits are put in order; the others stay behind them.
         window: So many are seen at once, at least 2.
         step: By which the window moves, at least 1.
+        prompt: What the model is told.
     """
 
     model: RoleModel
@@ -62,6 +75,7 @@ class LLMReorderer:
     top: int = 50
     window: int = 20
     step: int = 10
+    prompt: Prompt = PROMPT
 
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
@@ -88,13 +102,9 @@ class LLMReorderer:
         return found
 
     async def _ordered(self, question: str, hits: Sequence[Hit], context: RunContext) -> list[Hit]:
-        with context.step("ask", agent="reorderer", inputs={"model": self.model.chat.name}) as here:
-            messages = chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK)
-            reply = await ask_model(self.model, OrderReply, messages, here)
-            if isinstance(reply.failure, CallFailed):
-                here.done(usage=reply.usage)
-            order = reply.required().order
-            here.done(outputs={"order": order}, usage=reply.usage)
+        asked = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+        reply = await ask_model(self.model, OrderReply, asked, context)
+        order = reply.required().order
         return [hits[place] for place in permutation(order, len(hits))]
 
 

@@ -5,21 +5,32 @@ The executor DS of MAO-ARAG (arXiv 2508.01005, section 3.1).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import chunk_messages
+from fathom.agents.prompt_delimiters import about_chunks
 from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.prompt import Prompt
+from fathom.llm.schema import OneOf
 from fathom.retrieval.rerank import Reranker
 from fathom.types import Hit
 
-PROMPT = """\
-You select the chunks of documents that help to answer a question.
-- Give the numbers of the chunks that help, the most helpful first; leave out the others.
-- If none helps, give an empty list.
-{rule}"""
+PROMPT = Prompt.of(
+    "selector",
+    task="""\
+You select the numbered chunks of documents that help to answer a question.
+- Give the numbers of the chunks that help, the most helpful first; leave out the others.""",
+    language="- Question and chunks may be in any language.",
+    unsure="- Take a chunk that may help. If surely none does, the reply is null.",
+    example="""\
+chunk 1: The harbour of Sandholm was built in 1921.
+chunk 2: Dogs travel free of charge.
+chunk 3: The ferry to Sandholm leaves at 9:15 from pier 4.
+Question: When does the boat to Sandholm go?""",
+    reply='{"chunks": [3]}',
+)
 
 _LONGEST_CHUNK = 2_000
 
@@ -65,9 +76,9 @@ class LocalSelector:
 
 
 class SelectorReply(BaseModel):
-    """What a language model is asked for."""
+    """What a language model is asked for; no chunks where none helps."""
 
-    chunks: list[int] = Field(description="Numbers of the chunks that help, best first.")
+    chunks: Annotated[list[Annotated[int, OneOf("chunk")]], Field(min_length=1)] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +91,7 @@ class LLMSelector:
 
     model: RoleModel
     local: LocalSelector
+    prompt: Prompt = PROMPT
 
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
@@ -87,24 +99,23 @@ class LLMSelector:
         """See `Selector.select`."""
         if not hits:
             return await self.local.select(question, hits, context)
-        inputs = {"model": self.model.chat.name}
-        with context.step("select", agent="selector", inputs=inputs) as here:
-            messages = chunk_messages(PROMPT, question, hits, longest=_LONGEST_CHUNK)
-            reply = await ask_model(self.model, SelectorReply, messages, here)
-            said = reply.value.chunks if reply.value else ()
+        with context.step("select", agent="selector") as here:
+            asked = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+            reply = await ask_model(self.model, SelectorReply, asked, here)
+            said = (reply.value.chunks if reply.value else None) or ()
             places = dict.fromkeys(number - 1 for number in said if 1 <= number <= len(hits))
             if not places:
                 kept = await self.local.select(question, hits, here)
                 kept = kept if reply.value is None else kept[:1]
                 reason = reply.reason or "the model finds no chunk helpful"
-                here.done(outputs=_listed(kept), usage=reply.usage, verdict="local", reason=reason)
+                here.done(outputs=_listed(kept), verdict="local", reason=reason)
                 return kept
             kept = tuple(
                 replace(hits[place], rank=rank, score=1 / rank)
                 for rank, place in enumerate(places, start=1)
             )
             reason = reply.reason or f"{len(kept)} of {len(hits)} chunks"
-            here.done(outputs=_listed(kept), usage=reply.usage, verdict="model", reason=reason)
+            here.done(outputs=_listed(kept), verdict="model", reason=reason)
         return kept
 
 

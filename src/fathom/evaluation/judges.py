@@ -20,6 +20,7 @@ from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import ModelDeclined, ReplyGarbled
+from fathom.llm.prompt import Asked
 from fathom.models.base import Embedder
 
 Fault = Literal["budget", "declined", "garbled", "unavailable"]
@@ -151,7 +152,9 @@ class LLMAnswerJudge:
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """See `AnswerJudge.grade`."""
         with context.step(self.name, agent="judge") as here:
-            reply = await ask_model(self.model, GradeReply, _messages(self.name, record), here)
+            reply = await ask_model(
+                self.model, GradeReply, Asked(_messages(self.name, record), agent="judge"), here
+            )
             if reply.failure is not None:
                 here.done(usage=reply.usage, verdict="no grade")
                 return NoGrade(fault=_fault(reply.failure), reason=reply.reason)

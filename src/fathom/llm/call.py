@@ -1,16 +1,16 @@
 """How a role asks its language model: within the budget of the run, and into its record."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal
 
 from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
 from fathom.ledger import BudgetRefused
-from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
+from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
+from fathom.llm.prompt import Asked
 from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import Reply, ask_for
@@ -95,25 +95,41 @@ class ModelReply(Generic[Reply]):
 async def ask_model(
     model: RoleModel,
     kind: type[Reply],
-    messages: Sequence[Message],
+    asked: Asked,
     context: RunContext,
     *,
     on_text: OnText | None = None,
 ) -> ModelReply[Reply]:
-    """Ask `model` for an object of type `kind`; see `ask_for`.
+    """Ask `model` for an object of type `kind`, as one step of the run; see `ask_for`.
 
-    Each call and each try of it is reserved before and booked after, and what came of it is an
-    event of the step, which a replay gives again. The tokens are at most `model.max_tokens` a
-    call, and the time is that of the step.
+    The step says which model was asked with which prompt, and what it cost. Each call and each try
+    of it is reserved before and booked after, and what came of it is an event of the step, which a
+    replay gives again. The tokens are at most `model.max_tokens` a call, and the time is that of
+    the run.
 
     Returns:
         Also where the budget refused or the model failed: the role may have another way.
     """
+    inputs = {"model": model.chat.name, "prompt": asked.prompt}
+    with context.step("ask", agent=asked.agent, inputs=inputs) as here:
+        reply = await _replied(model, kind, asked, here, on_text)
+        outputs = None if reply.value is None else {"reply": reply.value}
+        here.done(outputs=outputs, usage=reply.usage, reason=reply.reason)
+    return reply
+
+
+async def _replied(
+    model: RoleModel,
+    kind: type[Reply],
+    asked: Asked,
+    context: RunContext,
+    on_text: OnText | None,
+) -> ModelReply[Reply]:
     try:
         reply = await ask_for(
             kind,
             model.within(context),
-            messages,
+            asked,
             max_tokens=model.max_tokens,
             deadline=context.deadline,
             on_text=on_text,

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ValidationError
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
 from fathom.llm.faults import CallFailed, ReplyGarbled
+from fathom.llm.prompt import Asked
+from fathom.llm.schema import schema_of
 from fathom.usage import Usage
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -37,7 +39,7 @@ class Structured(Generic[Reply]):
 async def ask_for(
     kind: type[Reply],
     model: ChatModel,
-    messages: Sequence[Message],
+    asked: Asked,
     *,
     max_tokens: int,
     deadline: float,
@@ -45,8 +47,8 @@ async def ask_for(
 ) -> Structured[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    A reply that does not fit is sent back once with what is wrong with it. `on_text` gets the
-    first one as it comes, JSON and all.
+    A reply that does not fit, or that repeats the example of its prompt, is sent back once with
+    what is wrong with it. `on_text` gets the first one as it comes, JSON and all.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -54,21 +56,28 @@ async def ask_for(
         ModelRefused: If the model or its server declined.
         BudgetRefused: If the budget does not allow the first call.
     """
-    schema = kind.model_json_schema()
-    asked = [*messages, Message("user", _instruction(schema))]
+    schema = schema_of(kind, asked.choices)
+    told, *rest = asked.messages
+    opening = [Message(told.role, f"{told.text}\n{_instruction(schema)}"), *rest]
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
-        asked = Call(
+        wanted = Call(
             turns, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
         )
-        return await model.complete(asked)
+        return await model.complete(wanted)
 
-    first = await call(asked, on_text)
+    def own(text: str) -> Reply:
+        value = read(kind, text)
+        if copied := asked.copied(value.model_dump(mode="json")):
+            raise ValueError(f"{copied!r} is copied from the instructions; reply to what is asked")
+        return value
+
+    first = await call(opening, on_text)
     try:
-        return Structured(value=read(kind, first.text), usage=first.usage, repaired=False)
+        return Structured(value=own(first.text), usage=first.usage, repaired=False)
     except ValueError as wrong:
         complaint = _complaint(wrong)
-    turns = [*asked, Message("assistant", first.text or "(nothing)"), Message("user", complaint)]
+    turns = [*opening, Message("assistant", first.text or "(nothing)"), Message("user", complaint)]
     try:
         second = await call(turns)
     except BudgetRefused:
@@ -78,7 +87,7 @@ async def ask_for(
         raise
     usage = first.usage + second.usage
     try:
-        return Structured(value=read(kind, second.text), usage=usage, repaired=True)
+        return Structured(value=own(second.text), usage=usage, repaired=True)
     except ValueError:
         _give_up(model, kind, usage)
 

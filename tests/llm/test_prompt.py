@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import SettingsError
+from fathom.llm.base import Message
+from fathom.llm.prompt import Asked, Prompt
+
+PROMPT = Prompt.of(
+    "guide",
+    task="You guide $most visitors.",
+    language="Speak their language.",
+    unsure="If you do not know, say null.",
+    example="Question: Where is the lighthouse of Sandholm?",
+    reply='{"answer": "It stands on the northern rock of Sandholm."}',
+)
+
+
+def test_a_prompt_is_told_before_what_is_asked() -> None:
+    asked = PROMPT.asking("Question: Where?", rule="Be kind.", values={"most": 4})
+    told, question = asked.messages
+    assert told.role == "system"
+    assert told.text.startswith("You guide 4 visitors.\nSpeak their language.\nIf you do not")
+    assert told.text.endswith('of Sandholm."}\nBe kind.')
+    assert question == Message("user", "Question: Where?")
+    assert (asked.prompt, asked.agent) == (f"guide {PROMPT.version}", "guide")
+
+
+def test_another_text_is_another_version(tmp_path: Path) -> None:
+    file = tmp_path / "guide.txt"
+    file.write_text("Guide $most people. It costs $$5.\n")
+    mine = PROMPT.replaced(file)
+    assert mine.version != PROMPT.version
+    assert mine.id == f"guide {mine.version} ({file})"
+    assert mine.asking("?", values={"most": 2}).messages[0].text == ("Guide 2 people. It costs $5.")
+    again = tmp_path / "again.txt"
+    again.write_text(PROMPT.text)
+    assert PROMPT.replaced(again).version == PROMPT.version
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"Guide them.", "lacks the placeholder $most"),
+        (b"Guide $most or $least.", "has the unknown placeholder $least"),
+        (b"Guide $most for $5.", "holds a $ that names nothing; write $$ for the sign"),
+        (b" \n", "must hold 1 to 40000 characters"),
+        (b"\xff$most", "cannot be read: is not UTF-8 text"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_is_no_such_prompt_is_named(
+    tmp_path: Path, text: bytes | None, complaint: str
+) -> None:
+    file = tmp_path / "mine.txt"
+    if text is not None:
+        file.write_bytes(text)
+    with pytest.raises(SettingsError) as caught:
+        PROMPT.replaced(file)
+    assert str(caught.value).startswith(f"llm.prompts.guide = {str(file)!r} {complaint}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_text_of_the_prompt_is_copied_unless_it_is_asked_about() -> None:
+    asked = PROMPT.asking("Question: Where?", values={"most": 4})
+    leaked = {"answer": [{"text": "It stands on  the northern rock of Sandholm."}]}
+    assert asked.copied(leaked) == "It stands on the northern rock of Sandholm."
+    assert asked.copied({"answer": "On the northern rock, they say."}) == ""
+    assert asked.copied({"answer": "Sandholm"}) == ""
+    known = Asked([asked.messages[0], Message("user", leaked["answer"][0]["text"])])
+    assert known.copied(leaked) == ""

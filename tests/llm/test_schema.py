@@ -1,0 +1,80 @@
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from fathom.llm.schema import AtMost, EachOf, OneOf, numbers, schema_of, unbounded
+
+
+class Cited(BaseModel):
+    """Has a text and the number of what it is from."""
+
+    chunk: Annotated[int, OneOf("chunk")]
+    text: Annotated[str, Field(max_length=2_000), AtMost(9, least=1)] = ""
+
+
+class Answer(BaseModel):
+    cited: Annotated[list[Cited], Field(min_length=1), AtMost(3)]
+
+
+class Whole(BaseModel):
+    answer: Answer | None
+    agents: Annotated[list[Annotated[int, OneOf("agent")]], AtMost(9)] = Field(default_factory=list)
+    scores: Annotated[list[Annotated[float, OneOf("share")]], EachOf("chunk")]
+
+
+CHOICES: dict[str, Any] = {"chunk": numbers(2), "agent": (), "share": (0.0, 0.5, 1.0)}
+
+
+def test_everything_is_required_bounded_and_chosen_from_what_is_shown() -> None:
+    cited = {
+        "type": "object",
+        "properties": {
+            "chunk": {"enum": [1, 2]},
+            "text": {"type": "string", "minLength": 1, "maxLength": 9},
+        },
+        "required": ["chunk", "text"],
+    }
+    items = {"type": "array", "items": cited, "minItems": 1, "maxItems": 3}
+    answer = {"type": "object", "properties": {"cited": items}, "required": ["cited"]}
+    scores = {"type": "array", "items": {"enum": [0.0, 0.5, 1.0]}, "minItems": 2, "maxItems": 2}
+    assert schema_of(Whole, CHOICES) == {
+        "title": "Whole",
+        "type": "object",
+        "properties": {
+            "answer": {"anyOf": [answer, {"type": "null"}]},
+            "agents": {"type": "array", "items": {}, "maxItems": 0},
+            "scores": scores,
+        },
+        "required": ["answer", "agents", "scores"],
+    }
+
+
+def test_no_more_is_asked_for_than_there_is_to_choose_from() -> None:
+    schema = schema_of(Whole, {**CHOICES, "agent": numbers(4)})
+    assert schema["properties"]["agents"] == {
+        "type": "array",
+        "items": {"enum": [1, 2, 3, 4]},
+        "maxItems": 4,
+    }
+
+
+def test_choices_that_nobody_gives_are_an_error() -> None:
+    with pytest.raises(KeyError, match="chunk"):
+        schema_of(Cited, {})
+
+
+def test_what_comes_is_read_with_patience() -> None:
+    read = Cited.model_validate({"chunk": 7, "text": "longer than nine"})
+    assert (read.chunk, read.text) == (7, "longer than nine")
+
+
+def test_bounds_can_be_left_out() -> None:
+    plain = unbounded(schema_of(Whole, CHOICES))
+    assert plain["properties"]["scores"] == {"type": "array", "items": {"enum": [0.0, 0.5, 1.0]}}
+    assert plain["properties"]["answer"]["anyOf"][0]["properties"]["cited"]["items"] == {
+        "type": "object",
+        "properties": {"chunk": {"enum": [1, 2]}, "text": {"type": "string"}},
+        "required": ["chunk", "text"],
+    }
+    assert plain["required"] == ["answer", "agents", "scores"]
