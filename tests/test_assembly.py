@@ -3,14 +3,17 @@
 Covers fathom.assembly.agents, fathom.assembly.retrieval.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fathom.assembly import RETRIEVERS, Assembly
-from fathom.errors import UsageError
+from fathom.assembly.prompts import own_prompts
+from fathom.errors import SettingsError, UsageError
 from fathom.extensions import RETRIEVERS as NAMES
 from fathom.llm.call import Absent
+from fathom.llm.role_models import ROLES
 from fathom.settings import Settings
 from fathom.testing import OVERLAP, HashingEmbedder
 
@@ -61,3 +64,26 @@ def test_sections_reach_their_agents() -> None:
     assert parts.debater.settings.peer_weight == 0.5  # type: ignore[attr-defined]
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9
+
+
+def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "mine.txt"
+    for own in own_prompts():
+        file.write_text(" ".join(["Mine.", *(f"${name}" for name in own.placeholders)]))
+        roles = dict.fromkeys(ROLES, "openai:m")
+        parts = made(roles=roles, llm={"prompts": {own.name: str(file)}})
+        parts.prepare()
+        agents = (
+            parts.reader, parts.judge, parts.debater, parts.aggregator, parts.rewriter,
+            parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
+            parts.summarizer, parts.planner,
+        )  # fmt: skip
+        named = ("prompt", "serial", "parallel")
+        told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
+        assert len(told) == len(own_prompts())
+        assert [each.name for each in told if each.source] == [own.name]
+    file.write_text("Mine, with $nothing.")
+    with pytest.raises(SettingsError, match=r"mine.txt"):
+        made(llm={"prompts": {"reader": str(file)}}).prepare()

@@ -340,6 +340,7 @@ class Engine(Library):
             TraceTampered: If it is not what was stored.
             SettingsError: If a setting is unknown or illegal.
         """
+        from fathom.assembly.prompts import changed_prompts
         from fathom.llm.call import Absent
         from fathom.strategies.base import make_strategy
         from fathom.strategies.run import replay
@@ -351,7 +352,8 @@ class Engine(Library):
         name = trace.origin.strategy
         assembly = self.assembled(settings, index=_nobody, connect=Absent)
         strategy = make_strategy(name, assembly)
-        return in_loop(replay(trace, strategy, assembly.recorded(name), self.executor))
+        done = in_loop(replay(trace, strategy, assembly.recorded(name), self.executor))
+        return replace(done, prompts=changed_prompts(trace, settings))
 
     def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.

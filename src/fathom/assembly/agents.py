@@ -28,11 +28,17 @@ if TYPE_CHECKING:
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web import WebSearch
 
+from fathom.assembly.prompts import chosen
 from fathom.assembly.retrieval import RetrievalParts
+from fathom.llm.prompt import Prompt
 
 
 class Assembly(RetrievalParts):
     """Makes each part once; see `Strategy` for what a strategy takes of it."""
+
+    def prompt(self, own: Prompt) -> Prompt:
+        """A prompt of a role, or the one of the file that replaces it."""
+        return chosen(own, self.settings)
 
     @cached_property
     def quotes(self) -> Quotes:
@@ -76,7 +82,7 @@ class Assembly(RetrievalParts):
         model = self.models.of("reader")
         if model is None:
             return self.local_reader
-        from fathom.agents.reader import LLMReader
+        from fathom.agents.reader import PROMPT, LLMReader
 
         return LLMReader(
             model=model,
@@ -85,6 +91,7 @@ class Assembly(RetrievalParts):
             skip_above_confidence=self.settings.llm.skip_above_confidence,
             min_support=self.settings.ask.min_support,
             fallback=self.settings.llm.fallback,
+            prompt=self.prompt(PROMPT),
         )
 
     @cached_property
@@ -97,28 +104,34 @@ class Assembly(RetrievalParts):
     @cached_property
     def judge(self) -> "Judge":
         """Says how well quotes support claims."""
-        from fathom.agents.judge import LLMJudge
+        from fathom.agents.judge import PROMPT, LLMJudge
 
         model = self.models.of("judge")
-        return LLMJudge(model=model, local=self.local_judge) if model else self.local_judge
+        if model is None:
+            return self.local_judge
+        return LLMJudge(model=model, local=self.local_judge, prompt=self.prompt(PROMPT))
 
     @cached_property
     def debater(self) -> "Debater":
         """Speaks for one chunk in a debate."""
-        from fathom.agents.debater import LLMDebater, LocalDebater
+        from fathom.agents.debater import PROMPT, LLMDebater, LocalDebater
 
         model = self.models.of("debater")
         local = LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
-        return LLMDebater(model=model, local=local) if model else local
+        if model is None:
+            return local
+        return LLMDebater(model=model, local=local, prompt=self.prompt(PROMPT))
 
     @cached_property
     def aggregator(self) -> "Aggregator":
         """Says what the agents of a debate come to."""
-        from fathom.agents.aggregator import LLMAggregator, LocalAggregator
+        from fathom.agents.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
         model = self.models.of("aggregator")
         local = LocalAggregator(min_share=self.settings.maf.min_share)
-        return LLMAggregator(model=model, local=local) if model else local
+        if model is None:
+            return local
+        return LLMAggregator(model=model, local=local, prompt=self.prompt(PROMPT))
 
     @cached_property
     def debate(self) -> "Debate":
@@ -136,11 +149,13 @@ class Assembly(RetrievalParts):
     @cached_property
     def hypothesis(self) -> "Hypothesis":
         """Says what to search for in a later round; the local stand-in is RM3."""
-        from fathom.agents.hyde import LLMHypothesis, LocalHypothesis
+        from fathom.agents.hyde import PROMPT, LLMHypothesis, LocalHypothesis
 
         model = self.models.of("hyde")
         local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
-        return LLMHypothesis(model=model, local=local) if model else local
+        if model is None:
+            return local
+        return LLMHypothesis(model=model, local=local, prompt=self.prompt(PROMPT))
 
     @cached_property
     def classifier(self) -> "Classifier":
@@ -182,7 +197,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def reorderer(self) -> "Reorderer":
         """Puts hits in the order of what they say to a question."""
-        from fathom.agents.reorderer import LLMReorderer
+        from fathom.agents.reorderer import PROMPT, LLMReorderer
 
         model, own = self.models.of("reorderer"), self.settings.hybrid
         if model is None:
@@ -193,15 +208,16 @@ class Assembly(RetrievalParts):
             top=own.reorder_top,
             window=own.window,
             step=own.step,
+            prompt=self.prompt(PROMPT),
         )
 
     @cached_property
     def rewriter(self) -> "Rewriter":
         """Rewrites questions for a search."""
-        from fathom.agents.rewriter import LLMRewriter, LocalRewriter
+        from fathom.agents.rewriter import PROMPT, LLMRewriter, LocalRewriter
 
         model = self.models.of("rewriter")
-        return LLMRewriter(model=model) if model else LocalRewriter()
+        return LLMRewriter(model=model, prompt=self.prompt(PROMPT)) if model else LocalRewriter()
 
     @cached_property
     def local_decomposer(self) -> "LocalDecomposer":
@@ -213,24 +229,33 @@ class Assembly(RetrievalParts):
     @cached_property
     def decomposer(self) -> "Decomposer":
         """Splits questions."""
-        from fathom.agents.decomposer import LLMDecomposer
+        from fathom.agents.decomposer import PARALLEL, SERIAL, LLMDecomposer
 
         model, local = self.models.of("decomposer"), self.local_decomposer
-        return LLMDecomposer(model=model, local=local) if model else local
+        if model is None:
+            return local
+        return LLMDecomposer(
+            model=model,
+            local=local,
+            serial=self.prompt(SERIAL),
+            parallel=self.prompt(PARALLEL),
+        )
 
     @cached_property
     def selector(self) -> "Selector":
         """Selects the hits that are worth reading."""
-        from fathom.agents.selector import LLMSelector, LocalSelector
+        from fathom.agents.selector import PROMPT, LLMSelector, LocalSelector
 
         model = self.models.of("reorderer")
         local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
-        return LLMSelector(model=model, local=local) if model else local
+        if model is None:
+            return local
+        return LLMSelector(model=model, local=local, prompt=self.prompt(PROMPT))
 
     @cached_property
     def summarizer(self) -> "Summarizer":
         """Composes the answers to sub-questions."""
-        from fathom.agents.summarizer import LLMSummarizer, LocalSummarizer
+        from fathom.agents.summarizer import PROMPT, LLMSummarizer, LocalSummarizer
 
         model = self.models.of("summarizer")
         if model is None:
@@ -240,6 +265,7 @@ class Assembly(RetrievalParts):
             local=LocalSummarizer(),
             judge=self.judge,
             min_support=self.settings.ask.min_support,
+            prompt=self.prompt(PROMPT),
         )
 
     @cached_property
@@ -252,8 +278,10 @@ class Assembly(RetrievalParts):
     @cached_property
     def planner(self) -> "Planner":
         """Chooses the workflow of a turn."""
-        from fathom.agents.planner import LLMPlanner, LocalPlanner, policy_named
+        from fathom.agents.planner import PROMPT, LLMPlanner, LocalPlanner, policy_named
 
         own, model = self.settings.mao, self.models.of("planner")
         policy = policy_named(own.policy, score_gap=own.score_gap)
-        return LLMPlanner(model=model, local=policy) if model else LocalPlanner(policy=policy)
+        if model is None:
+            return LocalPlanner(policy=policy)
+        return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT))

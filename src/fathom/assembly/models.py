@@ -6,6 +6,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+from fathom.assembly.prompts import chosen_prompts
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
@@ -241,8 +242,11 @@ class ModelParts:
 
         Raises:
             UsageError: See `RoleModels.of` and `load_web_engine`.
+            SettingsError: See `chosen_prompts`.
         """
         self.models.prepare()
+        if any(self.settings.llm.prompts.model_dump().values()):
+            chosen_prompts(self.settings)
         if self.settings.web.provider:
             _ = self.web_engine
 

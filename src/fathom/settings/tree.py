@@ -174,11 +174,36 @@ class DomainSettings(Section):
     """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
 
 
+class PromptSettings(Section):
+    """Files with prompts of one's own; empty for those that `fathom config prompts` shows."""
+
+    reader: str = ""
+    judge: str = ""
+    debater: str = ""
+    aggregator: str = ""
+    rewriter: str = ""
+    decomposer_serial: str = ""
+    decomposer_parallel: str = ""
+    hyde: str = ""
+    reorderer: str = ""
+    selector: str = ""
+    summarizer: str = ""
+    planner: str = ""
+
+
 class LlmSettings(Section):
     """The language model, and how it is used."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset(
-        {"model", "base_url", "max_tokens", "context_tokens", "skip_above_confidence", "fallback"}
+        {
+            "model",
+            "base_url",
+            "max_tokens",
+            "context_tokens",
+            "skip_above_confidence",
+            "fallback",
+            "prompts",
+        }
     )
 
     model: str = ""
@@ -201,6 +226,7 @@ class LlmSettings(Section):
     """What counts when the model gives nothing that can be verified."""
     prices: Path | None = None
     """A table of prices on top of the shipped one."""
+    prompts: PromptSettings = Field(default_factory=PromptSettings)
 
 
 class WebSettings(Section):

@@ -48,6 +48,7 @@ class Replay:
         same: Whether the answer is the recorded one, byte for byte.
         difference: The first difference, where it is another one.
         missing: What the record has no answer to.
+        prompts: Which prompts are others than those of the run.
     """
 
     trace: Trace
@@ -55,6 +56,7 @@ class Replay:
     same: bool
     difference: Difference | None
     missing: tuple[str, ...]
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

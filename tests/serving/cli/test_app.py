@@ -291,6 +291,28 @@ def test_settings_show_their_origin(run: Run, tmp_path: Path) -> None:
     assert "retrieval.k = 7" in run("config", "show").out
 
 
+def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
+    listed = run("config", "prompts", "--json").json["prompts"]
+    assert len(listed) == 12
+    assert {each["source"] for each in listed} == {None}
+    reader = run("config", "prompts", "reader", "--json").json
+    assert reader in listed
+    assert reader["text"] == run("config", "prompts", "reader").out.rstrip("\n")
+    assert f"reader               {reader['version']}  shipped" in run("config", "prompts").out
+
+    mine = tmp_path / "mine.txt"
+    mine.write_text("Answer.\n")
+    (tmp_path / "fathom.toml").write_text('[llm.prompts]\nreader = "mine.txt"\n')
+    shown = run("config", "prompts", "reader", "--json").json
+    assert (shown["source"], shown["text"]) == ("mine.txt", "Answer.")
+    assert shown["version"] != reader["version"]
+    mine.write_text("Answer for $5.\n")
+    one_line(run("config", "prompts"), 2, "llm.prompts.reader = 'mine.txt' holds a $")
+    one_line(
+        run("config", "prompts", "poet", "--set", "llm.prompts.reader="), 2, "no prompt 'poet'"
+    )
+
+
 def test_the_doctor_is_content_with_a_sound_installation(run: Run, corpus: Path) -> None:
     assert run("doctor").code == 0
     run("ingest", str(corpus))

@@ -37,7 +37,14 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
 
     replayed = run("replay", trace_id, "--json")
     assert replayed.code == 0
-    assert list(replayed.json) == ["trace_id", "same", "difference", "missing", "answer"]
+    assert list(replayed.json) == [
+        "trace_id",
+        "same",
+        "difference",
+        "missing",
+        "prompts",
+        "answer",
+    ]
     assert replayed.json["same"] is True
     assert replayed.json["answer"] == answer | {"trace_id": None}
     assert run("replay", trace_id).out.startswith("the same answer, byte for byte\n")
@@ -137,3 +144,27 @@ def test_a_trace_that_was_changed_is_noticed(asked: Ran, run: Run, tmp_path: Pat
     database.close()
     for command in ("trace", "replay"):
         one_line(run(command, json.loads(asked.out)["trace_id"]), 5, "was changed")
+
+
+def test_a_replay_with_another_prompt_says_so(
+    run: Run,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("Answer from the chunks, or reply with null.")
+    run("ingest", str(corpus))
+    with served(says(reply(COSTS, COSTS))) as server:
+        answer = run(
+            *("ask", QUESTION, "--json", "-m", "openai:m"),
+            *("--set", f"llm.base_url={server.base_url}", "--set", "llm.skip_above_confidence=2"),
+        ).json
+    assert answer["usage"]["llm_calls"] == 1
+    trace_id = answer["trace_id"]
+    version = run("config", "prompts", "reader", "--json").json["version"]
+    assert f"in  prompt: reader {version}" in run("trace", trace_id).out
+    assert run("replay", trace_id).out.startswith("the same answer")
+    other = run("replay", trace_id, "--set", f"llm.prompts.reader={mine}")
+    assert other.code == 5
+    assert f"prompt reader {version} is reader " in other.out
+    assert f"({mine}) now" in other.out

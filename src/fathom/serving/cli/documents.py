@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.errors import UsageError
 from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build_engine
 
 docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
@@ -155,6 +156,32 @@ def config_show(
         show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})
     else:
         show(settings_text(values))
+
+
+@config.command("prompts")
+def config_prompts(
+    name: Annotated[str | None, typer.Argument(help="Show this one alone, whole.")] = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> None:
+    """What language models are told: every prompt with its version, or the text of one."""
+    from fathom.assembly.prompts import chosen_prompts
+    from fathom.config import Layers
+    from fathom.serving.cli.output import prompt_json, prompts_text, show, show_json
+
+    prompts = chosen_prompts(Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings())
+    if name is None:
+        if as_json:
+            show_json({"prompts": [prompt_json(each) for each in prompts.values()]})
+        else:
+            show(prompts_text(list(prompts.values())))
+        return
+    if name not in prompts:
+        raise UsageError(f"there is no prompt {name!r}; there are {', '.join(prompts)}")
+    if as_json:
+        show_json(prompt_json(prompts[name]))
+    else:
+        show(prompts[name].text)
 
 
 def doctor(

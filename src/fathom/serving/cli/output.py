@@ -71,6 +71,7 @@ def file_link(path: str, document: str) -> str:
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
     from fathom.index.ingest import IngestReport
     from fathom.index.outdated import Outdated
+    from fathom.llm.prompt import Prompt
     from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay
 
@@ -179,6 +180,24 @@ def _spent(usage: Usage, seconds: float | None) -> str:
     return f"{waited}, {usage.llm_calls} calls, {usage.tokens} tokens, {cost}"
 
 
+def prompt_json(prompt: "Prompt") -> dict[str, Any]:
+    """The shape of `config prompts --json`, for one of them."""
+    return {
+        "name": prompt.name,
+        "version": prompt.version,
+        "source": prompt.source or None,
+        "placeholders": sorted(prompt.placeholders),
+        "text": prompt.text,
+    }
+
+
+def prompts_text(prompts: "Sequence[Prompt]") -> str:
+    """One prompt a line: name, version, and where it is from."""
+    return "\n".join(
+        f"{each.name:<20} {each.version}  {each.source or 'shipped'}" for each in prompts
+    )
+
+
 def replay_json(done: "Replay") -> dict[str, Any]:
     """The shape of `replay --json`."""
     return {
@@ -186,6 +205,7 @@ def replay_json(done: "Replay") -> dict[str, Any]:
         "same": done.same,
         "difference": done.difference,
         "missing": done.missing,
+        "prompts": done.prompts,
         "answer": done.answer,
     }
 
@@ -193,7 +213,7 @@ def replay_json(done: "Replay") -> dict[str, Any]:
 def replay_text(done: "Replay") -> str:
     """Whether a replay gave the same answer, and if not what differed first."""
     if done.missing:
-        asked = "\n".join(f"  {each}" for each in done.missing)
+        asked = "\n".join(f"  {each}" for each in (*done.missing, *done.prompts))
         return f"no answer: this would have to be asked anew\n{asked}"
     head = "the same answer, byte for byte" if done.same else f"differs: {done.difference}"
     return f"{head}\n\n{answer_text(done.answer)}" if done.answer else head

@@ -1,0 +1,158 @@
+"""What all prompts share: their form, their examples, and that no example becomes an answer.
+
+Covers the prompts of fathom.agents.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from tests.making import engine_at
+from tests.mixes import sections
+from tests.scripted_server import Extractive, served
+
+from fathom.agents import (
+    aggregator,
+    debater,
+    decomposer,
+    hyde,
+    judge,
+    planner,
+    reader,
+    reorderer,
+    rewriter,
+    selector,
+    summarizer,
+)
+from fathom.assembly.prompts import own_prompts
+from fathom.llm.prompt import Prompt
+from fathom.llm.schema import numbers, schema_of
+from fathom.llm.structured import read
+from fathom.llm.tokens import count_tokens
+from fathom.settings.tree import PromptSettings
+from fathom.strategies.base import STRATEGIES
+
+KINDS: Mapping[str, type[BaseModel]] = {
+    "reader": reader.ReaderReply,
+    "judge": judge.JudgeReply,
+    "debater": debater.DebaterReply,
+    "aggregator": aggregator.AggregatorReply,
+    "rewriter": rewriter.RewriterReply,
+    "decomposer_serial": decomposer.DecomposerReply,
+    "decomposer_parallel": decomposer.DecomposerReply,
+    "hyde": hyde.HydeReply,
+    "reorderer": reorderer.OrderReply,
+    "selector": selector.SelectorReply,
+    "summarizer": summarizer.SummarizerReply,
+    "planner": planner.PlannerReply,
+}
+CHOICES = {
+    name: numbers(9)
+    for name in ("chunk", "agent", "pair", "quote", "share", "sentence", "option", "span")
+} | {"workflow": ("R,AG",)}
+SAMPLES = Path(__file__).parent.parent.parent / "samples"
+
+
+@pytest.fixture(params=own_prompts(), ids=lambda each: each.name)
+def prompt(request: pytest.FixtureRequest) -> Prompt:
+    found: Prompt = request.param
+    return found
+
+
+def example_reply(prompt: Prompt) -> str:
+    return prompt.text.rpartition("\nReply: ")[2]
+
+
+def test_every_prompt_has_a_setting_and_a_shape() -> None:
+    names = [each.name for each in own_prompts()]
+    assert names == list(PromptSettings.model_fields)
+    assert set(names) == set(KINDS)
+
+
+def test_the_example_is_what_its_role_reads(prompt: Prompt) -> None:
+    assert read(KINDS[prompt.name], example_reply(prompt))
+
+
+def test_a_prompt_is_short(prompt: Prompt) -> None:
+    assert count_tokens(prompt.text) < 600
+
+
+def test_a_prompt_says_in_which_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
+    assert re.search(r"language|words of", prompt.text)
+    assert re.search(
+        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know)", prompt.text
+    )
+
+
+def test_nothing_in_a_reply_is_without_bounds(prompt: Prompt) -> None:
+    def check(part: Any) -> None:
+        if part.get("type") == "string":
+            assert part["maxLength"] <= 600
+        if part.get("type") == "array":
+            assert part["maxItems"] <= 20
+            check(part["items"])
+        for inner in (*part.get("properties", {}).values(), *part.get("anyOf", ())):
+            check(inner)
+        assert part.get("type") not in {"integer", "number"}  # those are enumerated
+
+    schema = schema_of(KINDS[prompt.name], CHOICES)
+    check(schema)
+    assert schema["required"] == list(schema["properties"])
+
+
+def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
+    """At three characters a token, as of an Indonesian text."""
+
+    def longest(part: Any) -> int:
+        if "anyOf" in part:
+            return max(map(longest, part["anyOf"]))
+        if "enum" in part:
+            return max(len(json.dumps(each)) for each in part["enum"])
+        if part.get("type") == "string":
+            return int(part["maxLength"]) + 2
+        if part.get("type") == "array":
+            return int(part["maxItems"]) * (longest(part["items"]) + 2) + 2
+        parts = part.get("properties", {}).items()
+        return sum(len(name) + 6 + longest(inner) for name, inner in parts) + 5
+
+    assert longest(schema_of(KINDS[prompt.name], CHOICES)) / 3 <= 900
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("langchain_openai")
+    place = tmp_path_factory.mktemp("samples")
+    with engine_at(place) as engine:
+        engine.ingest([SAMPLES / "corpus"])
+    return place
+
+
+def from_the_example(messages: list[dict[str, str]]) -> str:
+    """Replies what the prompt's example replies, whatever is asked."""
+    return messages[0]["content"].rpartition("\nReply: ")[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_an_answer_copied_from_the_examples_is_never_shown(folder: Path, strategy: str) -> None:
+    question = "How deep must a pothole on a bus route be to be filled within 48 hours?"
+    with (
+        served(Extractive(from_the_example)) as server,
+        engine_at(folder, **sections("all roles", server.base_url)) as engine,
+    ):
+        answer = engine.ask(question, strategy=strategy)
+    assert server.calls > 0
+    assert not re.search(
+        "Sandholm|Vinterby|ferry", json.dumps([answer.answer, answer.short_answer])
+    )
+    assert all("Sandholm" not in citation.quote for citation in answer.citations)
+
+
+def test_no_example_is_about_what_the_samples_hold() -> None:
+    corpus = b"".join(
+        file.read_bytes() for file in (SAMPLES / "corpus").rglob("*") if file.is_file()
+    )
+    assert b"Sandholm" not in corpus
