@@ -14,6 +14,7 @@ SOME = {
         "context_tokens",
         "skip_above_confidence",
         "fallback",
+        "prompts",
     },
     "web": {"provider", "base_url", "results"},
     "embedding": {"base_url"},
