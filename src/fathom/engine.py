@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from fathom.concurrency import StreamEvent, in_loop, stream, stream_in_loop
 from fathom.config import Layers, settings_of
 from fathom.context import Listener
+from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
 from fathom.extensions import check_name
 from fathom.index.base import IndexReader
@@ -153,6 +154,7 @@ class Engine(Library):
         strategy: str | None = None,
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
+        history: History = (),
         listener: Listener | None = None,
     ) -> Answer:
         """Answer from the documents, or say that they do not hold an answer.
@@ -163,16 +165,23 @@ class Engine(Library):
             filters: Conditions on the documents that may be used, such as `year>=2020`.
             budget: What may be spent, by default the settings' `budget`; its time begins when all
                 models are loaded.
+            history: What was asked and answered before, oldest first: turns with `role` and
+                `content`. "And Norway?" is then answered as the question that it stands for.
             listener: Is told what happens meanwhile.
 
         Raises:
-            UsageError: If the question is empty or too long, a name is unknown, or a language
-                model cannot be used as it is configured.
+            UsageError: If the question is empty or too long, a name is unknown, a turn of the
+                history has another form, or a language model cannot be used as it is configured.
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
         asked = self.aask(
-            question, strategy=strategy, filters=filters, budget=budget, listener=listener
+            question,
+            strategy=strategy,
+            filters=filters,
+            budget=budget,
+            history=history,
+            listener=listener,
         )
         return in_loop(asked)
 
@@ -183,11 +192,17 @@ class Engine(Library):
         strategy: str | None = None,
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
+        history: History = (),
         listener: Listener | None = None,
     ) -> Answer:
         """See `ask`."""
         outcome = await self.aoutcome(
-            question, strategy=strategy, filters=filters, budget=budget, listener=listener
+            question,
+            strategy=strategy,
+            filters=filters,
+            budget=budget,
+            history=history,
+            listener=listener,
         )
         return outcome.answer
 
@@ -198,6 +213,7 @@ class Engine(Library):
         strategy: str | None = None,
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
+        history: History = (),
     ) -> Iterator[StreamEvent]:
         """As `ask`, telling what happens: steps, sentences as they come, at last the answer.
 
@@ -205,7 +221,12 @@ class Engine(Library):
         """
         return stream_in_loop(
             lambda listener: self.aask(
-                question, strategy=strategy, filters=filters, budget=budget, listener=listener
+                question,
+                strategy=strategy,
+                filters=filters,
+                budget=budget,
+                history=history,
+                listener=listener,
             )
         )
 
@@ -216,11 +237,17 @@ class Engine(Library):
         strategy: str | None = None,
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
+        history: History = (),
     ) -> AsyncIterator[StreamEvent]:
         """See `ask_stream`."""
         return stream(
             lambda listener: self.aask(
-                question, strategy=strategy, filters=filters, budget=budget, listener=listener
+                question,
+                strategy=strategy,
+                filters=filters,
+                budget=budget,
+                history=history,
+                listener=listener,
             )
         )
 
@@ -231,6 +258,7 @@ class Engine(Library):
         strategy: str | None = None,
         filters: Sequence[str | Filter] = (),
         budget: Budget | None = None,
+        history: History = (),
         listener: Listener | None = None,
     ) -> "RunOutcome":
         """See `ask`; with the trace, also where it is not kept."""
@@ -238,6 +266,7 @@ class Engine(Library):
 
         check_question(question)
         query = Query(text=question, filters=parse_filters(filters))
+        turns = dialogue_of(history)
         # What is wrong with a model or the domain is known before anything is opened.
         self.assembly.prepare()
         _ = self.assembly.domain
@@ -260,11 +289,12 @@ class Engine(Library):
             index_revision=index.revision(),
             seed=self.settings.ask.seed,
             budget=budget or self.assembly.budget,
-            arguments={"filters": query.filters},
+            arguments={"filters": query.filters, **({"history": turns} if turns else {})},
         )
         surroundings = Surroundings(
             executor=self.executor,
             secrets=self.assembly.secrets,
+            rewriter=self.assembly.rewriter if turns else None,
             listener=listener or Listener(),
             graph=graph,
         )
@@ -352,8 +382,8 @@ class Engine(Library):
         name = trace.origin.strategy
         assembly = self.assembled(settings, index=_nobody, connect=Absent)
         strategy = make_strategy(name, assembly)
-        done = in_loop(replay(trace, strategy, assembly.recorded(name), self.executor))
-        return replace(done, prompts=changed_prompts(trace, settings))
+        work = replay(trace, strategy, assembly.recorded(name), self.executor, assembly.rewriter)
+        return replace(in_loop(work), prompts=changed_prompts(trace, settings))
 
     def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.

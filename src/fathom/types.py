@@ -364,6 +364,8 @@ class Answer:
     """What the user gets; `dataclasses.asdict` gives the shape of `ask --json`.
 
     Attributes:
+        standalone_question: What was answered: the question as it reads without the conversation
+            that came before it; `None` where none did.
         status: `failed` only when something broke; not to know is `abstained`.
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: A few words, where they can be told.
@@ -376,6 +378,7 @@ class Answer:
     """
 
     question: str
+    standalone_question: str | None = None
     status: AnswerStatus
     answer: str = ""
     short_answer: str = ""

@@ -214,10 +214,16 @@ class Assembly(RetrievalParts):
     @cached_property
     def rewriter(self) -> "Rewriter":
         """Rewrites questions for a search."""
-        from fathom.agents.rewriter import PROMPT, LLMRewriter, LocalRewriter
+        from fathom.agents.rewriter import PROMPT, STAND_ALONE, LLMRewriter, LocalRewriter
 
         model = self.models.of("rewriter")
-        return LLMRewriter(model=model, prompt=self.prompt(PROMPT)) if model else LocalRewriter()
+        if model is None:
+            return LocalRewriter()
+        return LLMRewriter(
+            model=model,
+            prompt=self.prompt(PROMPT),
+            conversation=self.prompt(STAND_ALONE),
+        )
 
     @cached_property
     def local_decomposer(self) -> "LocalDecomposer":

@@ -29,6 +29,7 @@ def own_prompts() -> tuple[Prompt, ...]:
         debater.PROMPT,
         aggregator.PROMPT,
         rewriter.PROMPT,
+        rewriter.STAND_ALONE,
         decomposer.SERIAL,
         decomposer.PARALLEL,
         hyde.PROMPT,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fathom.conversation import Dialogue, dialogue_of
 from fathom.documents.discover import content_digest, discover, document_id
 from fathom.documents.formats.corpus import recognise
 from fathom.errors import UsageError
@@ -29,6 +30,8 @@ class Question:
         kind: What sort of question it is, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
             names none. Such a data set wants every one of `answers`, others want any of them.
+        history: What was asked and answered before it (`history`, turns of `role` and `content`).
+            Strategies are given it; a retriever ranks for `text` alone.
     """
 
     id: str
@@ -38,6 +41,7 @@ class Question:
     documents: tuple[str, ...] = ()
     kind: str = ""
     wrong: tuple[str, ...] | None = None
+    history: Dialogue = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +168,17 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
         documents=_names(metadata, "documents"),
         kind=str(metadata.get("type") or ""),
         wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
+        history=_history(row.get("history")),
     )
     relevant = (*_names(metadata, "relevant"), *_names(metadata, "pdfs"))
     return question, relevant if _flag(metadata, "pdfs_present") else None
+
+
+def _history(value: object) -> Dialogue:
+    try:
+        return dialogue_of(_listed(value, "history"))  # type: ignore[arg-type]  # it checks
+    except UsageError as error:
+        raise TypeError(str(error)) from None
 
 
 def _flag(metadata: Mapping[str, Any], name: str) -> bool:

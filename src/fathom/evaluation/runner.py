@@ -83,7 +83,11 @@ class Session:
 
         def ask(question: Question) -> AskedRun:
             filters = filters_of(question)
-            return in_loop(self.engine.aoutcome(question.text, strategy=strategy, filters=filters))
+            return in_loop(
+                self.engine.aoutcome(
+                    question.text, strategy=strategy, filters=filters, history=question.history
+                )
+            )
 
         return record_strategy(
             strategy,
@@ -158,7 +162,8 @@ def setup_of(engine: "Engine", system: str = "") -> str:
 
 def _extensions(settings: Settings, system: str) -> dict[str, Json]:
     """The versions of what other packages add to a system, and their settings; often nothing."""
-    names = {system, settings.retrieval.retriever, *settings.rrf.retrievers}
+    retrievers = (*settings.rrf.retrievers, *settings.hybrid.agents)
+    names = {system, settings.retrieval.retriever, *retrievers}
     kinds: tuple[Kind, ...] = ("strategy", "retriever")
     found = {str(added) for name in names for kind in kinds if (added := find(kind, name))}
     tables = {name: dict(table) for name, table in settings.extensions.items()}

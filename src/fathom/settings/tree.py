@@ -182,6 +182,7 @@ class PromptSettings(Section):
     debater: str = ""
     aggregator: str = ""
     rewriter: str = ""
+    stand_alone: str = ""
     decomposer_serial: str = ""
     decomposer_parallel: str = ""
     hyde: str = ""

@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Any
 
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
+from fathom.agents.rewriter import Rewriter
 from fathom.context import DeadlineOver, Listener, RunContext, log_failure
+from fathom.conversation import dialogue_of
 from fathom.errors import FathomError
 from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.reservation import CostBound, Reservation
 from fathom.strategies.base import CompiledGraph, Strategy
+from fathom.strategies.bus import attempt
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
 from fathom.tracing.trace import Events, Origin, Trace
@@ -67,12 +71,14 @@ class Surroundings:
         executor: Where synchronous work is done.
         events: The record to replay; nothing is asked then.
         secrets: What must not enter the trace.
+        rewriter: Makes a question that follows others stand alone; without one it stays as it is.
         graph: The strategy's own, if it is compiled already.
     """
 
     executor: Executor
     events: Events | None = None
     secrets: tuple[str, ...] = ()
+    rewriter: Rewriter | None = None
     listener: Listener = field(default_factory=Listener)
     graph: CompiledGraph | None = None
 
@@ -87,6 +93,7 @@ async def run(
     An agent or a node that breaks off by an error nobody foresaw does not take the answer with
     it either: the best draft so far counts, else the answer is `failed`. Class and place of the
     error are why it stopped then; its traceback goes to the log `fathom.context`.
+    A question that came after others is made to stand alone first, within the same budget.
     The time of the budget starts now; what is slow and done once should be done before.
 
     Raises:
@@ -103,15 +110,22 @@ async def run(
         here.refusals.append(refusal)
         answer = await _finished(strategy, strategy.start(query), here)
     else:
+        query = await _stand_alone(query, origin, here, surroundings)
         answer = await _answer(strategy, query, here, surroundings)
     if last is not None:
         last.release()
     answer = _closed(answer, here, origin.budget)
+    if origin.arguments.get("history"):
+        answer = replace(answer, question=origin.question, standalone_question=query.text)
     return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
 
 async def replay(
-    trace: Trace, strategy: Strategy, settings: Mapping[str, Json], executor: Executor
+    trace: Trace,
+    strategy: Strategy,
+    settings: Mapping[str, Json],
+    executor: Executor,
+    rewriter: Rewriter | None = None,
 ) -> Replay:
     """Run a recorded question again; nothing is asked and no index is opened.
 
@@ -120,12 +134,14 @@ async def replay(
         strategy: Made from the recorded settings, or from others.
         settings: What a trace keeps of these.
         executor: Where synchronous work is done.
+        rewriter: Made from the same settings as the strategy.
     """
     events = Recorded(trace)
     query = Query(text=trace.origin.question, filters=_filters(trace))
     origin = replace(trace.origin, settings=settings)
     try:
-        outcome = await run(strategy, query, origin, Surroundings(executor=executor, events=events))
+        surroundings = Surroundings(executor=executor, events=events, rewriter=rewriter)
+        outcome = await run(strategy, query, origin, surroundings)
     except EventMissing:
         return Replay(
             trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
@@ -147,6 +163,18 @@ def _filters(trace: Trace) -> tuple[Filter, ...]:
         Filter(key, op, tuple(value) if isinstance(value, list) else value)
         for key, op, value in values
     )
+
+
+async def _stand_alone(
+    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+) -> Query:
+    """The query as it reads without the conversation before it; unchanged where that fails."""
+    turns = dialogue_of(origin.arguments.get("history", ()))
+    if not turns or surroundings.rewriter is None:
+        return query
+    ask = partial(surroundings.rewriter.stand_alone, query.text, turns)
+    done = await attempt("stand alone", ask, context)
+    return replace(query, text=done.value or query.text)
 
 
 def _hold_back(

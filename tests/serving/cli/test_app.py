@@ -390,3 +390,20 @@ def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Pa
     told = run("status").out
     assert "filter by path, file, folder, title, language, document" in told
     assert "  final: bool (3 documents)" in told
+
+
+def test_the_command_line_takes_a_file(run: Run, corpus: Path, tmp_path: Path) -> None:
+    before = [{"role": "user", "content": "Where is a mooring permit paid?"}]
+    follows, alone = "And how much does it cost?", "How much does a mooring permit cost?"
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(before))
+    assert run("ingest", str(corpus)).code == 0
+    answer = run("ask", follows, "--history", str(file), "--json").json
+    assert (answer["question"], answer["standalone_question"]) == (follows, alone)
+    assert run("ask", alone, "--json").json["standalone_question"] is None
+    shown = run("ask", follows, "--history", str(file))
+    assert shown.out.startswith(f"Understood as: {alone}\n")
+    file.write_text("hello")
+    wrong = run("ask", follows, "--history", str(file))
+    assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)
+    assert "history.json:1: not JSON" in wrong.err

@@ -111,6 +111,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
     shown = json.loads(capsys.readouterr().out)
     assert list(shown) == [
         "question",
+        "standalone_question",
         "status",
         "answer",
         "short_answer",

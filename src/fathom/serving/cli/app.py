@@ -18,6 +18,7 @@ from fathom.serving.cli.options import (
     CostOption,
     DeadlineOption,
     FilterOption,
+    HistoryOption,
     IndexOption,
     JsonOption,
     LlmOption,
@@ -165,6 +166,7 @@ def ask(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the steps with their reasons too.")
     ] = False,
+    history: HistoryOption = None,
     filters: FilterOption = None,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -172,6 +174,7 @@ def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
     from dataclasses import asdict
 
+    from fathom.conversation import load_dialogue
     from fathom.serving.cli.output import (
         answer_text,
         citation_links,
@@ -182,11 +185,12 @@ def ask(
     from fathom.serving.cli.progress import steps_shown
 
     text = _text(question)
+    turns = load_dialogue(history) if history else ()
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
     flags["ask.strategy"] = strategy
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)
-        answer = engine.ask(text, filters=filters or (), listener=steps_shown())
+        answer = engine.ask(text, filters=filters or (), history=turns, listener=steps_shown())
         # Shown at once: closing the engine may have to wait for a search that was cut.
         if as_json:
             steps = {"steps": engine.steps(answer)} if explain else {}

@@ -38,6 +38,10 @@ RetrieverOption = Annotated[
 LlmOption = Annotated[
     str | None, typer.Option("-m", "--llm", help="Language model, PROVIDER:MODEL.")
 ]
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option("--history", help="What was said before: JSON turns with role and content."),
+]
 TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
 CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
 CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in USD.")]

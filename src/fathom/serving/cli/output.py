@@ -115,6 +115,8 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
         seconds: How long the user has waited; by default how long the question took.
     """
     lines = []
+    if answer.standalone_question not in {None, answer.question}:
+        lines += [f"Understood as: {answer.standalone_question}", ""]
     if answer.status == "answered":
         lines += [*_short(answer), *_disagreeing(answer), answer.answer, ""]
     elif answer.status == "failed":

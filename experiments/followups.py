@@ -1,0 +1,129 @@
+"""How well follow-up questions are made to stand alone: python -m experiments.followups.
+
+The questions of samples/followups.jsonl are asked of the samples' documents as they are, as the
+rewriter's rules (or the language model of -m) put them, and as a person puts them (`standalone`).
+What counts is whether the first document that the retriever ranks is the right one. The rules were
+written with the development half in view; the other half was held out.
+"""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fathom import Engine
+from fathom.agents.rewriter import Rewriter
+from fathom.context import RunContext
+from fathom.conversation import dialogue_of
+from fathom.ledger import Ledger
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.trace import Origin
+from fathom.usage import Budget
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+SPLITS = ("development", "held-out")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One question: how it was put, and whether the right document came first.
+
+    Attributes:
+        way: `as asked`, `rewritten` or `by a person`.
+        verdict: Who rewrote it; empty where nobody did.
+    """
+
+    row: Row
+    way: str
+    text: str
+    right: bool
+    verdict: str = ""
+
+
+def rows() -> list[Row]:
+    """The committed questions."""
+    text = (SAMPLES / "followups.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
+    """A question as the rewriter puts it, and who did: the rules or the model."""
+    with ThreadPoolExecutor(1) as executor:
+        recorder = Recorder(Origin(question=row["text"], strategy="followups"))
+        context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
+        turns = dialogue_of(row["history"])
+        text = asyncio.run(rewriter.stand_alone(row["text"], turns, context))
+        (step,) = recorder.seal(None).steps
+    return text, step.verdict or "rules"
+
+
+def measured(engine: Engine, retriever: str, questions: Sequence[Row]) -> Iterator[Outcome]:
+    """Each question in the three ways."""
+
+    def right(text: str, row: Row) -> bool:
+        (best,) = engine.places(engine.search(text, k=1, retriever=retriever))
+        return Path(best.path.partition("#")[0]).name in row["metadata"]["relevant"]
+
+    for row in questions:
+        text, verdict = rewritten(engine.assembly.rewriter, row)
+        for way, words in (
+            ("as asked", row["text"]),
+            ("rewritten", text),
+            ("by a person", row["standalone"]),
+        ):
+            said = verdict if way == "rewritten" else ""
+            yield Outcome(row=row, way=way, text=words, right=right(words, row), verdict=said)
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Right first documents by half and language, in each way."""
+    ways = tuple(dict.fromkeys(each.way for each in outcomes))
+    groups: dict[str, Callable[[Row], bool]] = {
+        f"{split}, {language}": lambda row, split=split, language=language: (  # type: ignore[misc]
+            row["metadata"]["split"] == split and row["metadata"]["language"] == language
+        )
+        for split in SPLITS
+        for language in ("en", "id")
+    }
+    groups["all"] = lambda _row: True
+    lines = [f"| questions | n | {' | '.join(ways)} |", f"|---|---|{'---|' * len(ways)}"]
+    for name, among in groups.items():
+        mine = [each for each in outcomes if among(each.row)]
+        counts = [sum(each.right for each in mine if each.way == way) for way in ways]
+        cells = " | ".join(map(str, counts))
+        lines.append(f"| {name} | {len(mine) // len(ways)} | {cells} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table, and with --show how each question was put."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-m", "--llm", help="rewrite with this language model, provider:model")
+    parser.add_argument("--base-url", default="", help="where it is")
+    parser.add_argument("--retriever", default="hybrid")
+    parser.add_argument("--split", choices=SPLITS)
+    parser.add_argument("--show", action="store_true", help="the questions, one a line")
+    args = parser.parse_args()
+    settings: dict[str, Any] = {"trace.enabled": False}
+    if args.llm:
+        settings |= {"llm.model": args.llm, "roles.rewriter": "llm", "roles.reader": "local"}
+        settings |= {"llm.base_url": args.base_url} if args.base_url else {}
+    questions = [each for each in rows() if args.split in {None, each["metadata"]["split"]}]
+    with TemporaryDirectory() as folder, Engine.open(Path(folder) / "index", settings) as engine:
+        engine.ingest(SAMPLES / "corpus")
+        outcomes = list(measured(engine, args.retriever, questions))
+    if args.show:
+        for each in outcomes:
+            mark = "+" if each.right else "-"
+            print(f"{each.row['_id']} {mark} {each.way:<11} {each.verdict:<6} {each.text}")
+    print(table(outcomes))
+
+
+if __name__ == "__main__":
+    main()
