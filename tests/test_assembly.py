@@ -61,7 +61,7 @@ def test_every_retriever_that_settings_may_name_can_be_made() -> None:
 
 def test_sections_reach_their_agents() -> None:
     parts = made(maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9})
-    assert parts.debater.settings.peer_weight == 0.5  # type: ignore[attr-defined]
+    assert parts.local_debater.settings.peer_weight == 0.5
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9
 
@@ -76,7 +76,7 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
         parts = made(roles=roles, llm={"prompts": {own.name: str(file)}})
         parts.prepare()
         agents = (
-            parts.reader, parts.judge, parts.debater, parts.aggregator, parts.rewriter,
+            parts.reader, parts.judge, *parts.debaters, parts.aggregator, parts.rewriter,
             parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
             parts.summarizer, parts.planner,
         )  # fmt: skip

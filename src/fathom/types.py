@@ -290,10 +290,17 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Another reading of the evidence, with the numbers of the citations that hold it."""
+    """Another reading of the evidence.
+
+    Attributes:
+        citations: The numbers of those that hold it.
+        refuted: Whether better backed evidence about the same thing says otherwise. A reading that
+            is not may be an answer too: a question can mean several things of one name.
+    """
 
     answer: str
     citations: tuple[int, ...]
+    refuted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,15 +336,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """Another answer that the evidence supports.
+    """Another answer that evidence gives.
 
     Attributes:
         text: The answer in a few words.
         evidence: Places in the draft's evidence of what supports it, from 0.
+        refuted: See `Conflict`.
     """
 
     text: str
     evidence: tuple[int, ...]
+    refuted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.aggregator import LocalAggregator, agreement, draft_of
+from fathom.agents.aggregator import LocalAggregator, draft_of, share_of
 from fathom.agents.debater import Position
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Evidence, Span
@@ -38,7 +38,16 @@ def test_every_reading_is_given_with_who_says_it() -> None:
         "1 of 3 chunks says: Bo Hill.",
     ]
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["1", "3", "2"]
-    assert draft.confidence == 1.0
+    assert [other.refuted for other in draft.alternatives] == [False]
+    # Weights are the scores of the hits: 1, 1/2 and 1/3.
+    assert draft.confidence == pytest.approx((1 + 1 / 3) / (1 + 1 / 2 + 1 / 3), abs=1e-6)
+
+
+def test_four_agents_with_four_answers_agree_by_a_quarter() -> None:
+    named = ("Ada Vale", "Bo Hill", "Cy Roe", "Di Lund")
+    draft = aggregated(*(position(name, 1) for name in named))
+    assert draft.confidence == 0.25
+    assert len(draft.alternatives) == 3
 
 
 def test_of_dates_and_numbers_the_fullest_is_said() -> None:
@@ -57,7 +66,9 @@ def test_of_those_that_contradict_each_other_the_better_backed_holds() -> None:
     against = position("Cy Roe", 1, 0.9, contradicts=("Ada Vale",))
     draft = aggregated(against, position("Ada Vale", 2, 0.2), position("Ada Vale", 3, 0.2))
     assert draft.short_answer == "Ada Vale"
-    assert draft.alternatives == ()
+    (loser,) = draft.alternatives
+    assert (loser.text, loser.refuted) == ("Cy Roe", True)
+    assert [draft.evidence[place].hit.chunk.document_id for place in loser.evidence] == ["1"]
     assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
     # Weights are the scores of the hits: 1, 1/2 and 1/3.
     assert draft.confidence == pytest.approx((1 / 2 + 1 / 3) / (1 + 1 / 2 + 1 / 3), abs=1e-6)
@@ -87,4 +98,4 @@ def test_the_unknown_count_against_the_agreement() -> None:
 def test_when_all_are_unknown_so_is_the_aggregate() -> None:
     assert aggregated(position("", 1), position("", 2)) == Draft()
     assert aggregated() == draft_of(WHO, (), ()) == Draft()
-    assert agreement((), ()) == 0.0
+    assert share_of("Ada Vale", WHO, ()) == 0.0

@@ -44,7 +44,8 @@ def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
     draft, verdict, _ = aggregated(readings)
     assert verdict == "model"
     assert draft.short_answer == "Bo Hill"
-    assert [other.text for other in draft.alternatives] == ["Ada Vale"]
+    beside = [(other.text, other.refuted) for other in draft.alternatives]
+    assert beside == [("Ada Vale", False), ("Cy Roe", True)]
     assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
 
 

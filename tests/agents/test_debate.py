@@ -1,19 +1,31 @@
 import asyncio
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
 from tests.making import hit_of
 
 from fathom.agents.aggregator import LocalAggregator
-from fathom.agents.debate import Debate, Debated, DebateFeedback, settled
-from fathom.agents.debater import Position
+from fathom.agents.debate import (
+    DEBATE_LAWS,
+    Debate,
+    Debated,
+    DebateFeedback,
+    DebateLaw,
+    settled,
+)
+from fathom.agents.debater import LocalDebater, Position
 from fathom.context import RunContext
-from fathom.testing.doubles import run_context
+from fathom.models.reading import Reading
+from fathom.settings.maf import MafSettings
+from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.tracing.recorder import Recorder
-from fathom.types import Evidence, Hit, Span
+from fathom.types import Chunk, Evidence, Hit, Span
 
+LAWS = dict.fromkeys(("en", "id"), DebateLaw(sure=1.0, share=2.0, margin=1.0, offset=-2.0))
+SCOUT = LocalDebater(pairs=ScriptedCrossReader(lambda _, chunk: reading(chunk)))
 WHO = "Who built the mill?"
 HITS = tuple(hit_of(f"Text {n}.", document=str(n), rank=n) for n in (1, 2, 3))
 
@@ -72,14 +84,64 @@ def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[Debated, str]:
 
 def made(feedback: DebateFeedback = "peers", **answers: Sequence[str]) -> tuple[Says, Debate]:
     says = Says({name[1:]: list(each) for name, each in answers.items()})
-    return says, Debate(debater=says, aggregator=LocalAggregator(), feedback=feedback)
+    debate = Debate(
+        debaters=[says], aggregator=LocalAggregator(), scout=SCOUT, laws=LAWS, feedback=feedback
+    )
+    return says, debate
 
 
 def test_it_stops_when_everybody_says_again_what_they_said() -> None:
     _, debate = made(d1=["Vale"], d2=["Hill"], d3=["Vale", "the vale"])
     done, ended = held(debate)
     assert ended.startswith("settled in round 2")
-    assert (done.draft.short_answer, done.agreement, done.sure) == ("Vale", 1.0, 0.75)
+    weight = (1 + 1 / 3) / (1 + 1 / 2 + 1 / 3)  # of the hits of two agents of three
+    assert (done.draft.short_answer, done.sure) == ("Vale", 0.75)
+    assert done.share == pytest.approx(weight, abs=1e-6)
+    assert done.margin == pytest.approx(2 * weight - 1, abs=1e-6)
+    logit = math.log(3) + 2 * done.share + done.margin - 2
+    assert done.confidence == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-5)
+
+
+def test_agents_without_agreement_are_not_sure() -> None:
+    _, agreed = made(d1=["A"], d2=["A"], d3=["A"])
+    _, split = made(d1=["A"], d2=["B"], d3=["C"])
+    for laws in (LAWS, DEBATE_LAWS):
+        apart, together = (held(replace(each, laws=laws))[0] for each in (split, agreed))
+        assert apart.verdict < 0.5
+        assert together.verdict >= MafSettings().debate_threshold
+        assert apart.confidence < together.confidence
+
+
+def test_agents_take_turns_at_the_debaters() -> None:
+    strong, weak = Says({"1": ["A"], "3": ["A"]}), Says({"2": ["B"]})
+    held(Debate(debaters=[strong, weak], aggregator=LocalAggregator(), scout=SCOUT))
+    assert (len(strong.heard), len(weak.heard)) == (2 * 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("question", "second", "differ"),
+    [
+        ("When was the mill built?", "1927", True),
+        ("When was the mill built?", "1835", False),
+        ("When was the mill built?", "", False),  # nothing to say is no other answer
+        ("Was the mill built in 1835?", "1927", False),
+        ("How is the mill built?", "1927", False),
+    ],
+)
+def test_documents_differ_if_they_give_different_answers(
+    question: str, second: str, differ: bool
+) -> None:
+    texts = ("The mill was built in 1835.", f"The mill was built in {second or 'haste'}.")
+    hits = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(texts, start=1)]
+    read = {hits[0].chunk.id: "1835", hits[1].chunk.id: second}
+
+    def reads(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, read[chunk.id], 0.8 if read[chunk.id] else 0.0)
+
+    scout = LocalDebater(pairs=ScriptedCrossReader(reads))
+    debate = Debate(debaters=[scout], aggregator=LocalAggregator(), scout=scout)
+    with run_context() as context:
+        assert asyncio.run(debate.differ(question, hits, context)) == differ
 
 
 def test_the_unknown_agree_with_nothing() -> None:
@@ -87,13 +149,13 @@ def test_the_unknown_agree_with_nothing() -> None:
     done, ended = held(debate)
     assert ended.startswith("last round")
     assert len(says.heard) == 3 * 3
-    assert done.agreement < 1.0
+    assert done.share < 1.0
     nothing = [Position(hit=HITS[0])]
     assert not settled(nothing, nothing)
 
 
 def test_one_that_never_converges_ends_with_the_last_round() -> None:
-    done, ended = held(Debate(debater=NeverTheSame(), aggregator=LocalAggregator()))
+    done, ended = held(Debate(debaters=[NeverTheSame()], aggregator=LocalAggregator(), scout=SCOUT))
     assert ended.startswith("last round")
     assert len(done.draft.alternatives) == 2
 
@@ -122,4 +184,4 @@ def test_an_agent_that_breaks_off_is_as_if_it_had_said_the_same_again() -> None:
 def test_without_any_answer_the_outcome_is_unknown(answers: dict[str, list[str]]) -> None:
     _, debate = made("peers", **answers)
     done, _ = held(debate, HITS if answers else ())
-    assert (done.draft.evidence, done.agreement, done.sure) == ((), 0.0, 0.0)
+    assert (done.draft.evidence, done.share, done.confidence) == ((), 0.0, 0.0)

@@ -21,7 +21,8 @@ from fathom.usage import Budget, Usage
 
 HIT = hit_of()
 QUOTE = "A mooring permit costs 40 crowns a year."
-LOCAL = LocalDebater(pairs=ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns")))
+PAIRS = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns"))
+LOCAL = LocalDebater(pairs=PAIRS)
 
 
 def peer(answer: str) -> Position:
@@ -41,7 +42,8 @@ def spoken(
         outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=one)
     )
     chat = ScriptedChat(reply)
-    agent = LLMDebater(model=RoleModel(chat=chat, retry=RetryPolicy(tries=1)), local=LOCAL)
+    model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
+    agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS)
     with run_context(budget) as context:
         position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
         assert isinstance(context.scope, Recorder)
@@ -51,7 +53,8 @@ def spoken(
 
 def test_an_answer_counts_with_its_quote() -> None:
     position, verdict, chat = spoken({"answer": {"quote": QUOTE, "text": "40 crowns"}})
-    assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 1.0)
+    # As sure as the pair reader is that the chunk answers: any true quote would be verbatim.
+    assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 0.9)
     assert verdict == "opens"
     system, user, *_ = (message.text for message in chat.calls[0].messages)
     fence = user.split("\n")[1].removesuffix(" chunk 1")
@@ -61,7 +64,7 @@ def test_an_answer_counts_with_its_quote() -> None:
 
 def test_an_answer_in_other_words_than_its_quote_counts_half() -> None:
     position, _, _ = spoken({"answer": {"quote": QUOTE, "text": "forty crowns"}})
-    assert (position.answer, position.score) == ("forty crowns", 0.5)
+    assert (position.answer, position.score) == ("forty crowns", 0.45)
 
 
 def test_without_a_true_quote_the_local_mind_speaks() -> None:

@@ -9,7 +9,8 @@ from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.domains.domain import load_domain
 from fathom.settings.maf import PHASES, Phase
 
-FULL = Cascade(phases=PHASES)
+FULL = Cascade(phases=PHASES, debate_on="doubt")
+DIFFER = Cascade(phases=PHASES)
 ACCEPT = CascadeVerdict(action="accept", reason="CONFIDENT")
 LOST = CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
 
@@ -45,6 +46,19 @@ def test_the_whole_ladder(
     assert FULL.verdict(phase, confidence, known=known) == verdict
 
 
+def test_conflict_leads_to_the_debate_from_wherever_it_is_seen_and_nothing_else_does() -> None:
+    for phase in ("vor", "evr"):
+        assert DIFFER.verdict(phase, 0.99, conflict=True) == up("debate", "CONFLICT")
+    assert DIFFER.verdict("vor", 0.1) == up("evr")
+    assert DIFFER.verdict("evr", 0.1) == up("web")
+    assert Cascade().verdict("evr", 0.1) == LOST
+    assert DIFFER.verdict("debate", 0.65, conflict=True) == ACCEPT
+    assert DIFFER.verdict("debate", 0.64, conflict=True) == up("web")
+    assert FULL.verdict("vor", 0.99, conflict=True) == ACCEPT
+    baseline = Cascade(phases=("vor", "evr", "web"))
+    assert baseline.verdict("vor", 0.99, conflict=True) == ACCEPT
+
+
 def test_the_web_is_off_by_default() -> None:
     assert Cascade().verdict("debate", 0.5) == LOST
     assert Cascade().verdict("debate", 0.9, known=False) == LOST
@@ -77,12 +91,13 @@ def test_phases_are_known_and_in_order(phases: tuple[Phase, ...]) -> None:
 @given(data=st.data())
 def test_every_climb_ends(data: st.DataObject) -> None:
     phases = tuple(p for p in PHASES if p == "vor" or data.draw(st.booleans()))
-    ladder = Cascade(phases=phases)
+    ladder = Cascade(phases=phases, debate_on=data.draw(st.sampled_from(("conflict", "doubt"))))
     phase: Phase | None = "vor"
     for _ in phases:
         assert phase is not None
         confidence = data.draw(st.floats(0, 1))
-        verdict = ladder.verdict(phase, confidence, known=data.draw(st.booleans()))
+        known, conflict = data.draw(st.booleans()), data.draw(st.booleans())
+        verdict = ladder.verdict(phase, confidence, known=known, conflict=conflict)
         assert (verdict.to is not None) == (verdict.action == "escalate")
         phase = verdict.to
         if phase is None:

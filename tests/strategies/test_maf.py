@@ -21,6 +21,7 @@ from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/maf.md"
 HITS = hits_of("d1", "d1", "d1")
+DOUBT = MafSettings(debate_on="doubt")
 
 
 @dataclass
@@ -37,18 +38,23 @@ class Sure:
 
 @dataclass
 class Debates:
-    sure: float = 0.0
-    agreement: float = 0.0
+    confidence: float = 0.0
+    share: float = 0.0
     late: bool = False
+    conflict: bool = False
     agents: list[int] = field(default_factory=list)
+
+    async def differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
+        return self.conflict
 
     async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
         self.agents.append(len(hits))
         if self.late:
             await asyncio.Event().wait()
-        draft = replace(draft_of(hits, self.agreement), short_answer=str(self.sure))
-        draft = draft if self.sure else Draft()
-        return Debated(draft=draft, agreement=self.agreement, sure=self.sure)
+        draft = replace(draft_of(hits, self.share), short_answer=str(self.confidence))
+        draft = draft if self.confidence else Draft()
+        sure = self.confidence
+        return Debated(draft=draft, share=self.share, confidence=sure, verdict=sure)
 
 
 @dataclass
@@ -94,17 +100,34 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
     [
         ((0.75,), Debates(), "vor", "0.75"),
         ((0.74, 0.6), Debates(), "evr", "0.6"),
-        ((0.5, 0.4), Debates(sure=0.65), "debate", "0.65"),
+        ((0.5, 0.4), Debates(confidence=0.65), "debate", "0.65"),
         # Nothing is accepted: the surest draft goes to the finalizer, wherever it is from.
-        ((0.7, 0.55), Debates(sure=0.6), "vor, not accepted", "0.7"),
+        ((0.7, 0.55), Debates(confidence=0.6), "vor, not accepted", "0.7"),
         ((0.5, 0.55), Debates(), "evr, not accepted", "0.55"),
     ],
 )
-def test_each_phase_is_accepted_at_its_threshold(
+def test_each_phase_of_the_paper_is_accepted_at_its_threshold(
     confidences: tuple[float, ...], debate: Debates, phase: str, short: str
 ) -> None:
-    answer = ran(maf(*confidences, debate=debate)).answer
+    answer = ran(maf(*confidences, debate=debate, settings=DOUBT)).answer
     assert (answer.status, answer.phase, answer.short_answer) == ("answered", phase, short)
+
+
+def test_conflict_starts_the_debate_and_doubt_does_not() -> None:
+    calm, conflict = Debates(confidence=0.9), Debates(confidence=0.9, conflict=True)
+    assert ran(maf(0.4, 0.4, debate=calm)).answer.phase == "vor, not accepted"
+    assert calm.agents == []
+    # However sure the reader was of one of the documents.
+    assert ran(maf(0.95, debate=conflict)).answer.phase == "debate"
+    assert conflict.agents == [1]
+
+
+def test_where_documents_differ_one_of_them_alone_is_no_longer_the_surest() -> None:
+    unsure = Debates(confidence=0.6, conflict=True)
+    answer = ran(maf(0.95, debate=unsure)).answer
+    assert (answer.phase, answer.short_answer) == ("debate, not accepted", "0.6")
+    answer = ran(maf(0.95, debate=Debates(confidence=0.2, conflict=True))).answer
+    assert (answer.status, answer.stop_reason) == ("abstained", "conflict")
 
 
 def test_what_the_ladder_did_not_accept_is_judged_by_the_finalizer() -> None:
@@ -129,13 +152,15 @@ def test_the_constants_of_the_paper() -> None:
 
 def test_top1_is_the_score_of_the_best_hit() -> None:
     best = replace(HITS[0], score=0.8)
-    own = MafSettings(confidence="top1")
-    strategy = maf(0.1, search=Finds([best]).search(), settings=own)
+    own = MafSettings(confidence="top1", debate_on="doubt")
+    strategy = maf(0.2, search=Finds([best]).search(), settings=own)
     answer = ran(strategy).answer
-    # Accepted is accepted, however unsure the reader.
+    # Accepted is accepted, however unsure the reader, unless it has nothing to say.
     assert (answer.status, answer.phase) == ("answered", "vor")
+    unknown = ran(maf(0.1, 0.1, search=Finds([best]).search(), settings=own)).answer
+    assert unknown.status == "abstained"
     low = Finds([replace(HITS[0], score=0.4)]).search()
-    debate = Debates(sure=0.1, agreement=0.75)
+    debate = Debates(confidence=0.1, share=0.75)
     answer = ran(maf(0.1, 0.1, search=low, settings=own, debate=debate)).answer
     assert (answer.phase, answer.confidence) == ("debate", 0.75)
 
@@ -163,7 +188,7 @@ def test_whatever_the_web_gives_is_accepted_and_marked() -> None:
 
 
 def test_the_baselines_of_table_ii_have_no_debate() -> None:
-    debate = Debates(sure=0.9)
+    debate = Debates(confidence=0.9, conflict=True)
     own = MafSettings(phases=("vor", "evr", "web"))
     assert ran(maf(0.1, 0.6, debate=debate, settings=own)).answer.phase == "evr"
     ran(maf(0.1, 0.1, debate=debate, settings=own))
@@ -178,7 +203,7 @@ def test_one_agent_speaks_for_each_of_the_first_documents() -> None:
 
 def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:
     def made() -> Maf:
-        return maf(0.7, 0.3, debate=Debates(late=True))
+        return maf(0.7, 0.3, debate=Debates(late=True), settings=DOUBT)
 
     outcome = ran(made(), Budget(seconds=1.0))
     assert (outcome.answer.status, outcome.answer.phase) == ("answered", "vor, not accepted")

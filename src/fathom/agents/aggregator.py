@@ -59,8 +59,8 @@ class Aggregator(Protocol):
     ) -> Draft:
         """One draft of all positions, as one step of the run; without evidence if all are unknown.
 
-        Its short answer is the leading reading, its alternatives the other ones that hold, and
-        its confidence the weighted share of agents that agree with one of them.
+        Its short answer is the leading reading, its alternatives all others, those that were
+        refuted last, and its confidence the weighted share of agents that give the leading one.
 
         Raises:
             BudgetRefused: If there was no time for it.
@@ -119,9 +119,9 @@ def draft_of(
     question: str, readings: Sequence[DebateReading], positions: Sequence[Position]
 ) -> Draft:
     """The draft that says what the readings are, who gives them, and what was refuted."""
-    held = [each for each in readings if not each.refuted]
-    if not held:
+    if all(each.refuted for each in readings):
         return Draft()
+    leading, *others = sorted(readings, key=lambda each: each.refuted)
     places = [place for each in readings for place in each.agents if positions[place].evidence]
     number = {place: at for at, place in enumerate(places)}
     language = "id" if detect(question) == "id" else "en"
@@ -135,28 +135,32 @@ def draft_of(
             )
             for each in readings
         ),
-        short_answer=held[0].answer,
+        short_answer=leading.answer,
         alternatives=tuple(
             Alternative(
                 text=each.answer,
                 evidence=tuple(number[place] for place in each.agents if place in number),
+                refuted=each.refuted,
             )
-            for each in held[1:]
+            for each in others
         ),
-        confidence=agreement(held, positions),
+        confidence=share_of(leading.answer, question, positions),
     )
 
 
-def agreement(held: Sequence[DebateReading], positions: Sequence[Position]) -> float:
-    """Share of the agents that give one of the readings, each weighted by its hit's score.
+def share_of(answer: str, question: str, positions: Sequence[Position]) -> float:
+    """Share of the agents that give an answer, each weighted by its hit's score.
 
-    Where scores are not all positive the agents count alike.
+    The unknown count too. Where scores are not all positive the agents count alike.
     """
     scores = [each.hit.score for each in positions]
     weights = scores if all(score > 0 for score in scores) else [1.0] * len(scores)
-    agree = {place for each in held for place in each.agents}
-    total = fsum(weights)
-    return round(fsum(weights[place] for place in agree) / total, _DIGITS) if total else 0.0
+    agree = [
+        weight
+        for weight, each in zip(weights, positions, strict=True)
+        if answers_match(question, each.answer, answer)
+    ]
+    return round(fsum(agree) / total, _DIGITS) if (total := fsum(weights)) else 0.0
 
 
 def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> DebateReading:

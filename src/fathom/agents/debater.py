@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, Field
@@ -281,12 +281,17 @@ class DebaterReply(BaseModel):
 class LLMDebater:
     """Asks a language model; an answer counts only if its quote stands in the agent's own chunk.
 
+    How sure its chunk makes it is not for the model to say: it is the probability that the chunk
+    answers the question, by the pair reader, and half of that where the quote does not hold the
+    answer in so many words.
+
     Attributes:
         local: Speaks where the model gives nothing, or nothing that can be verified.
     """
 
     model: RoleModel
     local: Debater
+    pairs: CrossReader
     prompt: Prompt = PROMPT
 
     async def speak(
@@ -307,18 +312,24 @@ class LLMDebater:
                 reason = reply.reason or "the quote does not stand in the chunk"
                 here.done(verdict="local", reason=reason)
                 return await self.local.speak(question, hit, own, heard, here)
+            said = await here.compute("weigh", partial(self._weighed, question, said))
             reason = reply.reason or said.answer or "unknown"
             here.done(outputs=outline(said), verdict=said.move, reason=reason)
         return said
+
+    def _weighed(self, question: str, said: Position) -> Position:
+        if said.evidence is None:
+            return said
+        (reading,) = self.pairs.session(question, spans=1).read([said.hit.chunk])
+        held = normalize_answer(said.answer) in normalize_answer(said.quote)
+        score = round(reading.answerable * (1.0 if held else _UNQUOTED), 6)
+        return replace(said, evidence=replace(said.evidence, support=score), score=score)
 
 
 def _position(
     reply: DebaterReply, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Position | None:
-    """What the reply says; `None` if its quote cannot be verified.
-
-    An answer that its quote does not hold in so many words counts half.
-    """
+    """What the reply says, not yet weighed; `None` if its quote cannot be verified."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
     move = _move(question, own, answer)
     told = Position(
@@ -332,8 +343,7 @@ def _position(
     evidence = located(reply.answer.quote, [hit], chunk=1)
     if evidence is None:
         return None
-    score = 1.0 if normalize_answer(answer) in normalize_answer(evidence.quote) else _UNQUOTED
-    return replace(told, answer=answer, evidence=replace(evidence, support=score), score=score)
+    return replace(told, answer=answer, evidence=evidence)
 
 
 def _move(question: str, own: Position | None, answer: str) -> Move:

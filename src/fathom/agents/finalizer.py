@@ -179,7 +179,9 @@ def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, .
     for other in draft.alternatives:
         numbers = dict.fromkeys(cited[at].n for at in other.evidence if at in cited)
         if numbers:
-            found.append(Conflict(answer=_line(other.text), citations=tuple(numbers)))
+            found.append(
+                Conflict(answer=_line(other.text), citations=tuple(numbers), refuted=other.refuted)
+            )
     return tuple(found)
 
 

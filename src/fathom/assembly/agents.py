@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fathom.agents.classifier import Classifier
     from fathom.agents.complexity import ComplexityAnalyser
     from fathom.agents.debate import Debate
-    from fathom.agents.debater import Debater
+    from fathom.agents.debater import Debater, LocalDebater
     from fathom.agents.decomposer import Decomposer, LocalDecomposer
     from fathom.agents.features import Observer
     from fathom.agents.hyde import Hypothesis
@@ -112,15 +112,24 @@ class Assembly(RetrievalParts):
         return LLMJudge(model=model, local=self.local_judge, prompt=self.prompt(PROMPT))
 
     @cached_property
-    def debater(self) -> "Debater":
-        """Speaks for one chunk in a debate."""
-        from fathom.agents.debater import PROMPT, LLMDebater, LocalDebater
+    def local_debater(self) -> "LocalDebater":
+        """The local implementation of the debater."""
+        from fathom.agents.debater import LocalDebater
 
-        model = self.models.of("debater")
-        local = LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
-        if model is None:
-            return local
-        return LLMDebater(model=model, local=local, prompt=self.prompt(PROMPT))
+        return LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
+
+    @cached_property
+    def debaters(self) -> "tuple[Debater, ...]":
+        """Each speaks for one chunk in a debate; at least one, they take turns."""
+        from fathom.agents.debater import PROMPT, LLMDebater
+
+        local, prompt = self.local_debater, self.prompt(PROMPT)
+        return tuple(
+            LLMDebater(model=model, local=local, pairs=self.cross_reader, prompt=prompt)
+            if model
+            else local
+            for model in self.models.debaters
+        )
 
     @cached_property
     def aggregator(self) -> "Aggregator":
@@ -140,8 +149,9 @@ class Assembly(RetrievalParts):
 
         own = self.settings.maf
         return Debate(
-            debater=self.debater,
+            debaters=self.debaters,
             aggregator=self.aggregator,
+            scout=self.local_debater,
             rounds=own.rounds,
             feedback=own.feedback,
         )

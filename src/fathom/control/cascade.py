@@ -1,14 +1,24 @@
-"""The cascade of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one."""
+"""The cascade of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one.
+
+The paper climbs to the debate when EVR is not sure. But agents have something to debate where
+documents differ, so `conflict` leads there, from whatever phase it is seen in, and nothing else.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
-from fathom.settings.maf import PHASES, MafSettings, Phase
+from fathom.settings.maf import PHASES, DebateCause, MafSettings, Phase
 
 CascadeAction = Literal["accept", "escalate", "give_up"]
 CascadeReason = Literal[
-    "CONFIDENT", "WEB_FOUND", "WEB_LOW_CONFIDENCE", "BELOW_THRESHOLD", "UNKNOWN", "NO_PHASE_LEFT"
+    "CONFIDENT",
+    "WEB_FOUND",
+    "WEB_LOW_CONFIDENCE",
+    "BELOW_THRESHOLD",
+    "UNKNOWN",
+    "CONFLICT",
+    "NO_PHASE_LEFT",
 ]
 
 
@@ -37,10 +47,12 @@ class Cascade:
             of `PHASES`.
         thresholds: The least confidence, in [0, 1], that is accepted from a phase. For `web` it
             only decides whether an answer is marked: anything found is accepted.
+        debate_on: What leads to the debate.
     """
 
     phases: tuple[Phase, ...] = ("vor", "evr", "debate")
     thresholds: Mapping[Phase, float] = field(default_factory=lambda: thresholds_of(MafSettings()))
+    debate_on: DebateCause = "conflict"
 
     def __post_init__(self) -> None:
         ordered = tuple(phase for phase in PHASES if phase in self.phases)
@@ -51,13 +63,29 @@ class Cascade:
     def of(cls, settings: MafSettings, *, web: bool) -> Self:
         """The cascade of these settings; the web is a phase only where there is a web search."""
         phases = tuple(phase for phase in settings.phases if phase != "web" or web) or ("vor",)
-        return cls(phases=phases, thresholds=thresholds_of(settings))
+        return cls(phases=phases, thresholds=thresholds_of(settings), debate_on=settings.debate_on)
 
     def overridden(self, own: Mapping[Phase, float]) -> "Cascade":
         """The same cascade with the thresholds that a class of questions has of its own."""
         return replace(self, thresholds={**self.thresholds, **own})
 
-    def verdict(self, phase: Phase, confidence: float, *, known: bool = True) -> CascadeVerdict:
+    def looks_for_conflict(self, phase: Phase) -> bool:
+        """Whether it matters, after a phase, that documents give different answers."""
+        return self.debate_on == "conflict" and "debate" in self._above(phase)
+
+    def leads_to(self, phase: Phase) -> tuple[Phase, ...]:
+        """The phases that may come next after one: for want of confidence, and in conflict."""
+        above = self._above(phase)
+        if not self.looks_for_conflict(phase):
+            return above[:1]
+        return (*[each for each in above if each != "debate"][:1], "debate")
+
+    def _above(self, phase: Phase) -> tuple[Phase, ...]:
+        return self.phases[self.phases.index(phase) + 1 :]
+
+    def verdict(
+        self, phase: Phase, confidence: float, *, known: bool = True, conflict: bool = False
+    ) -> CascadeVerdict:
         """Accept the outcome of a phase, climb, or give up.
 
         Args:
@@ -65,18 +93,21 @@ class Cascade:
             confidence: Of its outcome, in [0, 1].
             known: Whether it has an answer at all: `False` for a debate that ends in "unknown",
                 and for a web search that finds nothing.
+            conflict: Whether documents give different answers; asked only where it is looked for.
         """
+        if conflict and self.looks_for_conflict(phase):
+            return CascadeVerdict(action="escalate", reason="CONFLICT", to="debate")
         enough = confidence >= self.thresholds[phase]
         if known and phase == "web":
             reason: CascadeReason = "WEB_FOUND" if enough else "WEB_LOW_CONFIDENCE"
             return CascadeVerdict(action="accept", reason=reason, low_confidence=not enough)
         if known and enough:
             return CascadeVerdict(action="accept", reason="CONFIDENT")
-        above = self.phases[self.phases.index(phase) + 1 :]
-        if not above:
+        to = self.leads_to(phase)[:1]
+        if not to or (to[0] == "debate" and self.looks_for_conflict(phase)):
             return CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
         return CascadeVerdict(
-            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=above[0]
+            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=to[0]
         )
 
 

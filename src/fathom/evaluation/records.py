@@ -45,7 +45,7 @@ class Record:
         setup: What made the answer, beside the question: another setup is another system.
         stop_reason: What broke, where the status is `failed`.
         actions: What the planner chose, one workflow a turn, where there is a planner.
-        conflicts: The other readings that were shown.
+        conflicts: The other readings that were shown, but for those that were refuted.
         evidence: Documents that the run had before it, or the ranking; best first, each once.
         usage: As in `Usage`.
         seconds: Wall time of the run.

@@ -317,7 +317,7 @@ def _answered(asked: AskedRun) -> Fields:
             {name: getattr(each, name) for name in ("document", "quote", "support", "verified")}
             for each in answer.citations
         ],
-        "conflicts": [each.answer for each in answer.conflicts],
+        "conflicts": [each.answer for each in answer.conflicts if not each.refuted],
         "evidence": evidence_documents(asked.trace),
         "usage": asdict(answer.usage),
         "seconds": answer.usage.seconds,

@@ -5,6 +5,7 @@ All is checked before a socket is opened, and no provider is imported.
 
 import importlib.util
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from fathom.errors import UsageError
+
+_ADDRESS = re.compile(r"@(?=https?://)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +104,9 @@ def endpoint_of(
 
     Args:
         name: `provider:model`; `openai:` with a `base_url` is any server of OpenAI's protocol;
-            `local:` needs no model and is not at any address before `LocalServer` runs it.
-        base_url: Where the server is; the provider's own by default.
+            `provider:model@http://host:port/v1` says itself where its server is. `local:` needs
+            no model and is not at any address before `LocalServer` runs it.
+        base_url: Where the server is, unless the name says it; the provider's own by default.
         key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
             is sent unless this names one: a key must not go to a server it was not made for.
         offline: Refuse, also for a server on this machine: offline means no socket at all, but
@@ -113,6 +117,8 @@ def endpoint_of(
         UsageError: For an unknown provider, a missing extra, a missing or malformed key, a
             malformed `base_url`, or when offline; one line with the next step.
     """
+    name, own_url = split_name(name)
+    base_url = own_url or base_url
     provider_name, _, model = name.partition(":")
     provider = PROVIDERS.get(provider_name)
     own = provider is not None and not provider.base_url
@@ -127,6 +133,12 @@ def endpoint_of(
         extra = provider.extra or provider_name
         raise UsageError(f"{name} is not installed; run: pip install 'fathom[{extra}]'")
     return endpoint_at(provider, name, base_url, key_env, environment)
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """`provider:model` and the address of its server, of `provider:model@http://host:port/v1`."""
+    found = _ADDRESS.search(name)
+    return (name[: found.start()], name[found.start() + 1 :]) if found else (name, None)
 
 
 def endpoint_at(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
 from fathom.llm.call import AgentRole, RoleModel
-from fathom.llm.endpoint import endpoint_of
+from fathom.llm.endpoint import endpoint_of, split_name
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.retry import RetryPolicy
 from fathom.prices import load_prices
@@ -59,6 +59,7 @@ class RoleModels:
         """
         for role in ROLES:
             self.of(role)
+        _ = self.debaters
         for chat in self._local[:1]:  # one at a time; the others are loaded when they are asked
             chat.prepare()
 
@@ -81,19 +82,32 @@ class RoleModels:
         Raises:
             UsageError: If the role is to have a model and none is named, or as `endpoint_of`.
         """
-        chosen: str = getattr(self._settings.roles, role)
+        return self._chosen(f"roles.{role}", getattr(self._settings.roles, role))
+
+    @property
+    def debaters(self) -> tuple[RoleModel | None, ...]:
+        """The models of the agents of a debate, who take turns; at least one.
+
+        Raises:
+            UsageError: See `of`.
+        """
+        several = self._settings.maf.debaters
+        found = tuple(self._chosen("maf.debaters", each) for each in several)
+        return found or (self.of("debater"),)
+
+    def _chosen(self, setting: str, chosen: str) -> RoleModel | None:
         model = self._settings.llm.model
         if chosen == "local" or (chosen == "auto" and not model):
             return None
         if chosen == "llm" and not model:
-            raise UsageError(f"roles.{role} is llm, but no model is named; add -m PROVIDER:MODEL")
+            raise UsageError(f"{setting} is llm, but no model is named; add -m PROVIDER:MODEL")
         return self.called(model if chosen in {"auto", "llm"} else chosen)
 
     def _called(self, name: str) -> RoleModel:
         llm = self._settings.llm
         return RoleModel(
             chat=self._connect(name),
-            price=load_prices(llm.prices).of(name),
+            price=load_prices(llm.prices).of(split_name(name)[0]),
             retry=RetryPolicy(tries=llm.tries),
             max_tokens=llm.max_tokens,
         )

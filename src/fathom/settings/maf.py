@@ -8,6 +8,7 @@ from fathom.settings.retrievers import Name
 from fathom.settings.section import Section, Share
 
 Phase = Literal["vor", "evr", "debate", "web"]
+DebateCause = Literal["conflict", "doubt"]
 
 PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
 
@@ -20,8 +21,11 @@ class MafSettings(Section):
     `web.provider` there is no `web` either."""
     confidence: Literal["reader", "top1"] = "reader"
     """What the thresholds apply to. `top1`, the paper: the best hit's score, and in the debate the
-    share of agents that agree. `reader`: the probability of being right that the reader, or the
-    agents of the debate, give the answer."""
+    share of agents that give the leading reading. `reader`: the probability of being right, of the
+    reader's answer or of the leading reading, less what the next reading takes of that."""
+    debate_on: DebateCause = "conflict"
+    """What a debate is held for. `conflict`: the best documents give different answers, however
+    sure the reader is of one. `doubt`, the paper: EVR did not reach its threshold."""
     vor_k: int = Field(default=12, ge=1)
     vor_read: int = Field(default=5, ge=1)
     vor_threshold: Share = 0.75
@@ -37,6 +41,10 @@ class MafSettings(Section):
     """Instead of `vector`, for a question in a language the embedder was not made for."""
     agents: int = Field(default=4, ge=1)
     """Of the debate: so many of the best documents are spoken for, each by its best chunk."""
+    debaters: tuple[str, ...] = ()
+    """Who speaks for them, instead of `roles.debater` for all: `local`, `llm` or `provider:model`
+    for the first, the second and so on, then the first again. So the strongest stand first, for
+    the best documents; `openai:MODEL@http://host:port/v1` is at a server of one's own."""
     rounds: int = Field(default=3, ge=1)
     """Of the debate, at most."""
     feedback: Literal["peers", "aggregate"] = "peers"
@@ -47,8 +55,9 @@ class MafSettings(Section):
     """Whatever the web gives is accepted; below this it is marked as uncertain."""
     peer_weight: float = Field(default=2.0, ge=0)
     """Local debate: what a peer's score counts for an answer, beside that of the own chunk."""
-    min_score: Share = 0.0
-    """Local debate: an agent with less probability for its answer says "unknown"."""
+    min_score: Share = 0.1
+    """Who has no more probability for an answer says "unknown": an agent of the local debate, and
+    the reader, whose answer is not accepted then however near the hits are."""
     ngram_overlap: Share = 0.75
     """Local debate: from this share of equal runs of three words on, two texts speak of the same,
     and different answers contradict each other."""

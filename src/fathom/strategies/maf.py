@@ -20,7 +20,7 @@ from fathom.retrieval.search import Search
 from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
 from fathom.text.language import detect
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import AbstentionReason, Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"
 """Behind the phase of the surest draft, where no rung of the ladder accepted any."""
@@ -35,6 +35,7 @@ class MafState:
         hits: Of the last search that found any, best first.
         draft: The surest so far.
         phase: Where it comes from.
+        conflict: Whether the documents of the hits give different answers, where that matters.
         verdict: Of the ladder, about the last phase.
     """
 
@@ -43,6 +44,7 @@ class MafState:
     hits: tuple[Hit, ...] = ()
     draft: Draft = field(default_factory=Draft)
     phase: Phase = "vor"
+    conflict: bool = False
     verdict: CascadeVerdict | None = None
     answer: Answer | None = None
 
@@ -98,10 +100,11 @@ class Maf(GraphStrategy):
         figure.add_node("classify", self.classify)
         figure.add_edge(START, "classify")
         figure.add_edge("classify", self.cascade.phases[0])
-        for place, phase in enumerate(self.cascade.phases):
+        for phase in self.cascade.phases:
             figure.add_node(phase, getattr(self, f"in_{phase}"))
-            above = self.cascade.phases[place + 1 : place + 2]
-            figure.add_conditional_edges(phase, self.climbs, [*above, "finalize"])
+            figure.add_conditional_edges(
+                phase, self.climbs, [*self.cascade.leads_to(phase), "finalize"]
+            )
         figure.add_node("finalize", self.finalize)
         figure.add_edge("finalize", END)
         return figure
@@ -131,9 +134,12 @@ class Maf(GraphStrategy):
         with runtime.context.step("debate phase", agent="maf") as here:
             hits = spoken_for(state.hits, self.settings.agents)
             done = await self.debate.hold(state.query.text, hits, here)
-            confidence = done.agreement if self.settings.confidence == "top1" else done.sure
-            draft = replace(done.draft, confidence=confidence)
-            return self._weighed(state, "debate", draft, confidence, here)
+            draft, reached = done.draft, done.share
+            if self.settings.confidence == "reader":
+                draft, reached = replace(draft, confidence=done.confidence), done.verdict
+            if state.conflict and draft.evidence:  # what one of them says is no longer the surest
+                state = replace(state, draft=Draft())
+            return self._weighed(state, "debate", draft, reached, here)
 
     async def in_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         with runtime.context.step("web phase", agent="maf") as here:
@@ -144,12 +150,17 @@ class Maf(GraphStrategy):
     async def finish(self, state: MafState, context: RunContext) -> Answer:
         """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
+        withheld: AbstentionReason | None = None
         if verdict and verdict.action == "accept":
             finalizer = replace(finalizer, min_confidence=0.0)
             phase += ", low confidence" if verdict.low_confidence else ""
         else:
             phase += NOT_ACCEPTED
-        return await finalizer(state.query.text, state.draft, phase=phase, context=context)
+            if state.conflict and state.draft.confidence < finalizer.min_confidence:
+                withheld = "conflict"
+        return await finalizer(
+            state.query.text, state.draft, phase=phase, context=context, withheld=withheld
+        )
 
     async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
         foreign = detect(query.text) not in {"en", "und"}
@@ -162,15 +173,24 @@ class Maf(GraphStrategy):
         confidence = draft.confidence
         if self.settings.confidence == "top1":
             confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
-        return self._weighed(
-            replace(state, hits=hits or state.hits), phase, draft, confidence, context
-        )
+        state = replace(state, hits=hits or state.hits)
+        if state.cascade.looks_for_conflict(phase):
+            agents = spoken_for(state.hits, self.settings.agents)
+            conflict = await self.debate.differ(state.query.text, agents, context)
+            state = replace(state, conflict=conflict)
+        return self._weighed(state, phase, draft, confidence, context)
 
     def _weighed(
         self, state: MafState, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> MafState:
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
-        verdict = state.cascade.verdict(phase, confidence, known=bool(draft.evidence))
+        unknown = phase in {"vor", "evr"} and draft.confidence <= self.settings.min_score
+        verdict = state.cascade.verdict(
+            phase,
+            confidence,
+            known=bool(draft.evidence) and not unknown,
+            conflict=state.conflict,
+        )
         context.done(
             outputs={"confidence": confidence, "to": verdict.to},
             verdict=verdict.action,

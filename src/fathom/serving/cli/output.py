@@ -141,13 +141,19 @@ def _short(answer: Answer) -> list[str]:
     return [short, ""] if short and short.strip(" .") != whole else []
 
 
+_REFUTED = " (which others contradict)"
+
+
 def _disagreeing(answer: Answer) -> list[str]:
     """Who says what, where the documents give different answers."""
     if not answer.conflicts:
         return []
     others = {n for conflict in answer.conflicts for n in conflict.citations}
     own = tuple(each.n for each in answer.citations if each.n not in others)
-    said = [(answer.short_answer, own), *((c.answer, c.citations) for c in answer.conflicts)]
+    said = [
+        (answer.short_answer, own),
+        *((c.answer + _REFUTED * c.refuted, c.citations) for c in answer.conflicts),
+    ]
     names = {each.n: each.title for each in answer.citations}
     return [
         "The documents give different answers:",

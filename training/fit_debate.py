@@ -1,0 +1,147 @@
+"""Fits how sure the leading reading of a debate is: PYTHONPATH=. python training/fit_debate.py en.
+
+Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). The
+development questions of `chosen.toml`'s entry "debate-law" are searched as `maf` does, and where
+their best documents give different answers the local agents debate. The law is a logistic fit of
+"the leading reading is right" in the agents' own sureness, the share of the agents and the margin
+over the next reading, none of which may lower it; every debate counts once, and an unanswerable
+question is never right. Prints the law, and the calibration error on what was fitted and on the
+other questions.
+"""
+
+import argparse
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from training.fit_span_reader import chosen, fit
+
+from fathom.agents.debate import Debate, Debated, DebateLaw
+from fathom.agents.reader import logit_of
+from fathom.context import RunContext
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.runner import filters_of
+from fathom.measures.calibration_metrics import auroc, calibration_error
+from fathom.measures.qa_metrics import is_right
+from fathom.settings import IndexSettings, Settings
+from fathom.settings.tree import ModelSettings
+from fathom.strategies.maf import spoken_for
+from fathom.testing.doubles import run_context
+from fathom.text.language import detect
+from fathom.types import Hit, Query
+
+SETS = {
+    "en": ("ramdocs", "squad-retrieval", "hotpotqa-200"),
+    "id": ("idk-mrc-retrieval", "facqa-id"),
+}
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+
+
+class Held(NamedTuple):
+    """A question, and what its agents came to."""
+
+    question: Question
+    debated: Debated
+
+    @property
+    def row(self) -> tuple[float, float, float, float]:
+        """What the law depends on."""
+        done = self.debated
+        return logit_of(done.sure), done.share, done.margin, 1.0
+
+    @property
+    def right(self) -> bool:
+        """Whether the leading reading is right."""
+        question, said = self.question, self.debated.draft.short_answer
+        return question.answerable and is_right(said, question.answers, question.wrong or ())
+
+
+def held(engine: Engine, questions: Sequence[Question]) -> Iterator[Held]:
+    """What the agents come to, where there is anything to debate."""
+    own, debate = engine.settings.maf, engine.assembly.debate
+    for question in questions:
+        foreign = detect(question.text) not in {"en", "und"}
+        retriever = engine.retriever(own.foreign_retriever if foreign else "vector")
+        query = Query(text=question.text, filters=filters_of(question))
+        hits = spoken_for(retriever.retrieve(query, k=own.vor_k), own.agents)
+        with run_context() as context:
+            done = asyncio.run(_held(debate, question.text, hits, context))
+        if done is not None:
+            yield Held(question, done)
+
+
+async def _held(
+    debate: Debate, question: str, hits: Sequence[Hit], context: RunContext
+) -> Debated | None:
+    if not await debate.differ(question, hits, context):
+        return None
+    return await debate.hold(question, hits, context)
+
+
+def law_of(debates: Sequence[Held]) -> DebateLaw:
+    """The law; a slope that would come out below 0 is left out, and the others are fitted anew."""
+    rows = np.asarray([each.row for each in debates])
+    right = np.asarray([each.right for each in debates], dtype=float)
+    used = [0, 1, 2, 3]
+    while True:
+        slopes = fit(rows[:, used], right, np.ones(len(rows)))
+        below = [
+            (slope, at) for slope, at in zip(slopes, used, strict=True) if slope < 0 and at < 3
+        ]
+        if not below:
+            break
+        used.remove(min(below)[1])
+    found = dict(zip(used, (round(float(slope), 2) for slope in slopes), strict=True))
+    return DebateLaw(
+        sure=found.get(0, 0.0),
+        share=found.get(1, 0.0),
+        margin=found.get(2, 0.0),
+        offset=found[3],
+    )
+
+
+def report(name: str, law: DebateLaw, group: Sequence[Held]) -> None:
+    """One line: how many, how many right, how well the law knows it."""
+    sure = [law(each.debated.sure, each.debated.share, each.debated.margin) for each in group]
+    right = [each.right for each in group]
+    known, error = auroc(sure, right), calibration_error(sure, right)
+    print(
+        f"{name}: {len(group)} debates, right {np.mean(right):.3f}, mean confidence "
+        f"{np.mean(sure):.3f}, ECE {error or 0:.3f}, AUROC {known or 0:.3f}"
+    )
+
+
+def main() -> None:
+    """Fit and print the law of a language."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("language", choices=SETS)
+    parser.add_argument("--questions", type=int, default=150, help="of each set and half, at most")
+    parser.add_argument("--model", default="shipped", help="the cross-reader: a name or a folder")
+    parser.add_argument("--indexes", type=Path, help="where the indexes are, or will be kept")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        fitted, others = {}, {}
+        for name in SETS[given.language]:
+            dataset = load(DATA / name)
+            settings = Settings(
+                index=IndexSettings(directory=(given.indexes or Path(folder)) / name),
+                models=ModelSettings(cross_reader=given.model),
+            )
+            with Engine(settings) as engine:
+                engine.ingest([dataset.corpus])
+                fitted[name] = list(held(engine, chosen(dataset, given.questions, fitted=True)))
+                others[name] = list(held(engine, chosen(dataset, given.questions, fitted=False)))
+    law = law_of([each for group in fitted.values() for each in group])
+    print(law)
+    for name in SETS[given.language]:
+        report(f"{name}, fitted", law, fitted[name])
+        report(f"{name}, others", law, others[name])
+
+
+if __name__ == "__main__":
+    main()
