@@ -118,6 +118,11 @@ class Assembly(RetrievalParts):
 
         return LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
 
+    @property
+    def debater(self) -> "Debater":
+        """Speaks for the best chunk in a debate."""
+        return self.debaters[0]
+
     @cached_property
     def debaters(self) -> "tuple[Debater, ...]":
         """Each speaks for one chunk in a debate; at least one, they take turns."""
