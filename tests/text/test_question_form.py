@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.question_form import asks_steps, form_of, word_for
+from fathom.text.question_form import asked_count, asks_steps, form_of, word_for
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,11 @@ def test_yes_or_no(question: str) -> None:
         "Sebutkan syarat pendaftaran!",
         "Siapa saja anggota panitia?",
         "Apa saja syaratnya?",
+        "Daftar anggota ASEAN",
+        "Which countries are in ASEAN?",
+        "Which countries border Laos?",
+        "What languages are spoken there?",
+        "Sebutkan 3 gunung tertinggi di dunia",
     ],
 )
 def test_several(question: str) -> None:
@@ -45,6 +50,11 @@ def test_several(question: str) -> None:
         "Apakah nama kapal itu?",
         "Apakah hewan yang bisa terbang?",
         "Berapa tarif sewa?",
+        "What is the list price?",
+        "Which business is open?",
+        "Which series was it?",
+        "What causes rust?",
+        "Which of the three is open?",
         "Island where the ferry lands?",
         "",
         "🙂",
@@ -89,3 +99,21 @@ def test_questions_for_steps(question: str) -> None:
 )
 def test_questions_for_something_else(question: str) -> None:
     assert not asks_steps(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("Sebutkan 3 gunung tertinggi di dunia", 3),
+        ("Sebutkan dua sungai di Jawa!", 2),
+        ("Name three rivers in Java.", 3),
+        ("Which two teams played?", 2),
+        ("What are the five pillars?", 5),
+        ("Sebutkan gunung tertinggi di dunia", None),
+        ("Which countries are in ASEAN?", None),
+        ("Name the 1995 winners.", None),
+        ("Who was one of them?", None),
+    ],
+)
+def test_how_many_things_are_asked_for(question: str, count: int | None) -> None:
+    assert asked_count(question) == count

@@ -28,6 +28,39 @@ UNITS = {
         "weeks?": 604_800.0, "months?": 2_629_800.0, "years?": 31_557_600.0,
     },
     "share": {"percent": 1.0, "per cent": 1.0},
+    "area": {
+        "square kilomet(?:er|re)s?": 1e6, "square met(?:er|re)s?": 1.0,
+        "square miles?": 2_589_988.110336, "square feet": 0.09290304,
+        "hectares?": 1e4, "acres?": 4046.8564224,
+    },
+    "volume": {
+        "cubic met(?:er|re)s?": 1.0, "lit(?:er|re)s?": 0.001, "gallons?": 0.003785411784,
+    },
 }  # fmt: skip
 """By what is measured, as patterns with how many of its base unit one is: metre, kilogram, second,
-percent."""
+percent, square metre, cubic metre."""
+
+CURRENCIES = (
+    "usd", "eur", "gbp", "jpy", "cny", "chf", "aud", "sgd", "dollars?", "euros?", "pounds?",
+    "cents?", "yen", "yuan", "renminbi", "rupees?", "rubles?", "roubles?", "francs?", "crowns?",
+    "krone", "kroner", "krona", "kronor", "pesos?", "marks?", "ringgit", "baht", "won", "lira",
+    "shillings?", "guilders?", "florins?", "dinars?", "riyals?", "reais",
+)  # fmt: skip
+"""Words for currencies, as patterns."""
+PRICES = (
+    "costs?", "costed", "prices?", "priced", "fees?", "fines?", "fares?", "salary", "salaries",
+    "wages?", "revenues?", "profits?", "budgets?", "incomes?", "earnings?", "tuition", "rent",
+    "worth", "paid", "pay", "earn", "earned", "spend", "spent", "money", "funding", "endowment",
+    "gdp", "debt", "donat(?:ed|ions?)", "invest(?:ed|ments?)",
+)  # fmt: skip
+"""Words for what is told in money, as patterns."""
+SHARES = (
+    "percent", "per cent", "percentage", "half", "thirds?", "quarters?", "fifths?", "tenths?",
+    "majority",
+)  # fmt: skip
+"""Words for shares of a whole, as patterns."""
+MEASURES = {
+    "how (?:tall|high|deep|wide|thick)": "length", "how far": "length",
+    "how long": "length time", "how old": "time", "how heavy": "mass", "how fast": "length",
+}  # fmt: skip
+"""What questions ask the measure of, as patterns with the kinds that may be measured."""

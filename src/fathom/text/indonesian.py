@@ -23,6 +23,31 @@ UNITS = {
         "pekan": 604_800.0, "bulan": 2_629_800.0, "tahun": 31_557_600.0,
     },
     "share": {"persen": 1.0},
+    "area": {"kilometer persegi": 1e6, "meter persegi": 1.0, "hektare?": 1e4},
+    "volume": {"meter kubik": 1.0, "liter": 0.001},
 }  # fmt: skip
 """By what is measured, as patterns with how many of its base unit one is: metre, kilogram, second,
-percent."""
+percent, square metre, cubic metre."""
+
+CURRENCIES = ("rupiah", "dolar", "dollar", "poundsterling", "krona", "rp", "idr")
+"""Words for currencies, as patterns."""
+PRICES = (
+    "biaya", "harga(?:nya)?", "tarif", "denda", "gaji", "upah", "pendapatan", "laba", "rugi",
+    "anggaran", "ongkos", "retribusi", "uang", "omzet", "devisa", "dana", "modal", "utang",
+    "hutang", "kurs", "honor", "sewa", "bayar(?:an)?", "pajak", "kerugian", "keuntungan",
+)  # fmt: skip
+"""Words for what is told in money, as patterns."""
+SHARES = ("persen", "persentase", "setengah", "separuh", "sepertiga", "seperempat", "mayoritas")
+"""Words for shares of a whole, as patterns."""
+MEASURES = {
+    "tinggi|ketinggian|lebar|kedalaman|panjang": "length", "jarak|jauh": "length",
+    "luas": "area length", "lama(?:nya|kah)?": "time", "umur|usia": "time", "berat|bobot": "mass",
+}  # fmt: skip
+"""What questions ask the measure of, as patterns with the kinds that may be measured."""
+
+COUNTED = (
+    "orang", "jiwa", "penduduk", "warga", "kali", "buah", "unit", "anggota", "siswa", "pemain",
+    "gol", "korban", "medali", "negara", "kota", "pulau", "provinsi", "kabupaten", "buku", "rumah",
+    "kapal", "pesawat", "desa", "sekolah",
+)  # fmt: skip
+"""Words for what is counted, where no unit is asked for."""

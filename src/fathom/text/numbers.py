@@ -17,6 +17,14 @@ _SIGNS = {
     "mass": {"kg": 1.0, "g": 0.001, "mg": 1e-6, "lbs?": 0.45359237},
     "time": {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0},
     "bytes": {"bytes?": 1.0, "ki?b": 1024.0, "mi?b": 1024.0**2, "gi?b": 1024.0**3},
+    "area": {
+        "km2": 1e6,
+        "km\u00b2": 1e6,
+        "m2": 1.0,
+        "m\u00b2": 1.0,
+        "ha": 1e4,
+        "sq mi": 2_589_988.110336,
+    },
     "share": {"%": 1.0},
 }
 _UNITS = [
@@ -25,6 +33,8 @@ _UNITS = [
     for kind, patterns in own.items()
     for pattern, factor in patterns.items()
 ]
+# "kilometer persegi" before "kilometer"
+_UNITS.sort(key=lambda unit: -len(unit[0].pattern))
 NUMBER_WORDS = frozenset({*_WORDS, *_SCALES})
 """Words that are numbers or parts of them, in lower case."""
 
@@ -46,8 +56,9 @@ class Quantity(NamedTuple):
 
     Attributes:
         value: In the base unit of `kind`.
-        kind: `length` in metres, `mass` in kilograms, `time` in seconds, `bytes`, `share` in
-            percent; empty where no unit follows that is known.
+        kind: `length` in metres, `area` and `volume` in square and cubic metres, `mass` in
+            kilograms, `time` in seconds, `bytes`, `share` in percent; empty where no unit follows
+            that is known.
     """
 
     value: float

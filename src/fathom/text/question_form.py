@@ -3,6 +3,9 @@
 import re
 from typing import Literal
 
+from fathom.text.numbers import NUMBER_WORDS, numbers
+
+_MOST_ASKED = 50
 Form = Literal["one", "several", "yes or no"]
 
 _LEAD = r"^(?:[^?]{0,80}?,\s*)?"  # as in "In 2024, is it ...?"
@@ -17,11 +20,27 @@ _YES_NO = re.compile(
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b(?!\s+(?:not|tidak|bukan))", re.IGNORECASE)
+_NUMBER = rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))}|\d{{1,3}})"
+_PLURAL = r"(?:[^\W\d_]*(?:[^\Wsuiy\d_]|[aeou]y|ie)s|people|men|women|children)"
+"""A word that is likely a plural: "countries", but not "business", "status" or "this"."""
+_NOT_PLURAL = (
+    r"(?!(?:is|was|does|has|this|its|series|species|news|means|causes|makes|sports|lens)\b)"
+)
 _SEVERAL = re.compile(
-    r"^\W*(?:list|name|enumerate|sebutkan|tuliskan)\b(?!\s+(?:the|a|an)\s+\w+\s*[.?]?$)"
+    r"^\W*(?:(?:please|tolong|mohon|buatkan|berikan|apa)\s+)?"
+    r"(?:list|name|enumerate|sebutkan|sebut|tuliskan|daftar)\b"
+    r"(?!\s+(?:the|a|an)\s+\w+\s*[.?]?$)"
+    rf"|^\W*which\s+(?:[^\W\d_]+\s+)?{_NOT_PLURAL}{_PLURAL}\s+(?:are|were|have|belong|border|make)\b"
+    rf"|^\W*what\s+(?:[^\W\d_]+\s+)?{_NOT_PLURAL}{_PLURAL}\s+are\b"
     r"|\b(?:apa|siapa|mana|kapan) saja(?:kah)?\b"
     r"|\b(?:what|which|who)\s+(?:are|were)\s+(?:all|the|some|its|their|his|her)\b"
     r"|\b(?:what|which)\s+(?:two|three|four|five|six|seven|eight|nine|ten|\d+|several)\s",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    rf"(?:^\W*(?:list|name|sebutkan|sebut|tuliskan|daftar)\s+(?:the\s+|all\s+)?"
+    rf"|\b(?:what|which|who)\s+(?:are|were)?\s*(?:the\s+)?|\bapa\s+saja\s+)"
+    rf"(?P<count>{_NUMBER})\s+(?!(?:of|%|percent|persen)\b)[^\W\d_]",
     re.IGNORECASE,
 )
 _STEPS = re.compile(
@@ -45,6 +64,13 @@ def form_of(question: str) -> Form:
     if _YES_NO.match(asked) and not _CHOICE.search(asked):
         return "yes or no"
     return "several" if _SEVERAL.search(asked) else "one"
+
+
+def asked_count(question: str) -> int | None:
+    """How many things a question for a list asks for: "Sebutkan 3 gunung"; `None` if unsaid."""
+    found = _COUNT.search(question) if form_of(question) == "several" else None
+    count = numbers(found["count"])[0] if found else 0
+    return int(count) if 1 < count <= _MOST_ASKED else None
 
 
 def asks_steps(question: str) -> bool:

@@ -1,0 +1,88 @@
+import pytest
+
+from fathom.text.answer_kind import AskedKind, asked_kind, contradicts, gives
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When was it built?", "date"),
+        ("Kapan itu dibangun?", "date"),
+        ("What kind of contract is given when a project ends?", None),
+        ("How much does a permit cost?", "money"),
+        ("Berapa pendapatan Apple Q1 2024?", "money"),
+        ("Berapa denda keterlambatan?", "money"),
+        ("What percentage of them came?", "percentage"),
+        ("Berapa persen yang datang?", "percentage"),
+        ("How many people came?", "count"),
+        ("Berapa orang yang datang?", "count"),
+        ("How many kilometres is it?", "measure"),
+        ("How tall is it?", "measure"),
+        ("Berapa luas danau itu?", "measure"),
+        ("Berapa hari kerja batas waktunya?", "measure"),
+        ("Where is it?", "place"),
+        ("Di mana itu?", "place"),
+        ("Who built it?", "person"),
+        ("Siapa yang membangunnya?", "person"),
+        ("What is it?", None),
+        ("Berapa kecepatannya?", None),
+    ],
+)
+def test_kinds_of_questions(question: str, kind: str | None) -> None:
+    found = asked_kind(question)
+    assert (found and found.kind) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "given"),
+    [
+        ("How much does it cost?", "It costs 40 crowns.", True),
+        ("How much does it cost?", "It costs 40.", False),
+        ("Berapa harganya?", "Harganya Rp1.000.", True),
+        ("Berapa harganya?", "Harganya 5 juta USD.", True),
+        ("Berapa harganya?", "Beratnya 40 kg.", False),
+        ("Berapa persen?", "56 persen", True),
+        ("What percentage?", "a third of them", True),
+        ("What percentage?", "56 people", False),
+        ("How many came?", "Twelve came.", True),
+        ("How many came?", "Nobody knows.", False),
+        ("How tall is it?", "It is 30 feet high.", True),
+        ("How tall is it?", "It is 30 years old.", False),
+        ("Berapa luas danau itu?", "218 kilometer persegi", True),
+        ("Berapa luas danau itu?", "218 liter", False),
+        ("Kapan?", "pada 9 Mei 2022", True),
+        ("When?", "by the river", False),
+        ("Who?", "1990", False),
+        ("Where?", "under the bridge", True),
+    ],
+)
+def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert gives(asked, text) is given
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "other"),
+    [
+        ("How many people came?", "23.9 tonnes", True),
+        ("How many people came?", "$40", True),
+        ("How many people came?", "23", False),
+        ("How many people came?", "23 %", False),
+        ("How much does it cost?", "40 kg", True),
+        ("How much does it cost?", "40", False),
+        ("Berapa hari?", "3 hari", False),
+        ("Berapa hari?", "3 km", True),
+        ("Berapa hari?", "3 km, 4 km", False),
+        ("Who?", "3 km", False),
+    ],
+)
+def test_a_value_with_another_unit_contradicts(question: str, value: str, *, other: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert contradicts(asked, value) is other
+
+
+def test_a_measure_says_what_is_measured() -> None:
+    assert asked_kind("How many hours?") == AskedKind("measure", frozenset({"time"}))
+    assert asked_kind("Berapa berat kantongnya?") == AskedKind("measure", frozenset({"mass"}))
