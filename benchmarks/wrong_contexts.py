@@ -1,0 +1,431 @@
+"""How often BAUG stops on a wrong context, and at what cost: python benchmarks/wrong_contexts.py.
+
+A planted question asks for another year, entity, unit or place than the text that it was made of
+holds: "Who won the US Open in 2017?" over a text of 2018. Names and years are changed in the
+question; the unit is changed in the text. Cases come from `samples/wrong-contexts.jsonl` and, made
+as this runs, from data sets below SHARED_DATA (default ../shared/data), English and Indonesian.
+Each is asked as planted, and as it was before; further questions are asked as they are. All are
+answered by the strategy `anchor`, over one index of the documents that they are about and others.
+
+Two halves, by the hash of the case: the checks of the gate were tuned on "tuned" alone. Stopped is
+the share of planted questions that get an answer; lost is the share of those answers which are
+right without the gate that the gate withholds or changes for a wrong one.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from experiments.lab.texts import Text, texts_of
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.jsonable import digest
+from fathom.measures.qa_metrics import is_right, unmarked
+from fathom.settings import Settings
+from fathom.text.answer_type import answer_type
+from fathom.text.dates import YEAR
+from fathom.text.entities import names
+from fathom.types import Answer, Filter, Span
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+Kind = Literal["year", "entity", "unit", "place", "none"]
+KINDS: tuple[Kind, ...] = ("year", "entity", "unit", "place")
+
+WANTED: Mapping[str, tuple[str, Mapping[Kind, int]]] = {
+    "squad-retrieval": ("en", {"year": 22, "entity": 22, "unit": 18, "place": 18}),
+    "facqa-id": ("id", {"year": 20, "entity": 20, "unit": 12, "place": 12}),
+    "idk-mrc-retrieval": ("id", {"entity": 12, "place": 4}),
+}
+"""Language of each data set, and how many cases of each kind are made of it."""
+PLAIN = 120
+"""Further questions of each data set that are asked as they are."""
+OTHERS = 300
+"""Further documents of each data set."""
+
+_YEAR = re.compile(rf"\b{YEAR}\b")
+_UNITS = {
+    r"%|\b(?:percent|per cent|persen)\b": {"en": "tonnes", "id": "ton"},
+    r"[$\u00a3\u20ac]\s?(?=\d)|\bRp\.?\s?(?=\d)": {"en": "", "id": ""},
+    r"\b(?:dollars?|dolar|rupiah|USD)\b": {"en": "metres", "id": "meter"},
+    r"\b(?:square )?(?:kilomet(?:er|re)s?|km|miles?|met(?:er|re)s?|feet|acres|hektar[e]?)\b": {
+        "en": "litres",
+        "id": "liter",
+    },
+    r"\b(?:tons?|tonnes|kilograms?|kg|pounds)\b": {"en": "miles", "id": "kilometer"},
+    r"\b(?:years?|tahun|days?|hari|hours?|jam|minutes?|menit)\b": {"en": "kilograms", "id": "gram"},
+}
+"""Units of numbers, and what stands in their place in a text where the unit is wrong."""
+_ASKS_UNIT = {
+    "en": r"how (?:many|much|long|far|old|tall|big|large)|percent|cost|price",
+    "id": r"\bberapa",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question, and the same about another context.
+
+    Attributes:
+        kind: What was changed; `none` where nothing was.
+        planted: The changed question; as it is where the text was changed.
+        instead: The name that was put into it; documents that hold it are hidden from the planted
+            question, since they could answer it.
+        document: What it was made of.
+        changed: The document with another unit; empty where the question was changed.
+    """
+
+    id: str
+    language: str
+    kind: Kind
+    text: str
+    answers: tuple[str, ...]
+    planted: str
+    instead: str = ""
+    document: str = ""
+    changed: str = ""
+
+    @property
+    def half(self) -> Literal["tuned", "reported"]:
+        """Which half the case belongs to."""
+        return "tuned" if int(digest(self.id), 16) % 2 else "reported"
+
+
+@dataclass(frozen=True)
+class Planter:
+    """Makes cases of a data set; the same ones each time."""
+
+    dataset: Dataset
+    language: str
+
+    @cached_property
+    def texts(self) -> dict[str, Text]:
+        """The documents."""
+        return {each.id: each for each in texts_of(self.dataset.corpus)}
+
+    @cached_property
+    def asked(self) -> tuple[Question, ...]:
+        """Its questions with an answer, drawn."""
+        return tuple(each for each in self.dataset.sample(judged=True) if each.answers)
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """What places are called: the names that answer questions for a place."""
+        return frozenset(
+            answer.casefold()
+            for each in self.asked
+            if answer_type(each.text) == "place"
+            for answer in each.answers
+            if 0 < len(answer.split()) < 4 and answer[0].isupper()
+        )
+
+    @cached_property
+    def named(self) -> list[str]:
+        """All names in questions, once each."""
+        found = (span.cut(each.text) for each in self.asked for span in names(each.text))
+        return sorted({" ".join(name.split()) for name in found}, key=digest)
+
+    def cases(self, wanted: Mapping[Kind, int]) -> Iterator[Case]:
+        """So many of each kind, each of another document."""
+        used: set[str] = set()
+        for kind, count in wanted.items():
+            left = count
+            for question in self.asked:
+                document = self.document(question)
+                if not left or document.id in used:
+                    continue
+                case = self.planted(question, document, kind)
+                if case:
+                    used.add(document.id)
+                    left -= 1
+                    yield case
+        plain = [each for each in self.asked if self.document(each).id not in used][:PLAIN]
+        for question in plain:
+            yield self._case(question, self.document(question), "none", question.text)
+
+    def document(self, question: Question) -> Text:
+        """What a question was made of."""
+        return self.texts[min(self.dataset.qrels[question.id])]
+
+    def planted(self, question: Question, document: Text, kind: Kind) -> Case | None:
+        """The case of a question; `None` where it cannot be had."""
+        if kind == "unit":
+            return self._unit(question, document)
+        if kind == "year":
+            other = self._year(question, document)
+            return self._case(question, document, kind, other) if other else None
+        span, instead = self._name(question, document, kind)
+        text = f"{question.text[: span.start]}{instead}{question.text[span.end :]}"
+        found = self._case(question, document, kind, text)
+        return replace(found, instead=instead) if instead else None
+
+    def _year(self, question: Question, document: Text) -> str:
+        years = _YEAR.findall(question.text)
+        if len(years) != 1 or not _holds(document, years[0]):
+            return ""
+        shift = 1 + int(digest(question.id), 16) % 9
+        other = str(int(years[0]) + (shift if int(years[0]) < 2010 else -shift))
+        return "" if _holds(document, other) else question.text.replace(years[0], other)
+
+    def _name(self, question: Question, document: Text, kind: Kind) -> tuple[Span, str]:
+        """Where a name stands in a question, and another one for it; empty where none does."""
+        for span in names(question.text):
+            name = span.cut(question.text)
+            if span.start == 0 or len(name) < 3 or not _holds(document, name):
+                continue
+            if (name.casefold() in self.places) != (kind == "place"):
+                continue
+            other = self._other(name, document, kind)
+            if other:
+                return span, other
+        return Span(0, 0), ""
+
+    def _other(self, name: str, document: Text, kind: Kind) -> str:
+        size = len(name.split())
+        return next(
+            (
+                other
+                for other in self.named[int(digest(name), 16) % len(self.named) // 2 :]
+                if (other.casefold() in self.places) == (kind == "place")
+                and len(other) > 3
+                and (kind == "place" or len(other.split()) == size)
+                and not _shares(document, other)
+            ),
+            "",
+        )
+
+    def _unit(self, question: Question, document: Text) -> Case | None:
+        if not re.search(_ASKS_UNIT[self.language], question.text, re.IGNORECASE):
+            return None
+        for answer in question.answers:
+            digits = re.search(r"\d[\d.,]*", answer)
+            for pattern, others in _UNITS.items():
+                unit = re.compile(pattern, re.IGNORECASE)
+                if digits is None or not self._measured(answer, digits.group(), unit, document):
+                    continue
+                body = unit.sub(others[self.language], document.text)
+                found = self._case(question, document, "unit", question.text)
+                return replace(found, changed=body)
+        return None
+
+    def _measured(self, answer: str, digits: str, unit: re.Pattern[str], document: Text) -> bool:
+        """Whether the answer's number has this unit, in the answer or in the document."""
+        at = document.text.find(digits)
+        near = document.text[max(0, at - 4) : at + len(digits) + 12] if at >= 0 else ""
+        return bool(unit.search(answer) or unit.search(near)) and bool(unit.search(near))
+
+    def _case(self, question: Question, document: Text, kind: Kind, planted: str) -> Case:
+        return Case(
+            id=f"{self.dataset.name} {question.id} {kind}",
+            language=self.language,
+            kind=kind,
+            text=question.text,
+            answers=question.answers,
+            planted=planted,
+            document=document.id,
+        )
+
+
+def _holds(document: Text, words: str) -> bool:
+    """Whether all words stand in it."""
+    return all(word in _plain(document) for word in words.casefold().split())
+
+
+def _shares(document: Text, words: str) -> bool:
+    """Whether any word that is no small one stands in it."""
+    return any(word in _plain(document) for word in words.casefold().split() if len(word) > 2)
+
+
+def _plain(document: Text) -> str:
+    return f"{document.title} {document.text}".casefold()
+
+
+def sample_cases() -> Iterator[Case]:
+    """The cases of our own samples."""
+    for line in (ROOT / "samples/wrong-contexts.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        yield Case(
+            id=f"samples {row['_id']}",
+            language=row["language"],
+            kind=row["kind"],
+            text=row["text"],
+            answers=tuple(row["answers"]),
+            planted=row["planted"],
+        )
+
+
+CHANGED = "-changed"
+"""At the end of the id of a document with another unit."""
+
+
+def written(planters: Sequence[Planter], cases: Sequence[Case], corpus: Path) -> list[Text]:
+    """The documents that the cases are about and others, as one corpus file."""
+    texts: list[Text] = []
+    for planter in planters:
+        about = {case.document for case in cases}
+        others = [text for text in planter.texts.values() if text.id not in about]
+        others.sort(key=lambda each: digest(each.id))
+        texts += [text for text in planter.texts.values() if text.id in about]
+        texts += others[:OTHERS]
+    own = {text.id: text for text in texts}
+    texts += [
+        replace(own[case.document], id=case.document + CHANGED, text=case.changed)
+        for case in cases
+        if case.changed
+    ]
+    with corpus.open("w", encoding="utf-8") as file:
+        file.writelines(_line(text) for text in texts)
+    return texts
+
+
+def _line(text: Text) -> str:
+    return json.dumps({"_id": text.id, "title": text.title, "text": text.text}) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a case; of plain questions nothing is planted.
+
+    Attributes:
+        free: As it was before, without the gate: whether the answer is right.
+        gated: The same with the gate.
+        stopped: Whether the planted question got an answer.
+        stopped_free: Whether its first draft was sure enough to be one, were there no gate.
+    """
+
+    case: Case
+    free: bool
+    gated: bool
+    stopped: bool | None = None
+    stopped_free: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Asks with the gate, and without it where that could have given another right answer."""
+
+    gated: Engine
+    free: Engine
+    changed: Sequence[str]
+    texts: Sequence[Text]
+
+    def __call__(self, case: Case) -> Outcome:
+        """What comes of a case."""
+        hidden = _without(each + CHANGED for each in self.changed)
+        gated = _right(case, self.gated.ask(case.text, strategy="anchor", filters=hidden))
+        free = gated or _right(case, self.free.ask(case.text, strategy="anchor", filters=hidden))
+        if case.kind == "none":
+            return Outcome(case=case, free=free, gated=gated)
+        others = [each + CHANGED for each in self.changed if each != case.document]
+        planted = _without([*others, *self._answering(case)])
+        asked = self.gated.aoutcome(case.planted, strategy="anchor", filters=planted)
+        outcome = asyncio.run(asked)
+        first = next(step for step in outcome.trace.steps if step.agent == "gate")
+        return Outcome(
+            case=case,
+            free=free,
+            gated=gated,
+            stopped=outcome.answer.status == "answered",
+            stopped_free=first.outputs["support"] >= self.gated.settings.ask.min_confidence,
+        )
+
+    def _answering(self, case: Case) -> list[str]:
+        """The documents that may answer the planted question."""
+        if case.changed:
+            return [case.document]
+        name = case.instead.casefold()
+        return [text.id for text in self.texts if name and name in _plain(text)]
+
+
+def _right(case: Case, answer: Answer) -> bool:
+    said = answer.short_answer or unmarked(answer.answer)
+    return answer.status == "answered" and is_right(said, case.answers)
+
+
+def _without(documents: Iterable[str]) -> list[Filter]:
+    return [Filter("document", "!=", each) for each in documents]
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """Of each half: planted questions that were stopped on, and right answers that were lost."""
+    lines = [
+        "| half | planted | stopped, no gate | stopped | right, no gate | lost |",
+        "|---|---|---|---|---|---|",
+    ]
+    for half in ("tuned", "reported"):
+        own = [each for each in found if each.case.half == half]
+        groups = {
+            half: own,
+            **{f"{half}, {k}": [o for o in own if o.case.kind == k] for k in KINDS},
+            **{f"{half}, {la}": [o for o in own if o.case.language == la] for la in ("en", "id")},
+        }
+        lines += [_row(name, group) for name, group in groups.items()]
+    return "\n".join(lines)
+
+
+def _row(name: str, found: Sequence[Outcome]) -> str:
+    planted = [each for each in found if each.stopped is not None]
+    right = [each for each in found if each.free]
+    cells = [
+        str(len(planted)),
+        _share(sum(bool(each.stopped_free) for each in planted), len(planted)),
+        _share(sum(bool(each.stopped) for each in planted), len(planted)),
+        str(len(right)),
+        _share(sum(not each.gated for each in right), len(right)),
+    ]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.1%})" if whole else ""
+
+
+def made() -> tuple[list[Planter], list[Case]]:
+    """All cases, with what they are made of."""
+    planters = [Planter(load(DATA / name), language) for name, (language, _) in WANTED.items()]
+    cases = [case for each in planters for case in each.cases(WANTED[each.dataset.name][1])]
+    return planters, [*cases, *sample_cases()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--index", type=Path, default=Path(".work/wrong-contexts"))
+    parser.add_argument("--half", choices=("tuned", "reported"))
+    options = parser.parse_args()
+    planters, cases = made()
+    options.index.mkdir(parents=True, exist_ok=True)
+    corpus = options.index / "corpus.jsonl"
+    texts = written(planters, cases, corpus)
+    tree = {"index": {"directory": options.index / "index"}, "trace": {"enabled": False}}
+    free = Settings.model_validate({**tree, "anchor": {"gate": False}})
+    asked = [case for case in cases if options.half in {None, case.half}]
+    with Engine(Settings.model_validate(tree)) as gated, Engine(free) as ungated:
+        gated.ingest([corpus, ROOT / "samples/corpus"])
+        changed = [case.document for case in cases if case.changed]
+        asking = Asking(gated=gated, free=ungated, changed=changed, texts=texts)
+        print(table([_told(asking(case)) for case in asked]))
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """The same, after a line where it is an error: the rest takes long."""
+    case = outcome.case
+    if outcome.stopped:
+        print(f"stopped, {case.kind}: {case.planted}", file=sys.stderr, flush=True)
+    if outcome.free and not outcome.gated:
+        print(f"lost: {case.text}", file=sys.stderr, flush=True)
+    return outcome
+
+
+if __name__ == "__main__":
+    main()
