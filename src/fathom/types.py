@@ -21,6 +21,8 @@ HEADS: frozenset[BlockKind] = frozenset({"heading", "table_head"})
 Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
+PARTIAL_LIST = "partial_list"
+"""Why an answer stopped that gives fewer things than were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +382,8 @@ class Answer:
         short_answer: A few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
         phase: The step of the strategy that answered.
-        stop_reason: Why it stopped: `answered`, the reason of the abstention, or what broke.
+        stop_reason: Why it stopped: `answered`, `partial_list` where fewer things are given than
+            were asked for, the reason of the abstention, or what broke.
         trace_id: Under which the run can be replayed; `None` when it was not recorded.
         warnings: What to know of the sources it cites, a line each: that they are stale. Like
             `trace_id` no part of the record.

@@ -1,7 +1,13 @@
+import asyncio
+from collections.abc import Sequence
+
 from tests.making import hit_of
 
-from fathom.agents.editor import supported, within
-from fathom.types import Alternative, Claim, Draft, Evidence, Span
+from fathom.agents.editor import Editor, is_better, supported, within
+from fathom.agents.requirements import Requirements
+from fathom.context import RunContext
+from fathom.testing.doubles import run_context
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 EVIDENCE = tuple(
     Evidence(hit=hit_of(document=f"d{n}"), span=Span(0, 9), support=support)
@@ -40,3 +46,49 @@ def test_a_long_answer_ends_early() -> None:
     assert within(SAID, 1, words).claims == CLAIMS[:1]
     assert within(SAID, 6, words) == SAID
     assert within(Draft(), 1, words) == Draft()
+
+
+OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")
+NEW = hit_of("In 2017 Nadal won the US Open.", document="d2", rank=2)
+ASKED = "Siapa juara US Open 2017?"
+REQUIRED = Requirements.of(ASKED, least=0.6)
+
+
+def quoting(hit: Hit, confidence: float = 0.8) -> Draft:
+    evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=confidence)
+    return Draft(evidence=(evidence,), short_answer="Somebody", confidence=confidence)
+
+
+class First:
+    """Quotes the first hit."""
+
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+        return quoting(hits[0], confidence=0.6)
+
+
+def mended(draft: Draft, hits: Sequence[Hit]) -> Draft:
+    editor = Editor(reader=First(), faith=0.5, bar=0.4)
+    with run_context() as context:
+        return asyncio.run(editor(ASKED, draft, REQUIRED, hits, context))
+
+
+def test_a_draft_about_another_year_is_mended_from_the_hit_that_holds_the_year() -> None:
+    draft = mended(quoting(OLD, confidence=0.9), [OLD, NEW])
+    assert [each.hit.chunk.document_id for each in draft.evidence] == ["d2"]
+
+
+def test_what_cannot_be_mended_stays() -> None:
+    assert mended(quoting(OLD), [OLD]) == quoting(OLD)
+    assert mended(quoting(NEW), [OLD, NEW]) == quoting(NEW)
+
+
+def test_a_draft_that_lacks_less_counts_if_it_is_sure() -> None:
+    def better(new: Draft, old: Draft) -> bool:
+        return is_better(new, old, REQUIRED, [OLD, NEW], bar=0.4)
+
+    assert better(quoting(NEW, 0.5), quoting(OLD, 0.9))
+    assert not better(quoting(NEW, 0.3), quoting(OLD, 0.9))
+    assert not better(quoting(OLD, 0.9), quoting(NEW, 0.5))
+    assert better(quoting(OLD, 0.9), quoting(NEW, 0.3))
+    assert better(quoting(NEW, 0.9), quoting(NEW, 0.8))
+    assert not better(Draft(), quoting(OLD))

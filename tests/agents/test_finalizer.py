@@ -30,11 +30,15 @@ def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -
     return Draft(evidence=(evidence,), short_answer="40 crowns", confidence=confidence)
 
 
-def final(of: Draft, document: Document | None = DOCUMENT) -> Answer:
+def final(
+    of: Draft,
+    document: Document | None = DOCUMENT,
+    question: str = "What does a permit cost?",
+) -> Answer:
     quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
-        return asyncio.run(finalizer("What does a permit cost?", of, phase="read", context=context))
+        return asyncio.run(finalizer(question, of, phase="read", context=context))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:
@@ -70,6 +74,12 @@ def test_low_confidence_abstains_but_shows_what_was_near() -> None:
 def test_nothing_read_is_no_evidence() -> None:
     answer = final(Draft())
     assert (answer.status, answer.stop_reason, answer.confidence) == ("abstained", "no_evidence", 0)
+
+
+def test_fewer_things_than_asked_for_are_a_partial_list() -> None:
+    partial = final(draft(0, 25), question="Name three permits.")
+    assert (partial.status, partial.stop_reason) == ("answered", "partial_list")
+    assert final(draft(0, 25), question="Name a permit.").stop_reason == "answered"
 
 
 def test_a_sentence_without_a_quote_that_stands_there_is_not_shown() -> None:

@@ -25,6 +25,7 @@ FIRM = Thresholds(conflict_abstains=True)
 GOOD: dict[str, Any] = {"answered": True, "support": 0.9}
 WEAK: dict[str, Any] = {"answered": True, "support": 0.2}
 DEAR: dict[str, Any] = {"spent": 1000, "reserved": 500, "baseline": 1000}
+GAIN: dict[str, Any] = {"support_change": 0.1}
 EDITED: dict[str, Any] = {"reflections": 1}
 TRIED: dict[str, Any] = {"retried": True, "reflections": 1}
 
@@ -34,8 +35,7 @@ Case = tuple[str, str, Thresholds, dict[str, Any], dict[str, Any]]
 CASES: list[Case] = [
     ("STOP", "STOP_OVERLAP_OK", A, GOOD, {}),
     ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "support": 0.42}, {}),
-    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "numeric": True}, {}),
-    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "unit": False, "time": False}, {}),
+    ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "mendable": True}, {}),
     ("STOP", "STOP_OVERLAP_OK", B, {**GOOD, **DEAR, "new_hits": 0.0}, {"round": 2}),
     ("STOP", "STOP_JUDGE_OK", A, {**GOOD, "judge": 0.65}, {}),
     # a round is left: what is lacking is looked for
@@ -43,13 +43,17 @@ CASES: list[Case] = [
     ("RETRIEVE_MORE", "MORE_MISSING_ANCHOR", B, {**GOOD, "coverage": 0.5}, {}),
     ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", B, WEAK, {}),
     ("RETRIEVE_MORE", "MORE_CONFLICT", B, {**GOOD, "conflict": True}, {}),
-    ("RETRIEVE_MORE", "MORE_MISSING_UNIT", B, {**GOOD, "numeric": True, "unit": False}, {}),
-    ("RETRIEVE_MORE", "MORE_MISSING_UNIT", B, {**GOOD, "numeric": True, "time": False}, {}),
+    ("RETRIEVE_MORE", "MORE_MISSING_UNIT", B, {**GOOD, "unit": False}, {}),
+    ("RETRIEVE_MORE", "MORE_PARTIAL_LIST", B, {**GOOD, "whole": False}, {}),
     ("RETRIEVE_MORE", "MORE_JUDGE_UNSURE", B, {**GOOD, "judge": 0.5}, EDITED),
     # the first round cannot have failed to bring news
     ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", B, {**WEAK, "new_hits": 0.0}, {}),
     ("RETRIEVE_MORE", "MORE_LOW_OVERLAP", THREE, {**WEAK, "support_change": 0.1}, {"round": 2}),
-    # one self-edit
+    # one self-edit; what is missing is mended where another hit holds it
+    ("REFLECT", "REFLECT_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.5, "mendable": True}, {}),
+    ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.5, "mendable": True},
+     EDITED),
+    ("REFLECT", "REFLECT_MISSING_UNIT", A, {**GOOD, "unit": False, "mendable": True}, {}),
     ("REFLECT", "REFLECT_JUDGE_UNSURE", B, {**GOOD, "judge": 0.5}, {}),
     ("REFLECT", "REFLECT_JUDGE_UNSURE", A, {**GOOD, "judge": 0.5}, {}),
     ("REFLECT", "REFLECT_LOW_OVERLAP", A, WEAK, {}),
@@ -58,27 +62,34 @@ CASES: list[Case] = [
     ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.5}, {}),
     ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", B, {**GOOD, "coverage": 0.0}, {"round": 2}),
     # nothing more can be done, and what is lacking is minor
-    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5}, TRIED),
+    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, **GAIN, "coverage": 0.5}, TRIED),
     ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "left": 299}, {}),
     ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "factoid": False}, {}),
-    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "numeric": True, "unit": False}, {}),
+    ("STOP", "STOP_PARTIAL_LIST", A, {**GOOD, "whole": False}, {}),
     ("STOP", "STOP_NO_NEW_HITS", THREE, {**GOOD, "coverage": 0.5, "new_hits": 0.14},
      {"round": 2, **TRIED}),
     ("STOP", "STOP_NO_NEW_HITS", B, {**GOOD, "coverage": 0.5, "new_hits": 0.0}, TRIED),
     ("STOP", "STOP_NO_GAIN", THREE, {**GOOD, "coverage": 0.5}, {"round": 2, **TRIED}),
-    ("STOP", "LOW_BUDGET", B, {**GOOD, "coverage": 0.5, **DEAR}, TRIED),
+    ("STOP", "LOW_BUDGET", B, {**GOOD, **GAIN, "coverage": 0.5, **DEAR}, TRIED),
     ("STOP", "LOW_BUDGET", B, {**GOOD, "coverage": 0.5, **DEAR, "left": 100}, {}),
     # nothing more can be done, and it must not be shown
     ("ABSTAIN", "ABSTAIN_NO_EVIDENCE", A, {"answered": False, "support": 0.0}, {}),
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**WEAK, "coverage": 0.5}, TRIED),
-    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.29}, TRIED),
+    # another year than asked for is never shown, however sure the reader is
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A,
+     {**GOOD, "support": 1.0, "coverage": 0.9, "contradicted": True}, TRIED),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(tau_missing=0.5),
+     {**GOOD, "support": 0.49, "coverage": 0.9}, TRIED),
+    ("STOP", "STOP_NO_GAIN", Thresholds(tau_missing=0.5),
+     {**GOOD, "support": 0.5, "coverage": 0.0}, TRIED),
+    ("ABSTAIN", "ABSTAIN_MISSING_UNIT", A, {**GOOD, "unit": False}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, WEAK, EDITED),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, {**WEAK, "support": 0.0}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", B, {**WEAK, "new_hits": 0.0}, {"round": 2, **TRIED}),
     ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_CONFLICT", FIRM, {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_JUDGE_UNSURE", A, {**GOOD, "judge": 0.64}, EDITED),
-    ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR}, TRIED),
+    ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **GAIN, **DEAR}, TRIED),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR, "left": 200}, {}),
     # settings
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(coverage_min=1.0),
@@ -186,9 +197,10 @@ SIGNALS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "judge": st.none() | SHARE,
         "conflict": st.booleans(),
         "factoid": st.booleans(),
-        "numeric": st.booleans(),
+        "contradicted": st.booleans(),
         "unit": st.booleans(),
-        "time": st.booleans(),
+        "whole": st.booleans(),
+        "mendable": st.booleans(),
         "spent": TOKENS,
         "reserved": TOKENS,
         "baseline": TOKENS,
@@ -232,3 +244,6 @@ def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: Thres
     if verdict.action == "STOP":
         assert signals["answered"]
         assert signals["support"] >= thresholds.tau_overlap
+        assert signals["unit"]
+        uncovered = signals["coverage"] < thresholds.coverage_stop
+        assert not (uncovered and signals["contradicted"])

@@ -32,7 +32,7 @@ OSLO = hit_of("Oslo has a harbour of its own. " + FEES, document="d2")
 
 @dataclass
 class Drafts:
-    """A reader that gives drafts of these confidences, one a reading, the last one for good."""
+    """Quotes the last hit with these confidences, one a reading, the last one for good."""
 
     confidences: Sequence[float]
     claims: int = 0
@@ -45,11 +45,11 @@ class Drafts:
         place = min(len(self.given), len(self.confidences)) - 1
         support = self.confidences[place]
         evidence = tuple(
-            Evidence(hit=replace(FEE, rank=1), span=Span(0, 40), support=support / (n + 1))
+            Evidence(hit=replace(hits[-1], rank=1), span=Span(0, 40), support=support / (n + 1))
             for n in range(max(1, self.claims))
         )
         claims = tuple(Claim(text=f"Claim {n}.", evidence=(n,)) for n in range(self.claims))
-        return Draft(evidence=evidence, claims=claims, confidence=support)
+        return Draft(evidence=evidence, claims=claims, short_answer="40", confidence=support)
 
 
 @dataclass
@@ -155,7 +155,7 @@ def test_round_1b_looks_once_for_a_missing_anchor() -> None:
 
 
 def test_what_holds_no_missing_anchor_is_not_new() -> None:
-    reader = Drafts([0.8])
+    reader = Drafts([0.45])
     outcome = asked_of_oslo(strategy(reader))
     assert decisions(outcome) == ["RETRY_MISSING_ANCHOR", "ABSTAIN_MISSING_ANCHOR"]
     assert outcome.answer.stop_reason == "missing_anchor"
@@ -186,14 +186,19 @@ def test_in_the_grey_zone_the_judge_is_asked_once() -> None:
     outcome = ran(strategy(Drafts([0.5], claims=2), judge=judge))
     assert decisions(outcome)[0] == "REFLECT_JUDGE_UNSURE"
     assert judge.asked == 1
-    quoting = Judges(word=0.1)
-    assert decisions(ran(strategy(Drafts([0.5]), judge=quoting))) == ["STOP_OVERLAP_OK"]
-    assert quoting.asked == 0  # quotes say what stands there
+
+
+def test_the_judge_is_asked_about_quotes_too() -> None:
+    doubting, sure = Judges(word=0.1), Judges(word=0.3)
+    found = decisions(ran(strategy(Drafts([0.5]), judge=doubting)))
+    assert found == ["REFLECT_JUDGE_UNSURE", "ABSTAIN_JUDGE_UNSURE"]
+    assert decisions(ran(strategy(Drafts([0.5]), judge=sure))) == ["STOP_JUDGE_OK"]
+    assert (doubting.asked, sure.asked) == (1, 1)
 
 
 def test_a_language_model_has_no_second_call_beyond_the_baselines_budget() -> None:
     search = Search(retriever=ByWord, identity={})
-    gate = strategy(Drafts([0.8]), search=search, workers=0, metered=True)
+    gate = strategy(Drafts([0.45]), search=search, workers=0, metered=True)
     assert decisions(asked_of_oslo(gate))[0] == "ABSTAIN_MISSING_ANCHOR"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.anchors import anchors
+from fathom.agents.requirements import Requirements
 from fathom.context import RunContext
 from fathom.control.gate import GateProgress
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
@@ -20,7 +20,11 @@ DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
 
 
 def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvidence:
-    own = {"anchors": anchors(question), "required": 0.6, "known": frozenset(), "before": None}
+    own = {
+        "requirements": Requirements.of(question, least=0.6),
+        "known": frozenset(),
+        "before": None,
+    }
     return RoundEvidence(hits=hits, progress=GateProgress(), **{**own, **values})
 
 
@@ -46,18 +50,33 @@ def test_changes_are_against_the_round_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "numeric", "unit", "time"),
+    ("question", "unit", "coverage", "contradicted"),
     [
-        ("How many crowns was it in 2019?", True, True, True),
-        ("How many crowns was it in 2020?", True, True, False),
-        ("How many percent was it?", True, False, True),
-        ("Berapa harganya pada 2019?", True, True, True),
-        ("Who was it in 2020?", False, True, False),
+        ("How many crowns was it in 2019?", True, 1, False),
+        ("How many crowns was it in 2020?", True, 0, True),
+        ("How many percent was it?", False, 1, False),
+        ("Berapa harganya pada 2019?", True, 1, False),
+        ("Who was it in 2020?", True, 0, True),
     ],
 )
-def test_unit_and_time(question: str, *, numeric: bool, unit: bool, time: bool) -> None:
+def test_unit_and_time(question: str, *, unit: bool, coverage: float, contradicted: bool) -> None:
     found = signals(question)
-    assert (found.numeric, found.unit, found.time) == (numeric, unit, time)
+    assert (found.unit, found.coverage, found.contradicted) == (unit, coverage, contradicted)
+
+
+def test_fewer_things_than_asked_for_are_no_whole_list() -> None:
+    draft = replace(DRAFT, short_answer="Oslo, Bergen")
+    assert signals("Sebutkan 2 kota!", draft).whole
+    assert not signals("Sebutkan 3 kota!", draft).whole
+    assert signals("Sebutkan kota!", draft).whole
+
+
+def test_what_another_hit_holds_can_be_mended() -> None:
+    other = hit_of("In 2020 a mooring permit in Oslo cost 41 crowns.", document="d2", rank=2)
+    asked = "How much was a permit in Oslo in 2020?"
+    assert signals(asked, hits=(HIT, other)).mendable
+    assert not signals(asked).mendable
+    assert not signals("How much was a permit in Oslo in 2021?", hits=(HIT, other)).mendable
 
 
 @pytest.mark.parametrize(("support", "conflict"), [(0.8, True), (0.75, True), (0.5, False)])
@@ -79,11 +98,16 @@ class Judge:
         return tuple(len(claim) / 10 for claim, _ in pairs)
 
 
-def test_the_judge_hears_sentences_only() -> None:
+def test_the_judge_hears_what_the_draft_says() -> None:
     claims = tuple(Claim(text=text, evidence=(0,)) for text in ("four", "sixsix"))
     with run_context() as context:
-        assert asyncio.run(judged(replace(DRAFT, claims=claims), Judge(), context)) == 0.5
-        assert asyncio.run(judged(DRAFT, Judge(), context)) is None
+
+        def heard(draft: Draft) -> float | None:
+            return asyncio.run(judged("How?", draft, Judge(), context))
+
+        assert heard(replace(DRAFT, claims=claims)) == 0.5
+        assert heard(DRAFT) is None  # it says nothing but what stands there
+        assert heard(replace(DRAFT, short_answer="40")) == len("How? 40") / 10
 
 
 def allowance(*, metered: bool) -> TokenAllowance:

@@ -4,18 +4,25 @@ Rules only, English and Indonesian; no model, no clock.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from difflib import SequenceMatcher
+from typing import Literal, Self
 
-from fathom.text.dates import MONTH, YEAR
-from fathom.text.entities import common, names
+from fathom.text.dates import MONTH, YEAR, date_of
+from fathom.text.entities import common, names, texts
 from fathom.text.language import stop_words
 from fathom.types import Span
 
 AnchorKind = Literal[
     "quoted", "identifier", "date", "quarter", "scoreline", "year", "category", "entity", "unit"
 ]
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
 
 _NTH = (
     r"first|second|third|fourth|[1-4](?:st|nd|rd|th)|pertama|kedua|ketiga|keempat|[1-4]|iv|i{1,3}"
@@ -88,8 +95,28 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|an|-an)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019&][^\W_]+)*|%")
 _JOINT = re.compile(r"[-'\u2019&]")
-_LONG = 7
+_LONG = 5
+_LONGER = 7
+_SAME_SPELLING = 0.8
+_ORIGIN = re.compile(
+    r"[A-Z][a-z]+(?:ish|ese|[^aeiou]ian|ean|ican|ench|utch|reek|wiss)s?|German|Italian|Asian|"
+    r"Jew|Roman|Arab|Mongol|Turk|Dane|Swede|Pole|Scot"
+)
+_YEAR_DIGITS = 4
+_YEARS = re.compile(
+    rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
+)
+_TITLED = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
+_EMPTY = _set(
+    "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
+    "presiden menteri minister gubernur governor bupati walikota kota kabupaten kecamatan desa "
+    "provinsi pulau gunung sungai danau negara pt tbk cv mr mrs ms sir lord lady saint st "
+    "pangeran sultan tahun distrik republik the"
+)
+"""Words of names that tell what somebody or something is, and not which."""
 _PLAIN: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
+TIMES: frozenset[AnchorKind] = frozenset({"date", "quarter", "year"})
+"""Kinds that say when something was."""
 _SAME = {
     **dict.fromkeys(("first", "1st", "pertama", "i", "q1", "h1"), "1"),
     **dict.fromkeys(("second", "2nd", "kedua", "ii", "q2", "h2"), "2"),
@@ -177,37 +204,176 @@ def _run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
 
 
 def coverage(wanted: Sequence[Anchor], text: str) -> float:
-    """Share of the anchors whose every word the text holds; 1 without anchors."""
+    """Share of the anchors that the text holds; 1 without anchors."""
     if not wanted:
         return 1.0
     return (len(wanted) - len(missing(wanted, text))) / len(wanted)
 
 
 def missing(wanted: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
-    """The anchors that the text does not hold."""
-    held = frozenset(_words(text))
-    return tuple(each for each in wanted if not all(_holds(held, word) for word in _needed(each)))
+    """The anchors that the text does not hold.
+
+    A name is held if its words are, a slip of the pen apart; if the text has a shorter form of it
+    ("Mubarak" for "Hosni Mubarak"), or one of the two is the other's initials ("EU"). A year is
+    held by itself, by its decade, and by years that it stands between ("1990-1995").
+    """
+    if not wanted:
+        return ()
+    held = _Held.of(text)
+    return tuple(each for each in wanted if not held.holds(each))
 
 
-def _holds(held: frozenset[str], word: str) -> bool:
-    """Whether a word is held; a long one also with another ending, as after a slip of the pen."""
-    if word in held:
+def contradicted(wanted: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
+    """Those of the missing anchors in whose place the text has something else.
+
+    Another year, or a name with one other word: "Mill Bridge" for "Harbour Bridge".
+    """
+    if not wanted:
+        return ()
+    held = _Held.of(text)
+    return tuple(each for each in wanted if not held.holds(each) and held.contradicts(each))
+
+
+def required(found: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
+    """The anchors that the evidence must hold: times, and whatever scores at least so much.
+
+    Units are not among them, since what is measured can be told in another one; nor a lone word
+    for where somebody or something comes from ("the Italian title"), nor a mere rank ("Dr").
+    """
+    return tuple(
+        each
+        for each in found
+        if each.kind in TIMES
+        or (
+            each.score >= least
+            and each.kind != "unit"
+            and not _ORIGIN.fullmatch(each.text)
+            and not frozenset(_words(each.text)) <= _EMPTY
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a text holds.
+
+    Attributes:
+        words: In small letters, without accents.
+        initials: Of its names of several words.
+    """
+
+    text: str
+    words: frozenset[str]
+    names: tuple[frozenset[str], ...]
+    initials: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        named = [each for line in text.splitlines() for each in texts(line)]
+        return cls(
+            text=text,
+            words=frozenset(_words(text)),
+            names=tuple(frozenset(_words(each)) - _EMPTY for each in named),
+            initials=frozenset(_initials(run.group()) for run in _TITLED.finditer(text)),
+        )
+
+    def holds(self, anchor: Anchor) -> bool:
+        needed = _needed(anchor)
+        if all(map(self._has, needed)):
+            return True
+        if anchor.kind in TIMES:
+            return self._timed(anchor, needed)
+        return anchor.kind == "entity" and self._named(anchor, needed)
+
+    def contradicts(self, anchor: Anchor) -> bool:
+        """Whether the text has something else in the place of an anchor that it does not hold."""
+        if anchor.kind in TIMES:
+            own = {word for word in _words(anchor.text) if _is_year(word)}
+            return bool(own) and any(map(_is_year, self.words)) and not own & self.words
+        words = _needed(anchor)
+        return anchor.kind == "entity" and any(
+            len(name) == len(words) and len(name - words) == 1 and name & words
+            for name in self.names
+        )
+
+    def _timed(self, anchor: Anchor, needed: frozenset[str]) -> bool:
+        """A date may be written in figures: "8/9" for 8 September."""
+        if all(self._has(word) or self._dated(word) for word in needed):
+            return True
+        year, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
+        if not (month and day) or (year and any(map(_is_year, self.words - {str(int(year))}))):
+            return False
+        figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b"
+        return bool(re.search(figures, self.text))
+
+    def _named(self, anchor: Anchor, needed: frozenset[str]) -> bool:
+        """Whether the text has another form of a name."""
+        if anchor.text.isupper():
+            letters = _plain(anchor.text).replace("&", "")
+            if any(each.startswith(letters) for each in self.initials):
+                return True
+        if _initials(anchor.text) in self.words:
+            return True
+        return any(name and name < needed for name in self.names)
+
+    def _has(self, word: str) -> bool:
+        if word in self.words:
+            return True
+        return len(word) >= _LONG and any(_alike(word, other) for other in self.words)
+
+    def _dated(self, word: str) -> bool:
+        """Whether a year stands between two of the text, or in a decade of it."""
+        if not _is_year(word):
+            return False
+        if f"{word[:3]}0s" in self.words:
+            return True
+        return any(
+            int(found[1]) <= int(word) <= int(found[2].rjust(4, found[1][0])[-4:])
+            if len(found[2]) == _YEAR_DIGITS
+            else found[1] <= word <= found[1][:2] + found[2]
+            for found in _YEARS.finditer(self.text)
+        )
+
+
+def _is_year(word: str) -> bool:
+    return len(word) == _YEAR_DIGITS and re.fullmatch(YEAR, word) is not None
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words are the same but for an ending or a slip of the pen."""
+    if other.startswith(word[:-2]) and len(word) >= _LONGER:
         return True
-    stem = word[:-2]
-    return len(word) >= _LONG and any(other.startswith(stem) for other in held)
+    near = abs(len(word) - len(other)) <= 1 and word[0] == other[0] and word.isalpha()
+    return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _SAME_SPELLING
+
+
+def _initials(name: str) -> str:
+    """Of a name of several words, in small letters; empty where there are no two."""
+    found = [word[0] for word in _WORD.findall(name) if word[0].isupper()]
+    return _plain("".join(found)) if len(found) > 1 else ""
 
 
 def _needed(anchor: Anchor) -> frozenset[str]:
-    """The words of an anchor; small ones count only where there are no others."""
+    """The words of an anchor; small and empty ones count only where there are no others."""
     words = frozenset(_words(anchor.text))
-    dropped = _FILLERS | stop_words("en") | stop_words("id")
-    return words if anchor.kind in _PLAIN else words - dropped or words
+    if anchor.kind in _PLAIN:
+        return words
+    return words - _FILLERS - stop_words("en") - stop_words("id") - _EMPTY or words
 
 
 def _words(text: str) -> Iterator[str]:
     """The words in small letters, without possessive endings, what a dash joins each for itself."""
     for match in _WORD.finditer(text):
-        word = match.group().casefold()
+        word = _plain(match.group())
         for ending in ("'s", "\u2019s"):
             word = word.removesuffix(ending)
-        yield from (_SAME.get(part, part) for part in _JOINT.split(word))
+        yield from (_SAME.get(part, part) for part in _JOINT.split(word) if part)
+
+
+def _plain(word: str) -> str:
+    """In small letters without accents."""
+    folded = word.casefold()
+    if folded.isascii():
+        return folded
+    apart = unicodedata.normalize("NFD", folded)
+    return "".join(each for each in apart if not unicodedata.combining(each))

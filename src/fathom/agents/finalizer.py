@@ -3,9 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.agents.requirements import items_of
 from fathom.context import RunContext
 from fathom.retrieval.quotes import Quoted, Quotes
-from fathom.types import AbstentionReason, Answer, Citation, Conflict, Draft, Evidence, Span
+from fathom.text.question_form import asked_count
+from fathom.types import (
+    PARTIAL_LIST,
+    AbstentionReason,
+    Answer,
+    Citation,
+    Conflict,
+    Draft,
+    Evidence,
+    Span,
+)
 from fathom.usage import Budget, Usage
 
 
@@ -94,10 +105,16 @@ class Finalizer:
             conflicts=() if reason else _conflicts(draft, cited),
             strategy=self.strategy,
             phase=phase,
-            stop_reason=reason or "answered",
+            stop_reason=reason or _said(question, draft),
             usage=Usage(),
             budget=Budget(),
         )
+
+
+def _said(question: str, draft: Draft) -> str:
+    """Why an answer is the last word: it is one, or as much of a list as could be found."""
+    asked = asked_count(question)
+    return PARTIAL_LIST if asked and items_of(draft) < asked else "answered"
 
 
 def _verified(

@@ -318,6 +318,7 @@ Question: When does the boat to Sandholm go?""",
 "text": "The boat to Sandholm goes at 9:15."}], "short_answer": "9:15"}}""",
 )
 
+_REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 _MARK = re.compile(r"\s*\[\d+\]")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _LONGEST_CHUNK = 6_000
@@ -361,6 +362,8 @@ class LLMReader:
         fallback: What happens when the model gives nothing that can be verified: the local
             draft counts, or there is no answer.
         prompt: What the model is told.
+        fault: What was wrong with an earlier draft, for the model to mend; empty where there was
+            none.
     """
 
     model: RoleModel
@@ -370,6 +373,7 @@ class LLMReader:
     min_support: float
     fallback: Literal["local", "abstain"]
     prompt: Prompt = PROMPT
+    fault: str = ""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """See `Reader.read`.
@@ -412,11 +416,15 @@ class LLMReader:
             return draft, "model", "no sentence of the model could be verified"
         return first, "local", "no sentence of the model could be verified"
 
+    def _asked(self, question: str) -> str:
+        """The question, with what was wrong with an earlier answer."""
+        return f"{question}\n\n{_REJECTED.format(fault=self.fault)}" if self.fault else question
+
     async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
         reply = await ask_model(
             self.model,
             ReaderReply,
-            about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK),
+            about_chunks(self.prompt, self._asked(question), hits, longest=_LONGEST_CHUNK),
             context,
             on_text=_Stream(hits, context.listener) if context.listener.wants_text else None,
         )

@@ -48,6 +48,7 @@ _TITLE = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb]{2,100})[\"\
 _ASKS_TITLE = re.compile(
     r"\b(?:title|song|film|movie|book|novel|album|judul|lagu|buku)\b", re.IGNORECASE
 )
+_SAYS_WHAT = re.compile(r"\b(?:is|was|are|were|adalah|ialah|yaitu|yakni)\s+", re.IGNORECASE)
 _NEAR = 40  # characters between the cue and its number
 
 
@@ -92,12 +93,19 @@ def _near(cue: re.Pattern[str], sentence: str, numbers: Sequence[re.Match[str]])
 
 
 def _only(question: str, sentence: str) -> str:
-    """The only thing in the sentence that is of the kind asked for and not in the question."""
+    """The only thing in the sentence that is of the kind asked for and not in the question.
+
+    Of several, the one that the sentence says it is: "Pemenangnya adalah Film X pada ...".
+    """
     asked = question.casefold()
     found = dict.fromkeys(
         each for each in _of_kind(question, sentence) if each.casefold() not in asked
     )
-    return next(iter(found)) if len(found) == 1 else ""
+    if len(found) > 1:
+        said = _SAYS_WHAT.search(sentence)
+        rest = sentence[said.end() :] if said else ""
+        return next((each for each in found if rest.startswith(each)), "")
+    return next(iter(found), "")
 
 
 def _of_kind(question: str, sentence: str) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """BAUG, the budget-aware uncertainty gate: stop, look again, edit once, or abstain.
 
 From the study of anchors and BAUG, section 3. A draft is shown (`STOP`) when it is supported, all
-required anchors are in its context, no conflict is open, a numeric question has its unit and time,
-and a judge that was asked agrees. Else something is lacking, and the gate looks again while
-rounds, new hits and budget allow it; what remains lacking then decides between a draft that is
-shown for want of better and an abstention.
+required anchors are in its evidence, it is of the kind and unit asked for, no conflict is open, a
+list is whole, and a judge that was asked agrees. Else something is lacking: the draft is mended if
+what was read can mend it, and the gate looks again while rounds, new hits and budget allow it. What
+remains lacking then decides between a draft that is shown for want of better and an abstention.
 """
 
 from collections.abc import Mapping
@@ -28,14 +28,20 @@ __all__ = [
 
 _CONFIG_A = AnchorSettings()
 JudgePolicy = Literal["never", "grey_zone", "always"]
-_Lack = Literal["evidence", "anchor", "overlap", "conflict", "unit", "judge"]
+_Lack = Literal["evidence", "anchor", "unit", "overlap", "conflict", "items", "judge"]
 _MORE: Mapping[_Lack, GateReason] = {
     "evidence": "MORE_NO_EVIDENCE",
     "anchor": "MORE_MISSING_ANCHOR",
     "overlap": "MORE_LOW_OVERLAP",
     "conflict": "MORE_CONFLICT",
     "unit": "MORE_MISSING_UNIT",
+    "items": "MORE_PARTIAL_LIST",
     "judge": "MORE_JUDGE_UNSURE",
+}
+_MEND: Mapping[_Lack, GateReason] = {
+    "anchor": "REFLECT_MISSING_ANCHOR",
+    "unit": "REFLECT_MISSING_UNIT",
+    "judge": "REFLECT_JUDGE_UNSURE",
 }
 _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGET"]
 
@@ -79,16 +85,18 @@ class Signals:
         answered: Whether there is a draft with evidence at all.
         support: Share of the draft's sentences that what they cite entails (support overlap).
         support_change: Against the round before, in [-1, 1].
-        coverage: Share of the required anchors that the context holds; 1 when none is required.
+        coverage: Share of the required anchors that the evidence holds; 1 when none is required.
         coverage_change: Against the round before, in [-1, 1].
         new_hits: Share of the last round's hits that had not been seen before.
         judge: Confidence of the judge that the draft is right and supported; `None` when it was
             not asked about this draft.
         conflict: Whether the evidence holds another answer of like weight that is not resolved.
         factoid: Whether one fact is asked for.
-        numeric: Whether a number is asked for.
-        unit: Whether the context holds the unit asked for; `True` when none is.
-        time: Whether the context holds the time asked for; `True` when none is.
+        contradicted: Whether the evidence has something else in the place of a required anchor.
+        unit: Whether the answer is of the kind asked for, with its unit or currency.
+        whole: Whether as many things are given as are asked for.
+        quoting: Whether the draft only repeats what documents say.
+        mendable: Whether something that was read holds what the evidence lacks.
         spent: Tokens of this question so far.
         reserved: Tokens that the next round takes at most.
         baseline: Tokens that the baseline spends on a question. Without a language model all
@@ -105,9 +113,11 @@ class Signals:
     judge: float | None = None
     conflict: bool = False
     factoid: bool = True
-    numeric: bool = False
+    contradicted: bool = False
     unit: bool = True
-    time: bool = True
+    whole: bool = True
+    quoting: bool = False
+    mendable: bool = False
     spent: float = 0
     reserved: float = 0
     baseline: float = 0
@@ -128,11 +138,13 @@ class Thresholds:
         coverage_stop: Coverage with which nothing is lacking.
         coverage_min: Below it a draft is withheld when the search has ended, in spite of its
             support; `coverage_stop` here is the strictest reading.
+        tau_missing: Least support of a draft that is shown though an anchor is missing.
         judge: When the judge is asked: never, in the grey zone of support, or every round.
         judge_calls: At most so many calls a question under `grey_zone`.
         grey_low: Grey zone of support, both ends included.
         grey_high: See `grey_low`.
         faith: Least confidence of the judge.
+        faith_quotes: The same for a draft that only repeats what documents say.
         regeneration: Tokens that must be left for round 1b or a self-edit.
         ceiling: A further round runs only if spent + reserved <= ceiling * baseline.
         conflict_abstains: Whether a conflict that stays open withholds the draft; else the draft
@@ -146,11 +158,13 @@ class Thresholds:
     new_hits: float = _CONFIG_A.new_hits
     coverage_stop: float = 1.0
     coverage_min: float = _CONFIG_A.coverage_min
+    tau_missing: float = _CONFIG_A.tau_missing
     judge: JudgePolicy = "grey_zone"
     judge_calls: int = 1
     grey_low: float = _CONFIG_A.grey_low
     grey_high: float = _CONFIG_A.grey_high
     faith: float = _CONFIG_A.faith
+    faith_quotes: float = _CONFIG_A.faith_quotes
     regeneration: float = _CONFIG_A.regeneration
     ceiling: float = _CONFIG_A.ceiling
     conflict_abstains: bool = _CONFIG_A.conflict_abstains
@@ -214,8 +228,8 @@ def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
     if lack is None:
         sure = signals.judge is not None
         return GateVerdict(action="STOP", reason="STOP_JUDGE_OK" if sure else "STOP_OVERLAP_OK")
-    if lack == "judge" and _may_reflect(signals, thresholds):
-        return GateVerdict(action="REFLECT", reason="REFLECT_JUDGE_UNSURE")
+    if lack in _MEND and _may_mend(lack, signals, thresholds):
+        return GateVerdict(action="REFLECT", reason=_MEND[lack])
     end = _end(signals, thresholds)
     if end is None:
         return GateVerdict(action="RETRIEVE_MORE", reason=_MORE[lack])
@@ -224,14 +238,14 @@ def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
 
 def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
     """What keeps the draft from being shown, the gravest first."""
-    unsure = signals.judge is not None and signals.judge < thresholds.faith
     lacks: dict[_Lack, bool] = {
         "evidence": not signals.answered,
         "anchor": signals.coverage < thresholds.coverage_stop,
+        "unit": not signals.unit,
         "overlap": signals.support < thresholds.tau_overlap,
         "conflict": signals.conflict,
-        "unit": signals.numeric and not (signals.unit and signals.time),
-        "judge": unsure,
+        "items": not signals.whole,
+        "judge": _doubted(signals, thresholds),
     }
     return next((name for name, missing in lacks.items() if missing), None)
 
@@ -239,18 +253,24 @@ def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
 def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
     """Why no further round may run."""
     progress = signals.progress
+    again = progress.round > 1 or progress.retried
+    if again and signals.new_hits < thresholds.new_hits:
+        return "STOP_NO_NEW_HITS"
+    if again and max(signals.support_change, signals.coverage_change) <= 0:
+        return "STOP_NO_GAIN"
     if progress.round >= thresholds.rounds:
         return "STOP_LAST_ROUND"
-    if (progress.round > 1 or progress.retried) and signals.new_hits < thresholds.new_hits:
-        return "STOP_NO_NEW_HITS"
-    if progress.round > 1 and max(signals.support_change, signals.coverage_change) <= 0:
-        return "STOP_NO_GAIN"
     return None if affordable(signals, thresholds) else "LOW_BUDGET"
 
 
 def _may_reflect(signals: Signals, thresholds: Thresholds) -> bool:
     edits_left = signals.progress.reflections < thresholds.reflections
     return edits_left and signals.left >= thresholds.regeneration
+
+
+def _may_mend(lack: _Lack, signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether the reader may mend what the judge doubts, or what other hits hold."""
+    return (lack == "judge" or signals.mendable) and _may_reflect(signals, thresholds)
 
 
 def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> GateVerdict | None:
@@ -266,7 +286,7 @@ def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
     """Show the draft for want of better, or withhold it."""
     reason = _grave(signals, thresholds)
     if reason is None:
-        return GateVerdict(action="STOP", reason=end)
+        return GateVerdict(action="STOP", reason=end if signals.whole else "STOP_PARTIAL_LIST")
     return GateVerdict(
         action="ABSTAIN", reason="ABSTAIN_LOW_BUDGET" if end == "LOW_BUDGET" else reason
     )
@@ -276,13 +296,25 @@ def _grave(signals: Signals, thresholds: Thresholds) -> GateReason | None:
     """What must not be shown even when nothing more can be done."""
     weak = signals.support < thresholds.tau_overlap
     uncovered = signals.coverage < thresholds.coverage_stop
-    unsure = signals.judge is not None and signals.judge < thresholds.faith
     grave: dict[GateReason, bool] = {
         "ABSTAIN_NO_EVIDENCE": not signals.answered,
-        "ABSTAIN_MISSING_ANCHOR": signals.coverage < thresholds.coverage_min
-        or (weak and uncovered),
+        "ABSTAIN_MISSING_ANCHOR": uncovered and _misses(signals, thresholds),
+        "ABSTAIN_MISSING_UNIT": not signals.unit,
         "ABSTAIN_LOW_OVERLAP": weak,
         "ABSTAIN_CONFLICT": signals.conflict and thresholds.conflict_abstains,
-        "ABSTAIN_JUDGE_UNSURE": unsure,
+        "ABSTAIN_JUDGE_UNSURE": _doubted(signals, thresholds),
     }
     return next((reason for reason, holds in grave.items() if holds), None)
+
+
+def _misses(signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether what is missing cannot be overlooked for the sake of the support there is."""
+    if signals.contradicted or signals.coverage < thresholds.coverage_min:
+        return True
+    return signals.support < max(thresholds.tau_missing, thresholds.tau_overlap)
+
+
+def _doubted(signals: Signals, thresholds: Thresholds) -> bool:
+    """Whether the judge was asked, and is not sure."""
+    least = thresholds.faith_quotes if signals.quoting else thresholds.faith
+    return signals.judge is not None and signals.judge < least

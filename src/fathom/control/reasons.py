@@ -14,6 +14,7 @@ GateReason = Literal[
     "STOP_NO_NEW_HITS",  # something minor is lacking; the last look found nothing new
     "STOP_NO_GAIN",  # ... the last round raised neither support nor coverage
     "STOP_LAST_ROUND",  # ... no round is left
+    "STOP_PARTIAL_LIST",  # fewer things are given than are asked for, and it is told so
     "LOW_BUDGET",  # ... the budget does not allow another round
     "STOP_NO_GATE",  # nothing was weighed: the gate is off
     # looked for again
@@ -22,14 +23,18 @@ GateReason = Literal[
     "MORE_LOW_OVERLAP",
     "MORE_CONFLICT",
     "MORE_MISSING_UNIT",
+    "MORE_PARTIAL_LIST",
     "MORE_JUDGE_UNSURE",
     "RETRY_MISSING_ANCHOR",  # round 1b: once, with the missing anchors in the query
-    # edited
+    # mended
+    "REFLECT_MISSING_ANCHOR",  # another hit that was read holds what is missing
+    "REFLECT_MISSING_UNIT",
     "REFLECT_JUDGE_UNSURE",
     "REFLECT_LOW_OVERLAP",
     # withheld
     "ABSTAIN_NO_EVIDENCE",
     "ABSTAIN_MISSING_ANCHOR",
+    "ABSTAIN_MISSING_UNIT",
     "ABSTAIN_LOW_OVERLAP",
     "ABSTAIN_CONFLICT",
     "ABSTAIN_JUDGE_UNSURE",
@@ -40,6 +45,7 @@ REASONS: tuple[GateReason, ...] = get_args(GateReason)
 WITHHELD: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_NO_EVIDENCE": "no_evidence",
     "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
+    "ABSTAIN_MISSING_UNIT": "missing_anchor",
     "ABSTAIN_LOW_OVERLAP": "low_confidence",
     "ABSTAIN_CONFLICT": "conflict",
     "ABSTAIN_JUDGE_UNSURE": "low_confidence",

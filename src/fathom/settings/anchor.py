@@ -21,7 +21,7 @@ class AnchorSettings(Section):
     min_score: float = Field(default=0.5, ge=0, le=1)
     """Weaker anchors are searched for with the whole question only."""
     required_score: float = Field(default=0.6, ge=0, le=1)
-    """From this score on the context must hold an anchor before the gate stops."""
+    """From this score on the evidence must hold a name before the gate stops; times always."""
     pool: int = Field(default=24, ge=1)
     """The rough ranking."""
     fine: int = Field(default=8, ge=1)
@@ -67,10 +67,17 @@ class AnchorSettings(Section):
     """Whether the gate decides; without it the first draft is the last. For comparison only."""
     tau_overlap: float = Field(default=0.42, ge=0, le=1)
     new_hits: float = Field(default=0.15, ge=0, le=1)
-    coverage_min: float = Field(default=0.3, ge=0, le=1)
+    coverage_min: float = Field(default=0.0, ge=0, le=1)
+    """With less of the required anchors in its evidence no draft is shown; 1 is the strictest."""
+    tau_missing: float = Field(default=0.5, ge=0, le=1)
+    """Least support of a draft that is shown though an anchor is missing; none is where the
+    evidence has something else in its place. Ours, from `benchmarks/wrong_contexts.py`."""
     grey_low: float = Field(default=0.40, ge=0, le=1)
     grey_high: float = Field(default=0.60, ge=0, le=1)
     faith: float = Field(default=0.65, ge=0, le=1)
+    """Least confidence of the judge in sentences."""
+    faith_quotes: float = Field(default=0.2, ge=0, le=1)
+    """And in quotes, which say what stands there; the question is whether they answer. Ours."""
     regeneration: int = Field(default=300, ge=0)
     """Tokens that must be left for round 1b."""
     ceiling: float = Field(default=1.2, ge=0)

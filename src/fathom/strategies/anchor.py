@@ -7,11 +7,12 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.anchors import Anchor, anchors, missing
-from fathom.agents.editor import supported, within
+from fathom.agents.editor import Editor, is_better, within
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader import Reader
+from fathom.agents.requirements import Requirements
 from fathom.agents.short_answer import shortened
 from fathom.assembly import Assembly
 from fathom.context import RunContext
@@ -38,7 +39,7 @@ class AnchorState:
         known: Ids of the chunks that earlier rounds read.
         signals: Of the draft.
         verdict: Of the gate about the draft.
-        judge: What the judge says of the draft, where it was asked.
+        judged: The draft that the judge was last asked about.
     """
 
     query: Query
@@ -47,6 +48,7 @@ class AnchorState:
     hits: tuple[Hit, ...] = ()
     known: frozenset[str] = frozenset()
     draft: Draft = field(default_factory=Draft)
+    judged: Draft | None = None
     signals: Signals | None = None
     progress: GateProgress = field(default_factory=GateProgress)
     verdict: GateVerdict | None = None
@@ -180,7 +182,8 @@ class AnchorGate(GraphStrategy):
     async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
         new = within(new, self.settings.answer_tokens, self.allowance.count)
-        better = new.confidence >= state.draft.confidence
+        bar = self.thresholds.tau_overlap
+        better = is_better(new, state.draft, self._required(state), state.hits, bar=bar)
         return replace(state, draft=new if better else state.draft)
 
     async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
@@ -188,10 +191,13 @@ class AnchorGate(GraphStrategy):
         signals = signals_of(
             state.query.text, state.draft, seen, like_weight=self.settings.like_weight
         )
-        if wants_judge(signals, self.thresholds):
-            word = await judged(state.draft, self.judge, runtime.context)
+        if state.judged == state.draft and state.signals:
+            signals = replace(signals, judge=state.signals.judge)
+        elif wants_judge(signals, self.thresholds):
+            word = await judged(state.query.text, state.draft, self.judge, runtime.context)
             progress = signals.progress.after_judge()
             signals = replace(signals, judge=word, progress=progress)
+            state = replace(state, judged=state.draft)
         return replace(state, signals=signals, progress=signals.progress)
 
     async def gate(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
@@ -201,6 +207,7 @@ class AnchorGate(GraphStrategy):
             told = {
                 "support": state.signals.support,
                 "coverage": state.signals.coverage,
+                "contradicted": state.signals.contradicted,
                 "new_hits": state.signals.new_hits,
                 "judge": state.signals.judge,
             }
@@ -219,16 +226,19 @@ class AnchorGate(GraphStrategy):
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
             text = await self.hypothesis.text(question, state.pool, context)
             return await self.search(replace(state.query, text=text), k=k, context=context)
-        lost = missing(state.anchors, "\n".join(hit.chunk.context for hit in state.hits))
+        lost = self._required(state).lacks(state.draft, state.hits).missing
         text = " ".join([question, *(each.text for each in lost)])
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(hit for hit in hits if len(missing(lost, hit.chunk.context)) < len(lost))
 
     async def reflect(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        with runtime.context.step("reflect", agent="editor") as here:
-            draft = supported(state.draft, self.settings.faith)
-            here.done(outputs={"sentences": len(draft.claims or draft.evidence)})
-        return replace(state, draft=draft)
+        bar = self.thresholds.tau_overlap
+        editor = Editor(reader=self.reader, faith=self.settings.faith, bar=bar)
+        required = self._required(state)
+        draft = await editor(state.query.text, state.draft, required, state.hits, runtime.context)
+        return replace(
+            state, draft=within(draft, self.settings.answer_tokens, self.allowance.count)
+        )
 
     async def finish(self, state: AnchorState, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
@@ -242,6 +252,10 @@ class AnchorGate(GraphStrategy):
             withheld=state.verdict.withheld if state.verdict else None,
         )
 
+    def _required(self, state: AnchorState) -> Requirements:
+        least = self.settings.required_score
+        return Requirements.of(state.query.text, state.anchors, least=least)
+
     def _left(self, state: AnchorState, context: RunContext) -> float:
         return self.allowance.left(
             self.allowance.baseline(state.pool), self.allowance.spent(context)
@@ -250,8 +264,7 @@ class AnchorGate(GraphStrategy):
     def _seen(self, state: AnchorState, context: RunContext) -> RoundEvidence:
         baseline, spent = self.allowance.baseline(state.pool), self.allowance.spent(context)
         return RoundEvidence(
-            anchors=state.anchors,
-            required=self.settings.required_score,
+            requirements=self._required(state),
             hits=state.hits,
             known=state.known,
             before=state.signals,

@@ -1,18 +1,18 @@
 """The signals of `anchor`: what the gate is told of a draft and its context."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from fathom.agents.anchors import Anchor, coverage, missing
 from fathom.agents.judge import Judge
+from fathom.agents.requirements import Lacks, Requirements
 from fathom.context import RunContext
 from fathom.control.gate import GateProgress, Signals
-from fathom.text.answer_type import answer_type
 from fathom.text.question_form import form_of
 from fathom.types import Draft, Hit
 
-_TIMES = frozenset({"date", "quarter", "year"})
+_NUMBER = re.compile(r"\S*\d\S*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,7 @@ class RoundEvidence:
     """What is known when a draft is weighed.
 
     Attributes:
-        anchors: Of the question.
-        required: From this score on an anchor must be in the context.
+        requirements: Of the question.
         hits: What was read for the draft.
         known: Ids of the chunks that had been read before.
         before: The signals of the round before, if there was one.
@@ -69,8 +68,7 @@ class RoundEvidence:
         overhead: Tokens of a call beside its chunks.
     """
 
-    anchors: Sequence[Anchor]
-    required: float
+    requirements: Requirements
     hits: Sequence[Hit]
     known: frozenset[str]
     before: Signals | None
@@ -89,9 +87,8 @@ def signals_of(question: str, draft: Draft, seen: RoundEvidence, *, like_weight:
     of quotes cannot say what its evidence does not; there it is the probability that the best
     quote holds the answer.
     """
-    text = "\n".join(hit.chunk.context for hit in seen.hits)
-    share = coverage(required(seen), text)
-    numeric = answer_type(question) == "number"
+    lacks = seen.requirements.lacks(draft, seen.hits)
+    share = _covered(seen.requirements, lacks)
     return Signals(
         answered=bool(draft.evidence),
         support=draft.confidence,
@@ -101,9 +98,11 @@ def signals_of(question: str, draft: Draft, seen: RoundEvidence, *, like_weight:
         new_hits=_new(seen),
         conflict=_conflicting(draft, like_weight),
         factoid=form_of(question) == "one",
-        numeric=numeric,
-        unit=not missing([each for each in seen.anchors if each.kind == "unit"], text),
-        time=not missing([each for each in seen.anchors if each.kind in _TIMES], text),
+        contradicted=bool(lacks.contradicted),
+        unit=not lacks.kind,
+        whole=not lacks.items,
+        quoting=not draft.claims,
+        mendable=_mendable(seen, draft),
         spent=seen.spent,
         reserved=min(seen.context, seen.left) + seen.overhead if seen.baseline else 0,
         baseline=seen.baseline,
@@ -112,19 +111,32 @@ def signals_of(question: str, draft: Draft, seen: RoundEvidence, *, like_weight:
     )
 
 
-def required(seen: RoundEvidence) -> list[Anchor]:
-    """The anchors that the context must hold."""
-    return [each for each in seen.anchors if each.score >= seen.required]
+def _covered(requirements: Requirements, lacks: Lacks) -> float:
+    """Share of the required anchors that are there; 1 without any."""
+    wanted = len(requirements.anchors)
+    return (wanted - len(lacks.missing)) / wanted if wanted else 1.0
 
 
-async def judged(draft: Draft, judge: Judge, context: RunContext) -> float | None:
-    """Mean support of the sentences of a draft in the eyes of the judge.
+def _mendable(seen: RoundEvidence, draft: Draft) -> bool:
+    """Whether another hit than those cited holds all that is required."""
+    cited = {each.hit.chunk.id for each in draft.evidence}
+    others = (hit for hit in seen.hits if hit.chunk.id not in cited)
+    return any(map(seen.requirements.held_by, others))
 
-    `None` for quotes: to repeat a document needs no judge.
+
+async def judged(question: str, draft: Draft, judge: Judge, context: RunContext) -> float | None:
+    """Mean support of what a draft says in the eyes of the judge.
+
+    Of sentences it is asked whether their quotes say so. Of quotes, whether the chunk of the best
+    says that the short answer answers the question, without the question's numbers: whether those
+    stand there the requirements tell. `None` where there is neither.
     """
     pairs = [
         (claim.text, draft.evidence[at].quote) for claim in draft.claims for at in claim.evidence
     ]
+    if not pairs and draft.short_answer:
+        asked = " ".join(_NUMBER.sub("", question).split())
+        pairs = [(f"{asked} {draft.short_answer}", draft.evidence[0].hit.chunk.context)]
     if not pairs:
         return None
     scores = await judge.support(pairs, context)

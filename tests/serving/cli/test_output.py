@@ -67,6 +67,12 @@ def test_the_short_answer_comes_first_where_it_says_less() -> None:
         assert answer_text(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
 
 
+def test_a_partial_list_says_so() -> None:
+    partial = replace(ANSWER, stop_reason="partial_list")
+    assert "Only a part: the documents found give fewer" in answer_text(partial)
+    assert "Only a part" not in answer_text(ANSWER)
+
+
 def test_yes_or_no_comes_first() -> None:
     shown = answer_text(replace(ANSWER, short_answer="no")).splitlines()
     assert shown[:3] == ["no", "", "It costs 4 [1]"]

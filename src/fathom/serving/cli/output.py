@@ -17,7 +17,7 @@ from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain
-from fathom.types import Answer, Citation, Document, Hit, Place
+from fathom.types import PARTIAL_LIST, Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
@@ -119,6 +119,8 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
         lines += [f"Understood as: {answer.standalone_question}", ""]
     if answer.status == "answered":
         lines += [*_short(answer), *_disagreeing(answer), answer.answer, ""]
+        if answer.stop_reason == PARTIAL_LIST:
+            lines += ["Only a part: the documents found give fewer than you asked for.", ""]
     elif answer.status == "failed":
         lines += [f"No answer: {answer.stop_reason}", ""]
     else:
