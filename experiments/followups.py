@@ -2,8 +2,9 @@
 
 The questions of samples/followups.jsonl are asked of the samples' documents as they are, as the
 rewriter's rules (or the language model of -m) put them, and as a person puts them (`standalone`).
-What counts is whether the first document that the retriever ranks is the right one. The rules were
-written with the development half in view; the other half was held out.
+What counts is whether the first document that the retriever ranks is the right one, or with
+--strategy whether the answer holds a right one. The rules were written with the development half in
+view; the other half was held out.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from fathom.agents.rewriter import Rewriter
 from fathom.context import RunContext
 from fathom.conversation import dialogue_of
 from fathom.ledger import Ledger
+from fathom.text.answer_match import normalize_answer
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin
 from fathom.usage import Budget
@@ -28,6 +30,8 @@ from fathom.usage import Budget
 SAMPLES = Path(__file__).parent.parent / "samples"
 SPLITS = ("development", "held-out")
 Row = Mapping[str, Any]
+Judge = Callable[[str, Row], bool]
+"""Whether a question, as it is put, comes to what is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +63,32 @@ def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
         context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
         turns = dialogue_of(row["history"])
         text = asyncio.run(rewriter.stand_alone(row["text"], turns, context))
-        (step,) = recorder.seal(None).steps
-    return text, step.verdict or "rules"
+        steps = recorder.seal(None).steps
+    return text, next(step.verdict for step in steps if step.agent == "rewriter") or "rules"
 
 
-def measured(engine: Engine, retriever: str, questions: Sequence[Row]) -> Iterator[Outcome]:
-    """Each question in the three ways."""
+def finds(engine: Engine, retriever: str) -> Judge:
+    """Whether the first document is the right one."""
 
     def right(text: str, row: Row) -> bool:
         (best,) = engine.places(engine.search(text, k=1, retriever=retriever))
         return Path(best.path.partition("#")[0]).name in row["metadata"]["relevant"]
 
+    return right
+
+
+def answers(engine: Engine, strategy: str) -> Judge:
+    """Whether the answer holds one of the right ones."""
+
+    def right(text: str, row: Row) -> bool:
+        said = normalize_answer(engine.ask(text, strategy=strategy).answer)
+        return any(normalize_answer(each) in said for each in row["answers"])
+
+    return right
+
+
+def measured(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator[Outcome]:
+    """Each question in the three ways."""
     for row in questions:
         text, verdict = rewritten(engine.assembly.rewriter, row)
         for way, words in (
@@ -107,6 +126,7 @@ def main() -> None:
     parser.add_argument("-m", "--llm", help="rewrite with this language model, provider:model")
     parser.add_argument("--base-url", default="", help="where it is")
     parser.add_argument("--retriever", default="hybrid")
+    parser.add_argument("--strategy", help="ask this strategy for answers, rather than search")
     parser.add_argument("--split", choices=SPLITS)
     parser.add_argument("--show", action="store_true", help="the questions, one a line")
     args = parser.parse_args()
@@ -117,7 +137,9 @@ def main() -> None:
     questions = [each for each in rows() if args.split in {None, each["metadata"]["split"]}]
     with TemporaryDirectory() as folder, Engine.open(Path(folder) / "index", settings) as engine:
         engine.ingest(SAMPLES / "corpus")
-        outcomes = list(measured(engine, args.retriever, questions))
+        asks = answers(engine, args.strategy) if args.strategy else None
+        right = asks or finds(engine, args.retriever)
+        outcomes = list(measured(engine, right, questions))
     if args.show:
         for each in outcomes:
             mark = "+" if each.right else "-"

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,10 @@ from fathom.agents.planner import (
     LLMPlanner,
     LocalPlanner,
     Planner,
+    Prices,
     RulePolicy,
+    Tried,
+    estimated_tokens,
     is_legal,
     legal,
     policy_named,
@@ -96,6 +100,56 @@ def test_the_model_is_told_the_grammar_of_the_turn() -> None:
         assert call.schema is not None
         assert call.schema["properties"]["workflow"] == {"enum": names}
         assert "; ".join(names) in call.messages[0].text
+
+
+def shown(prices: Prices, tried: Sequence[Tried] = ()) -> tuple[str, str]:
+    """What a model is shown of a turn with two hits, and by which instructions."""
+    chat = ScriptedChat(completion('{"workflow": "R,AG"}'))
+    planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy(), prices=prices)
+    hits = [hit_of(), hit_of(document="d2", rank=2)]
+    with run_context() as context:
+        seen = replace(OBSERVER("Who?", hits, first=True), coverage=0.67)
+        asyncio.run(planner.plan("Who?", seen, FIRST_TURN, context, tried))
+    (call,) = chat.calls
+    return call.messages[1].text, call.messages[0].text
+
+
+def test_the_model_is_shown_the_look_the_prices_and_alpha() -> None:
+    text, _ = shown(Prices(alpha=0.2, tokens={"AG": 2000, "QDP": 500}))
+    assert "2 hits from 2 documents; the best has score 1.00, the second is 50% behind it" in text
+    assert "the best holds 67% of the question's words" in text
+    assert "Tried: nothing yet" in text
+    # R takes what the look found; QR changes the question, so R searches again.
+    assert "Cost, with alpha 0.20: " in text
+    costs = dict(
+        each.rsplit(" ", 1) for each in text.split("alpha 0.20: ")[1].split("\n")[0].split("; ")
+    )
+    assert costs["R,AG"] == "2.00"
+    assert costs["QR,R,AG"] == "2.25"
+    assert costs["QDP"] == "5.25"  # 0.5 to split, twice 0.25 + 2 for a search and an answer, 0.25
+    assert costs["QDS"] == "5.00"  # no tokens to split, but it waits twice
+    assert text.endswith("Question: Who?")
+
+
+def test_the_model_is_shown_what_was_tried_as_data() -> None:
+    tried = [
+        Tried(question="Who directed Jaws?", workflow=("R", "AG"), answer="x" * 99, confidence=0.9),
+        Tried(question="Where?", workflow=("QDS",)),
+    ]
+    text, told = shown(Prices(), tried)
+    assert f'"Who directed Jaws?" by R,AG: "{"x" * 80}", 90% sure' in text
+    assert '"Where?" by QDS: no answer' in text
+    fence = next(line for line in text.splitlines() if line.startswith("===")).split(" turn")[0]
+    assert fence in told
+
+
+def test_what_a_workflow_costs() -> None:
+    seen = replace(OBSERVER("Who?", [hit_of()], first=True), coverage=0.67)
+    prices = Prices(followed=0.8, tokens=estimated_tokens({"reader"}, hits=5))
+    assert prices.of(("AG",), seen) == 2.0
+    assert prices.of(("R", "AG"), seen) == 2.0 + 8 * 0.25  # R follows bridges
+    assert prices.of(("R", "AG"), replace(seen, first=0.0)) == 2.0
+    assert estimated_tokens((), hits=5) == {}
 
 
 def test_a_policy_plans_as_a_step() -> None:

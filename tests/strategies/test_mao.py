@@ -17,6 +17,7 @@ from fathom.agents.planner import (
     FIRST_TURN,
     LocalPlanner,
     RulePolicy,
+    Tried,
     Workflow,
     WorkflowPlan,
 )
@@ -243,3 +244,33 @@ def test_with_a_language_model_in_every_role_it_answers_and_replays(
             assert engine.replay(str(answer.trace_id)).same
     assert answer.usage.llm_calls > 0
     assert answer.status in {"answered", "abstained"}
+
+
+@dataclass
+class Notes:
+    """A planner that notes what it is told was tried."""
+
+    told: list[list[str]] = field(default_factory=list)
+
+    async def plan(
+        self,
+        question: str,
+        situation: Observation,
+        legal: Sequence[Workflow],
+        context: RunContext,
+        tried: Sequence[Tried] = (),
+    ) -> WorkflowPlan:
+        self.told.append([str(each) for each in tried])
+        return RulePolicy().choose(situation, legal)
+
+
+def test_the_planner_is_told_what_was_tried() -> None:
+    notes = Notes()
+    knows = Knows({FIRST: "Acme"})
+    ran(mao(planner=notes, reader=knows), question=CHAIN)
+    whole = f'"{CHAIN}" by QDS: no answer'
+    assert notes.told == [
+        [],
+        [whole],
+        [whole, f'"{FIRST}" by R,DS,AG: "Acme", 90% sure'],
+    ]

@@ -62,6 +62,17 @@ class Observation:
         """What the values are called, in order."""
         return tuple(field.name for field in fields(cls))
 
+    def figures(self) -> str:
+        """What the first look came to, in words and numbers: what a language model is shown."""
+        if not self.hits:
+            return "nothing was found"
+        return (
+            f"{self.hits:.0f} hits from {self.documents:.0f} documents; the best has score "
+            f"{self.top:.2f}, the second is {self.gap:.0%} behind it, the last {self.fall:.0%}; "
+            f"the best holds {self.coverage:.0%} of the question's words, all together "
+            f"{self.reach:.0%}"
+        )
+
     def values(self) -> tuple[float, ...]:
         """All numbers, in the order of `names_of_values`."""
         return astuple(self)

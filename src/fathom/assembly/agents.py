@@ -1,7 +1,7 @@
 """The agents: the language model's implementation where a role has a model, else the local one."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from fathom.agents.finalizer import Finalizer
 from fathom.retrieval.expansion import Feedback
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 from fathom.assembly.prompts import chosen
 from fathom.assembly.retrieval import RetrievalParts
+from fathom.llm.call import AgentRole
 from fathom.llm.prompt import Prompt
 
 
@@ -299,10 +300,23 @@ class Assembly(RetrievalParts):
     @cached_property
     def planner(self) -> "Planner":
         """Chooses the workflow of a turn."""
-        from fathom.agents.planner import PROMPT, LLMPlanner, LocalPlanner, policy_named
+        from fathom.agents.planner import (
+            PROMPT,
+            LLMPlanner,
+            LocalPlanner,
+            Prices,
+            estimated_tokens,
+            policy_named,
+        )
 
         own, model = self.settings.mao, self.models.of("planner")
         policy = policy_named(own.policy, score_gap=own.score_gap)
         if model is None:
             return LocalPlanner(policy=policy)
-        return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT))
+        roles = {role for role in get_args(AgentRole) if self.models.of(role)}
+        prices = Prices(
+            alpha=own.alpha,
+            tokens=estimated_tokens(roles, hits=own.retrieve),
+            followed=own.coverage_threshold,
+        )
+        return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT), prices=prices)

@@ -24,5 +24,7 @@ class MaoSettings(Section):
     coverage_threshold: float = Field(default=0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of
     its terms; 0 is never, as in the paper."""
+    alpha: float = Field(default=0.1, ge=0, le=1)
+    """What cost weighs against a right answer (section 3.2); a model that plans is told it."""
     policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")
     """Who plans where no language model does: rules, or always the same workflow."""

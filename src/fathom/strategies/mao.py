@@ -13,7 +13,7 @@ from fathom.agents.anchors import anchors
 from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
 from fathom.agents.features import Observer
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.planner import DEFAULT, Executor, Planner, Workflow, is_legal, legal
+from fathom.agents.planner import DEFAULT, Executor, Planner, Tried, Workflow, is_legal, legal
 from fathom.agents.reader import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
@@ -82,6 +82,17 @@ class Turn:
     def answer(self) -> str:
         """What later questions get for it; see `bridge`."""
         return bridge(self.question, self.draft or Draft(), self.hits)
+
+    @property
+    def tried(self) -> Tried:
+        """What a planner of later turns is told of it."""
+        draft = self.draft or Draft()
+        return Tried(
+            question=self.question,
+            workflow=self.plan,
+            answer=draft.short_answer,
+            confidence=draft.confidence,
+        )
 
     @property
     def seen(self) -> tuple[Hit, ...]:
@@ -235,7 +246,8 @@ class Mao(GraphStrategy):
         return await _each(state, lambda turn: turn.look is None, self._look, runtime.context)
 
     async def plan(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        return await _each(state, lambda turn: not turn.plan, self._plan, runtime.context)
+        work = partial(self._plan, [turn.tried for turn in state.turns if turn.plan])
+        return await _each(state, lambda turn: not turn.plan, work, runtime.context)
 
     async def rewrite(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         return await _execute("QR", state, self._rewrite, runtime.context)
@@ -290,10 +302,14 @@ class Mao(GraphStrategy):
         hits = await self._search(turn, query, context)
         return replace(turn, look=hits, looked_for=turn.question)
 
-    async def _plan(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+    async def _plan(
+        self, tried: Sequence[Tried], turn: Turn, _: Query, context: RunContext
+    ) -> Turn:
         first = turn.number == 0
         situation = self.observer(turn.question, turn.look or (), first=first)
-        choose = partial(self.planner.plan, turn.question, situation, legal(first=first))
+        choose = partial(
+            self.planner.plan, turn.question, situation, legal(first=first), tried=tried
+        )
         turn = replace(turn, coverage=situation.coverage)
         done = await attempt("plan", choose, context)
         workflow = done.value.workflow if done.value else ()
