@@ -35,7 +35,7 @@ _LABEL = re.compile(r" ([a-z-]+) \d+\n")
 _WORD = re.compile(r"\w+")
 _PAIR = re.compile(r"claim: (.*)\nquote: (.*)")
 _QUESTION = "Question: "
-_QUOTE, _TEXT, _SHORT = 240, 200, 120
+_QUOTE, _TEXT, _SHORT = 200, 200, 120
 """The longest quotes, sentences and short answers that the schemas allow."""
 
 

@@ -33,7 +33,7 @@ from fathom.llm.prompt import Prompt
 from fathom.llm.schema import numbers, schema_of
 from fathom.llm.structured import read
 from fathom.llm.tokens import count_tokens
-from fathom.settings.tree import PromptSettings
+from fathom.settings.tree import LlmSettings, PromptSettings
 from fathom.strategies.base import STRATEGIES
 
 KINDS: Mapping[str, type[BaseModel]] = {
@@ -105,7 +105,7 @@ def test_nothing_in_a_reply_is_without_bounds(prompt: Prompt) -> None:
 
 
 def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
-    """At three characters a token, as of an Indonesian text."""
+    """At two and a half characters a token, as of numbers and Indonesian words."""
 
     def longest(part: Any) -> int:
         if "anyOf" in part:
@@ -119,7 +119,7 @@ def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
         parts = part.get("properties", {}).items()
         return sum(len(name) + 6 + longest(inner) for name, inner in parts) + 5
 
-    assert longest(schema_of(KINDS[prompt.name], CHOICES)) / 3 <= 900
+    assert longest(schema_of(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ class Number(BaseModel):
 
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2)
-DOWN = ModelFault("openai:m is down", ONE, at_once=True)
+DOWN = ModelFault("openai:m is down", ONE)
 
 
 def outcome(model: ChatModel, context: RunContext, deadline: float = inf) -> object:
@@ -36,7 +36,7 @@ def outcome(model: ChatModel, context: RunContext, deadline: float = inf) -> obj
 
 def role(chat: ChatModel) -> RoleModel:
     price = Price(prompt=1.0, completion=2.0)
-    return RoleModel(chat=chat, price=price, retry=RetryPolicy(tries=2))
+    return RoleModel(chat=chat, price=price, retry=RetryPolicy(tries=2, first_wait_s=0.0))
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,229 @@
-import pytest
+"""What servers say when they do not know an option, in the words of real ones.
 
+Covers fathom.llm.providers.capabilities.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.wires import DIALECTS
+from tests.scripted_acts import Act, Asked, Wire
+from tests.scripted_server import ScriptedServer, raw, says
+
+from fathom.llm.call import RoleModel, ask_model
+from fathom.llm.chat import LangChainChat
+from fathom.llm.endpoint import endpoint_of
+from fathom.llm.prompt import Asked as Asking
 from fathom.llm.providers.capabilities import Capabilities, without_refused
+from fathom.llm.structured import ask_for
+from fathom.testing.doubles import run_context
 
 
 class RefusalError(Exception):
     """As SDKs raise it."""
 
-    def __init__(self, status_code: int, message: str) -> None:
+    def __init__(self, status_code: int | None, body: Any) -> None:
         self.status_code = status_code
-        self.body = {"error": {"message": message}}
+        self.body = {"error": {"message": body}} if isinstance(body, str) else body
+
+
+class City(BaseModel):
+    name: str = Field(min_length=1, max_length=40)
+
+
+PARIS = '{"name": "Paris"}'
+OBJECT = Capabilities(schema="json_object")
+PLAIN = Capabilities(schema="plain_schema")
 
 
 @pytest.mark.parametrize(
     ("status", "message", "after"),
     [
-        (400, "response_format.type must be text", Capabilities(schema="json_object")),
+        (400, "response_format.type must be text", OBJECT),
+        # OpenAI, of an older model; DeepSeek; Groq; OpenRouter
+        (
+            400,
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported",
+            OBJECT,
+        ),
+        (400, "This response_format type is unavailable now", OBJECT),
+        (400, "This model does not support response format `json_schema`.", OBJECT),
+        (404, "No endpoints found that support the requested structured outputs", OBJECT),
+        # vLLM; llama.cpp; OpenAI with a strict schema
+        (400, "The provided JSON schema contains features not supported by xgrammar.", PLAIN),
+        (500, "Failed to parse grammar: number of repetitions exceeds sane defaults", PLAIN),
+        (400, "Invalid schema for response_format 'reply': 'maxLength' is not permitted.", PLAIN),
+        # FastAPI, as in llama-cpp-python and vLLM; Mistral; text-generation-inference
+        (
+            422,
+            {
+                "detail": [
+                    {
+                        "loc": ["body", "response_format", "type"],
+                        "msg": "Input should be 'text' or 'json_object'",
+                        "input": "json_schema",
+                    }
+                ]
+            },
+            OBJECT,
+        ),
+        (
+            422,
+            {"message": {"detail": [{"loc": ["body", "seed"], "type": "extra_forbidden"}]}},
+            Capabilities(seed=False),
+        ),
+        (422, {"error": "Grammar error: invalid schema", "error_type": "validation"}, PLAIN),
+        (400, "unknown field response_format", OBJECT),
+        # an error that comes inside the stream, without a status
+        (None, {"code": 400, "message": "response_format is not supported"}, OBJECT),
         (422, "Invalid stream_options", Capabilities(usage=False)),
         (400, "'Temperature' does not support 0", Capabilities(temperature=False)),
         (400, "seed: extra fields not permitted", Capabilities(seed=False)),
+        (400, "System role not supported", Capabilities(system=False)),
+        (
+            400,
+            "Conversation roles must alternate user/assistant/user/assistant/...",
+            Capabilities(system=False),
+        ),
         (400, "context length exceeded", Capabilities()),
         (401, "response_format", Capabilities()),
-        (500, "response_format", Capabilities()),
+        (429, "response_format", Capabilities()),
+        (500, "out of memory", Capabilities()),
+        (None, "", Capabilities()),
+        # what was asked is quoted in what is wrong with it
+        (
+            422,
+            {"detail": [{"loc": ["body", "model"], "input": {"response_format": 1}}]},
+            Capabilities(),
+        ),
     ],
 )
 def test_only_what_a_server_complains_of_is_dropped(
-    status: int, message: str, after: Capabilities
+    status: int | None, message: Any, after: Capabilities
 ) -> None:
     assert without_refused(Capabilities(), RefusalError(status, message)) == after
 
 
 def test_schemas_give_way_step_by_step() -> None:
     refusal = RefusalError(400, "json_object is not supported")
-    plain = without_refused(Capabilities(schema="json_object"), refusal)
+    plain = without_refused(OBJECT, refusal)
 
     assert plain == Capabilities(schema="prompt")
     assert without_refused(plain, refusal) == plain
+    assert without_refused(PLAIN, refusal) == OBJECT
+    bounds = RefusalError(400, "maxLength is not supported")
+    assert without_refused(PLAIN, bounds).schema == "plain_schema"
+    assert without_refused(PLAIN, RefusalError(400, "schema: maxLength")).schema == "json_object"
+
+
+def test_what_two_requests_learn_is_known_together() -> None:
+    late = Capabilities(schema="json_object", seed=False)
+    known = Capabilities(schema="prompt", usage=False)
+    both = Capabilities(schema="prompt", seed=False, usage=False)
+    assert late.also(known) == known.also(late) == both
+
+
+def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
+    """A server that takes these types of response_format alone; `none` is to have none."""
+
+    async def act(asked: Asked, wire: Wire) -> None:
+        form = asked.body.get("response_format", {}).get("type", "none")
+        told = says(text) if form in wanted else raw(says_no, code=400)
+        await told(asked, wire)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("takes", "refusals"), [("json_schema", 0), ("json_object", 1), ("none", 2)]
+)
+def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refusals: int) -> None:
+    no = json.dumps({"error": {"message": "This response_format type is unavailable now"}})
+    text = f"Sure: {PARIS}" if takes == "none" else PARIS
+
+    async def go() -> None:
+        acts = [picky(takes, says_no=no, text=text)] * 9
+        async with ScriptedServer(*acts) as server:
+            model = RoleModel(chat=chat_at(server.base_url))
+            for more in (refusals + 1, 1, 1):
+                before = server.calls
+                with run_context(seconds=20) as context:
+                    reply = await ask_model(model, City, Asking(HELLO), context)
+                assert reply.required() == City(name="Paris")
+                assert not reply.repaired
+                assert server.calls - before == more
+            assert "JSON" in server.asked[-1].messages[0]["content"]  # which json_object requires
+
+    run(go())
+
+
+def test_one_try_is_enough_to_find_out(run: Run) -> None:
+    from fathom.llm.retry import Retrying, RetryPolicy
+
+    no = json.dumps({"error": {"message": "response_format is not known"}})
+
+    async def go() -> None:
+        async with ScriptedServer(*[picky("none", says_no=no)] * 4) as server:
+            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(tries=1))
+            reply = await ask_for(City, model, Asking(HELLO), max_tokens=50, deadline=soon())
+            assert reply.value == City(name="Paris")
+
+    run(go())
+
+
+def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
+    async def act(asked: Asked, wire: Wire) -> None:
+        schema = asked.body["response_format"]["json_schema"]["schema"]
+        no = {"error": {"message": "The provided JSON schema contains features not supported"}}
+        bounded = "maxLength" in json.dumps(schema)
+        await (raw(json.dumps(no), code=400) if bounded else says(PARIS))(asked, wire)
+
+    async def go() -> None:
+        async with ScriptedServer(act, act) as server:
+            model = RoleModel(chat=chat_at(server.base_url))
+            with run_context(seconds=20) as context:
+                reply = await ask_model(model, City, Asking(HELLO), context)
+            assert reply.required() == City(name="Paris")
+
+    run(go())
+
+
+def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
+    async def act(asked: Asked, wire: Wire) -> None:
+        no = {"error": {"message": "System role not supported"}}
+        system = asked.messages[0]["role"] == "system"
+        await (raw(json.dumps(no), code=400) if system else says(PARIS))(asked, wire)
+
+    async def go() -> None:
+        async with ScriptedServer(act, act) as server:
+            model = RoleModel(chat=chat_at(server.base_url))
+            with run_context(seconds=20) as context:
+                reply = await ask_model(model, City, Asking(HELLO), context)
+            assert reply.required() == City(name="Paris")
+            (turn,) = server.asked[1].messages
+            assert turn["role"] == "user"
+            assert turn["content"].startswith(HELLO[0].text)
+            assert turn["content"].endswith(HELLO[1].text)
+
+    run(go())
+
+
+def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None:
+    (ollama,) = (each for each in DIALECTS if each.provider == "ollama")
+    old = "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"
+    acts = (ollama.declines(400, old), ollama.answers(PARIS))
+
+    async def go() -> None:
+        async with ScriptedServer(*acts) as server:
+            url = server.base_url.removesuffix("/v1")
+            chat = LangChainChat(endpoint_of("ollama:m", base_url=url))
+            with run_context(seconds=20) as context:
+                reply = await ask_model(RoleModel(chat=chat), City, Asking(HELLO), context)
+            assert reply.required() == City(name="Paris")
+            assert server.asked[0].body["format"]["type"] == "object"
+            assert server.asked[1].body["format"] == "json"
+
+    run(go())

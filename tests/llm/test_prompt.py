@@ -4,7 +4,7 @@ import pytest
 
 from fathom.errors import SettingsError
 from fathom.llm.base import Message
-from fathom.llm.prompt import Asked, Prompt
+from fathom.llm.prompt import Prompt
 
 PROMPT = Prompt.of(
     "guide",
@@ -61,11 +61,18 @@ def test_a_file_that_is_no_such_prompt_is_named(
     assert "\n" not in str(caught.value)
 
 
-def test_a_text_of_the_prompt_is_copied_unless_it_is_asked_about() -> None:
+def test_words_of_the_example_are_copied_unless_they_are_asked_about(tmp_path: Path) -> None:
     asked = PROMPT.asking("Question: Where?", values={"most": 4})
-    leaked = {"answer": [{"text": "It stands on  the northern rock of Sandholm."}]}
-    assert asked.copied(leaked) == "It stands on the northern rock of Sandholm."
-    assert asked.copied({"answer": "On the northern rock, they say."}) == ""
-    assert asked.copied({"answer": "Sandholm"}) == ""
-    known = Asked([asked.messages[0], Message("user", leaked["answer"][0]["text"])])
-    assert known.copied(leaked) == ""
+    leaked = {"answer": [{"text": "They say it stands on  the Northern rock, or so."}]}
+    assert asked.copied(leaked) == "it stands on the"
+    assert asked.copied({"answer": "On the northern hill."}) == ""
+    assert asked.copied({"answer": "You guide 4 visitors, if you do not know."}) == ""
+    about = PROMPT.asking("It stands on the northern rock, where?", values={"most": 4})
+    assert about.copied(leaked) == ""
+    plain = asked.without_example
+    assert "You guide 4 visitors" in plain.messages[0].text
+    assert "Sandholm" not in plain.messages[0].text
+    assert plain.copied(leaked) == ""
+    file = tmp_path / "mine.txt"
+    file.write_text("Guide $most. For example: It stands on the northern rock.")
+    assert PROMPT.replaced(file).asking("?", values={"most": 4}).copied(leaked)

@@ -146,12 +146,29 @@ def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
     assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
 
 
-def test_the_example_of_the_prompt_is_no_reply(run: Run) -> None:
+def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
-    asked = Asked([Message("system", f"For example: {leaked}"), HELLO[1]])
+    shown = f"For example: {leaked}"
+    asked = Asked([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
     again = ScriptedChat(leaked, GOOD)
     reply = run(ask_for(Verdict, again, asked, max_tokens=50, deadline=soon()))
     assert (reply.value, reply.repaired) == (PARIS, True)
-    assert "is copied from the instructions" in again.calls[1].messages[-1].text
+    first, second = (call.messages for call in again.calls)
+    assert shown in first[0].text
+    assert "Sandholm" not in "".join(message.text for message in second)
+    assert second[1:] == first[1:]
+
+
+def test_where_all_of_a_prompt_may_be_an_example_nothing_of_it_is_a_reply(run: Run) -> None:
+    leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
+    asked = Asked([Message("system", leaked), HELLO[1]], example=leaked)
+    chat = ScriptedChat(leaked, leaked)
     with pytest.raises(MalformedReply):
-        run(ask_for(Verdict, ScriptedChat(leaked, leaked), asked, max_tokens=50, deadline=soon()))
+        run(ask_for(Verdict, chat, asked, max_tokens=50, deadline=soon()))
+    assert "copied from the example" in chat.calls[1].messages[-1].text
+
+
+def test_a_reply_that_never_ended_is_not_sent_back_whole(run: Run) -> None:
+    chat = ScriptedChat('{"answer": "' + "and so on " * 1_000, GOOD)
+    run(ask_for(Verdict, chat, Asked(HELLO), max_tokens=50, deadline=soon()))
+    assert sum(len(message.text) for message in chat.calls[1].messages) < 3_000

@@ -329,14 +329,14 @@ class Sentence(BaseModel):
     """A sentence of the answer with its evidence."""
 
     chunk: Annotated[int, OneOf("chunk")]
-    quote: Annotated[str, Field(max_length=2_000), AtMost(240, least=1)]
+    quote: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
     text: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
 
 
 class ReaderAnswer(BaseModel):
     """An answer, at least one sentence long."""
 
-    sentences: Annotated[list[Sentence], Field(min_length=1), AtMost(5)]
+    sentences: Annotated[list[Sentence], Field(min_length=1), AtMost(4)]
     short_answer: Annotated[str, Field(max_length=300), AtMost(120)] = ""
 
 

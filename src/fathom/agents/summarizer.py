@@ -138,13 +138,13 @@ class Summary(BaseModel):
     """A sentence and what supports it."""
 
     quotes: Annotated[list[Annotated[int, OneOf("quote")]], AtMost(_MOST_QUOTES, least=1)]
-    text: Annotated[str, Field(max_length=2_000), AtMost(240, least=1)]
+    text: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
 
 
 class SummarizerAnswer(BaseModel):
     """An answer, at least one sentence long."""
 
-    sentences: Annotated[list[Summary], Field(min_length=1, max_length=12), AtMost(6)]
+    sentences: Annotated[list[Summary], Field(min_length=1, max_length=12), AtMost(4)]
     short_answer: Annotated[str, Field(max_length=300), AtMost(120)] = ""
 
 

@@ -113,7 +113,7 @@ class LangChainChat:
         adapter, _ = self._loaded()
         try:
             async with adapter.opened(request) as model:
-                turns = [(message.role, message.text) for message in messages]
+                turns = _turns(messages, system=request.capabilities.system)
                 async with aclosing(model.astream(turns)) as stream:
                     async for chunk in stream:
                         yield chunk
@@ -126,7 +126,7 @@ class LangChainChat:
     def _failure(self, error: Exception, request: Request, usage: Usage) -> Exception:
         capabilities = without_refused(request.capabilities, error)
         if capabilities != request.capabilities:
-            self._capabilities = capabilities
+            self._capabilities = self._capabilities.also(capabilities)
             reason = f"{self.name} does not know an option of the request; it is left out now"
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
         return failure_of(error, self.endpoint, usage)
@@ -183,6 +183,15 @@ async def _settled() -> None:
     """Some turns of the loop, in which it closes the generators that SDKs leave behind."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
+
+
+def _turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
+    """The conversation as LangChain takes it; without a system its words begin the first turn."""
+    turns = [(message.role, message.text) for message in messages]
+    if system or len(turns) < 2 or turns[0][0] != "system":
+        return [*turns]
+    (_, told), (role, asked), *rest = turns
+    return [(role, f"{told}\n\n{asked}"), *rest]
 
 
 def _tell(on_text: OnText | None, text: str) -> None:

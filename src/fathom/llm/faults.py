@@ -19,6 +19,8 @@ _RETRIABLE = {408, 409, 425, 429}
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
 _TRANSPORT = {"APIConnectionError", "RequestError", "TransportError", "TimeoutException"}
 _LONGEST_QUOTE = 160
+# Where FastAPI and Groq repeat the request or the reply.
+_QUOTED = frozenset({"input", "ctx", "failed_generation"})
 
 
 class CallFailed(RunError):
@@ -100,12 +102,34 @@ def http_status(error: BaseException) -> int | None:
 
 def server_message(error: BaseException) -> str:
     """The server's own message; empty where it has none."""
-    body = getattr(error, "body", None)
+    body = _body(error)
     if isinstance(body, dict):
         inner = body.get("error", body)
         message = inner.get("message") if isinstance(inner, dict) else inner
-        return message if isinstance(message, str) else ""
+        return message if isinstance(message, str) else " ".join(_words(inner))
     return body if isinstance(body, str) else ""
+
+
+def server_words(error: BaseException) -> str:
+    """All that the server says of an error, wherever in its body; not what it quotes of us."""
+    return " ".join(_words(_body(error)))
+
+
+def _body(error: BaseException) -> object:
+    body = getattr(error, "body", None)
+    return getattr(error, "error", None) if body is None else body  # Ollama's has another name
+
+
+def _words(said: object) -> Iterator[str]:
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, dict):
+        for name, part in said.items():
+            if name not in _QUOTED:
+                yield from _words(part)
+    elif isinstance(said, list):
+        for part in said:
+            yield from _words(part)
 
 
 def redacted(text: str, key: SecretStr | None) -> str:

@@ -14,6 +14,7 @@ Every role declares its prompt in its own file, in one form:
 A `$name` in it stands for what only the code knows; `$$` is a dollar sign.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
 _LONGEST_FILE = 40_000
-_FEWEST_WORDS = 4
+_RUN = 4  # words
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +40,32 @@ class Asked:
         choices: What its reply may name; see `fathom.llm.schema`.
         prompt: Which prompt it is, as traces name it; empty where it has no name.
         agent: The role that asks.
+        example: The worked example, as it stands in the first message; empty where there is none.
     """
 
     messages: Sequence[Message]
     choices: Choices = field(default_factory=dict)
     prompt: str = ""
     agent: str = ""
+    example: str = ""
 
     def copied(self, reply: object) -> str:
-        """The first text of a reply that stands in the prompt and not in what is asked.
+        """The first words of a reply that are the example's and not those of what is asked.
 
-        So an answer of the worked example is never taken for one to the question. Texts of a few
-        words do not count: they may be alike by chance.
+        So an answer of the worked example is never taken for one to the question.
         """
-        told, *asked = (" ".join(message.text.split()) for message in self.messages)
-        for text in _texts(reply):
-            plain = " ".join(text.split())
-            long = len(plain.split()) >= _FEWEST_WORDS
-            if long and plain in told and not any(plain in each for each in asked):
-                return plain
-        return ""
+        known = _runs(" ".join(message.text for message in self.messages[1:]))
+        shown = _runs(self.example) - known
+        return next((run for text in _texts(reply) for run in _in_order(text) if run in shown), "")
+
+    @property
+    def without_example(self) -> "Asked":
+        """The same, for a model that repeats the example; itself where all may be an example."""
+        told, *asked = self.messages
+        if told.text.startswith(self.example):
+            return self
+        plain = Message(told.role, told.text.replace(self.example, ""))
+        return replace(self, messages=(plain, *asked), example="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +76,14 @@ class Prompt:
         name: The setting `llm.prompts.NAME` replaces it.
         agent: The role it belongs to.
         text: The whole of it, with its `$names`.
-        source: The file it is from; empty for our own.
+        example: The part of it that is a worked example.
+        source: The file it is from, all of whose text may be an example; empty for our own.
     """
 
     name: str
     agent: str
     text: str
+    example: str = ""
     source: str = ""
 
     @classmethod
@@ -100,7 +110,8 @@ class Prompt:
             agent: The role, where its prompts have names of their own.
         """
         shown = f"An example, about something else:\n{example}\nReply: {reply}"
-        return cls(name=name, agent=agent or name, text="\n".join((task, language, unsure, shown)))
+        text = "\n".join((task, language, unsure, shown))
+        return cls(name=name, agent=agent or name, text=text, example=shown)
 
     @property
     def version(self) -> str:
@@ -135,7 +146,13 @@ class Prompt:
         """
         told = Template(self.text).substitute(values or {})
         messages = (Message("system", f"{told}\n{rule}".rstrip()), Message("user", asked))
-        return Asked(messages, choices or {}, prompt=self.id, agent=self.agent)
+        return Asked(
+            messages,
+            choices or {},
+            prompt=self.id,
+            agent=self.agent,
+            example=told if self.source else self.example,
+        )
 
     def replaced(self, file: Path) -> "Prompt":
         """The prompt that stands in a file.
@@ -153,7 +170,7 @@ class Prompt:
             raise SettingsError(f"{where} must hold 1 to {_LONGEST_FILE} characters")
         if not Template(text).is_valid():
             raise SettingsError(f"{where} holds a $ that names nothing; write $$ for the sign")
-        found = replace(self, text=text, source=str(file))
+        found = replace(self, text=text, example="", source=str(file))
         if lacks := self.placeholders - found.placeholders:
             raise SettingsError(f"{where} lacks the placeholder ${min(lacks)}")
         if unknown := found.placeholders - self.placeholders:
@@ -161,6 +178,16 @@ class Prompt:
                 f"{where} has the unknown placeholder ${min(unknown)}; write $$ for a dollar sign"
             )
         return found
+
+
+def _in_order(text: str) -> list[str]:
+    """Every few words of a text that stand in a row."""
+    words = _WORD.findall(text.casefold())
+    return [" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
+
+
+def _runs(text: str) -> frozenset[str]:
+    return frozenset(_in_order(text))
 
 
 def _texts(reply: Any) -> Iterator[str]:  # noqa: ANN401

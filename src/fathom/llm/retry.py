@@ -21,7 +21,8 @@ class RetryPolicy:
     """How often to try and how long to wait in between; the same every time, without chance.
 
     Attributes:
-        tries: At most so many calls, the first included.
+        tries: At most so many calls, the first included; to ask again without an option that a
+            server does not know is none.
         first_wait_s: Before the second try; doubles with each further one.
         longest_wait_s: Where the doubling ends. A server may ask for more.
         longest_asked_s: A server that asks for more than this is not waited for.
@@ -35,6 +36,10 @@ class RetryPolicy:
     def wait_s(self, tried: int) -> float:
         """Seconds to wait after `tried` tries, from 1."""
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1))
+
+
+_MOST_OPTIONS = 8
+"""More than a server can refuse, one after the other."""
 
 
 class Retrying:
@@ -79,7 +84,7 @@ class Retrying:
         """
         heard = _Heard(call.on_text)
         heeded = replace(call, on_text=heard if call.on_text else None)
-        spent, tried, fault = Usage(), 0, None
+        spent, tried, learnt, fault = Usage(), 0, 0, None
         while True:
             try:
                 done = await self._try(heeded)
@@ -88,9 +93,13 @@ class Retrying:
                     raise
                 raise fault from None
             except CallFailed as failed:
-                spent, tried = spent + failed.usage, tried + 1
+                fault, spent = failed, spent + failed.usage
                 failed.usage = spent
-                fault = failed
+                # To be asked another way, as an option is not known there, is no failed try.
+                at_once = isinstance(failed, ModelFault) and failed.at_once
+                learnt, tried = learnt + at_once, tried + (not at_once)
+                if learnt > _MOST_OPTIONS:
+                    raise
             else:
                 return replace(done, usage=spent + done.usage)
             await self._sleep(self._wait(fault, tried, call.deadline, heard))
@@ -121,10 +130,10 @@ class Retrying:
         """Seconds to wait before the next try; raises `failed` when there is to be none."""
         if not isinstance(failed, ModelFault) or not failed.retriable or heard.any:
             raise failed
-        if tried >= self._policy.tries:
-            raise failed
         if failed.at_once:
             return 0.0
+        if tried >= self._policy.tries:
+            raise failed
         asked_s = failed.retry_after_s or 0.0
         wait_s = max(self._policy.wait_s(tried), asked_s)
         if asked_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:

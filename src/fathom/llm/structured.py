@@ -19,6 +19,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 
 _MOST_STARTS = 50
 _LONGEST_COMPLAINT = 400
+_LONGEST_SAID = 1_200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,9 @@ async def ask_for(
 ) -> Structured[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    A reply that does not fit, or that repeats the example of its prompt, is sent back once with
-    what is wrong with it. `on_text` gets the first one as it comes, JSON and all.
+    A reply that does not fit is sent back once with what is wrong with it; where it repeats the
+    example of its prompt, it is asked once more without. `on_text` gets the first one as it comes,
+    JSON and all.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -57,8 +59,6 @@ async def ask_for(
         BudgetRefused: If the budget does not allow the first call.
     """
     schema = schema_of(kind, asked.choices)
-    told, *rest = asked.messages
-    opening = [Message(told.role, f"{told.text}\n{_instruction(schema)}"), *rest]
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
         wanted = Call(
@@ -66,18 +66,12 @@ async def ask_for(
         )
         return await model.complete(wanted)
 
-    def own(text: str) -> Reply:
-        value = read(kind, text)
-        if copied := asked.copied(value.model_dump(mode="json")):
-            raise ValueError(f"{copied!r} is copied from the instructions; reply to what is asked")
-        return value
-
-    first = await call(opening, on_text)
+    first = await call(_opening(asked, schema), on_text)
     try:
-        return Structured(value=own(first.text), usage=first.usage, repaired=False)
+        value = _own(kind, asked, first.text)
+        return Structured(value=value, usage=first.usage, repaired=False)
     except ValueError as wrong:
-        complaint = _complaint(wrong)
-    turns = [*opening, Message("assistant", first.text or "(nothing)"), Message("user", complaint)]
+        asked, turns = _repaired(asked, schema, first.text, wrong)
     try:
         second = await call(turns)
     except BudgetRefused:
@@ -87,9 +81,41 @@ async def ask_for(
         raise
     usage = first.usage + second.usage
     try:
-        return Structured(value=own(second.text), usage=usage, repaired=True)
+        return Structured(value=_own(kind, asked, second.text), usage=usage, repaired=True)
     except ValueError:
         _give_up(model, kind, usage)
+
+
+class _Copied(ValueError):
+    """A reply repeats the example of the prompt."""
+
+
+def _own(kind: type[Reply], asked: Asked, text: str) -> Reply:
+    """The object in a reply, if it is one to what was asked."""
+    value = read(kind, text)
+    if copied := asked.copied(value.model_dump(mode="json")):
+        raise _Copied(f"{copied!r} is not about what is asked; it is copied from the example")
+    return value
+
+
+def _opening(asked: Asked, schema: dict[str, Any]) -> list[Message]:
+    """What is asked, the shape of the reply told where the rest is told."""
+    told, *rest = asked.messages
+    return [Message(told.role, f"{told.text}\n{_instruction(schema)}"), *rest]
+
+
+def _repaired(
+    asked: Asked, schema: dict[str, Any], said: str, wrong: ValueError
+) -> tuple[Asked, list[Message]]:
+    """What is asked after a reply that is of no use.
+
+    That is the same without the example that it repeats, or with what is wrong with the reply.
+    """
+    plain = asked.without_example
+    if isinstance(wrong, _Copied) and plain != asked:
+        return plain, _opening(plain, schema)
+    reply = Message("assistant", _shortened(said) or "(nothing)")
+    return asked, [*_opening(asked, schema), reply, Message("user", _complaint(wrong))]
 
 
 def read(kind: type[Reply], text: str) -> Reply:
@@ -159,6 +185,11 @@ def _complaint(wrong: ValueError) -> str:
         reasons = str(wrong)
     reasons = reasons[:_LONGEST_COMPLAINT]
     return f"That cannot be used: {reasons}. Send the corrected JSON object and nothing else."
+
+
+def _shortened(text: str) -> str:
+    """A reply as it is shown again: one that never ended is not worth its tokens."""
+    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} ..."
 
 
 def _give_up(model: ChatModel, kind: type[BaseModel], usage: Usage) -> NoReturn:

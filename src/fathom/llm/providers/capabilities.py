@@ -1,17 +1,38 @@
 """One request to a provider, and which options its server turns out to understand."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from ssl import SSLContext
-from typing import Any
+from typing import Any, Literal, Self
 
 from pydantic import SecretStr
 
-from fathom.llm.faults import http_status, server_message
+from fathom.llm.faults import http_status, server_words
 from fathom.llm.providers.http_limits import Hooks
+from fathom.llm.schema import unbounded
 
 SEED = 0
-_WORSE = {"json_schema": "json_object", "json_object": "prompt"}
+SchemaMode = Literal["json_schema", "plain_schema", "json_object", "prompt"]
+MODES: tuple[SchemaMode, ...] = ("json_schema", "plain_schema", "json_object", "prompt")
+"""How a server is asked for JSON, best first: by a schema, by one without bounds of lengths, as
+any object, or in words alone."""
+
+_REFUSING = frozenset({400, 404, 415, 422, 500, 501})
+_BOUNDS = re.compile(
+    r"(?:min|max)_?(?:length|items)|keyword|grammar|repetition|too complex|xgrammar|outlines"
+    r"|features not supported"
+)
+_FORMAT = re.compile(
+    r"response[ _]?format|json[ _]?(?:schema|object|mode)|structured output|guided|schema"
+    r"|grammar|json_validate_failed|failed to generate json|\bformat\b"
+)
+_SWITCHES = {
+    "system": re.compile(r"system (?:role|message)s?|roles must alternate|role.{0,9}\bsystem\b"),
+    "usage": re.compile(r"stream_options|include_usage"),
+    "temperature": re.compile(r"temperature"),
+    "seed": re.compile(r"\bseed\b"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,32 +40,48 @@ class Capabilities:
     """Which options a server understands; learnt from its refusals.
 
     Attributes:
-        schema: `json_schema`, else `json_object`, else the prompt alone.
+        schema: See `MODES`.
         temperature: One of 0, so that it answers as it did before.
         seed: A seed, where the provider knows one.
         usage: Usage at the end of a stream.
+        system: Messages of the system; without, what they say begins the first of the user.
     """
 
-    schema: str = "json_schema"
+    schema: SchemaMode = "json_schema"
     temperature: bool = True
     seed: bool = True
     usage: bool = True
+    system: bool = True
+
+    def also(self, other: Self) -> Self:
+        """What both know: requests that ran side by side learn different things."""
+        mode = max(self.schema, other.schema, key=MODES.index)
+        switches = [each.name for each in fields(self) if each.name != "schema"]
+        known = {name: getattr(self, name) and getattr(other, name) for name in switches}
+        return replace(self, schema=mode, **known)
 
 
 def without_refused(capabilities: Capabilities, error: Exception) -> Capabilities:
-    """Those without the option that a server's 400 or 422 complains of; else as they were."""
-    if http_status(error) not in {400, 422}:
+    """Those without the option that a server complains of, in its words; else as they were.
+
+    An error inside a stream has no status, and some servers say 500 of what they do not know.
+    """
+    status, words = http_status(error), server_words(error).lower()
+    if status is not None and status not in _REFUSING:
         return capabilities
-    words = server_message(error).lower()
-    if any(word in words for word in ("response_format", "json_schema", "json_object")):
-        return replace(capabilities, schema=_WORSE.get(capabilities.schema, "prompt"))
-    if "stream_options" in words or "include_usage" in words:
-        return replace(capabilities, usage=False)
-    if "temperature" in words:
-        return replace(capabilities, temperature=False)
-    if "seed" in words:
-        return replace(capabilities, seed=False)
+    if _FORMAT.search(words) and capabilities.schema != "prompt":
+        return replace(capabilities, schema=_weaker(capabilities.schema, words))
+    for name, named in _SWITCHES.items():
+        if named.search(words):
+            without: dict[str, Any] = {name: False}
+            return replace(capabilities, **without)
     return capabilities
+
+
+def _weaker(mode: SchemaMode, words: str) -> SchemaMode:
+    if mode == "json_schema" and _BOUNDS.search(words):
+        return "plain_schema"
+    return "json_object" if mode in {"json_schema", "plain_schema"} else "prompt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +112,14 @@ class Request:
         """The wish for JSON in the words of OpenAI's protocol."""
         if self.schema is None or self.capabilities.schema == "prompt":
             return None
-        if self.capabilities.schema == "json_object":
+        if self.format is None:
             return {"type": "json_object"}
-        form = {"name": "reply", "schema": self.schema, "strict": False}
+        form = {"name": "reply", "schema": self.format, "strict": False}
         return {"type": "json_schema", "json_schema": form}
+
+    @property
+    def format(self) -> Mapping[str, Any] | None:
+        """The schema as the server understands it; `None` where it understands none."""
+        if self.schema is None or self.capabilities.schema in {"json_object", "prompt"}:
+            return None
+        return self.schema if self.capabilities.schema == "json_schema" else unbounded(self.schema)

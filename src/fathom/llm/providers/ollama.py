@@ -27,7 +27,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
     }
     if request.key is not None:
         client["headers"] = {"Authorization": f"Bearer {request.key.get_secret_value()}"}
-    asked = request.schema is not None and request.capabilities.schema == "json_schema"
+    form: Any = request.format or ("json" if request.response_format else None)
     model = ChatOllama(
         model=request.model,
         base_url=request.base_url,
@@ -35,7 +35,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
         seed=SEED,
         num_predict=request.max_tokens,
         num_ctx=CONTEXT_TOKENS,
-        format=dict(request.schema or {}) if asked else None,
+        format=form,
         cache=False,
         async_client_kwargs=client,
         sync_client_kwargs={"verify": request.tls},
