@@ -12,6 +12,7 @@ from typing import Any
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
 from fathom.engine import Engine
+from fathom.llm.role_models import Connect
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Chunk, Hit, Span
@@ -60,10 +61,14 @@ def hit_with(builder: Builder, **part: Any) -> Hit:
 
 
 def engine_at(folder: Path, **sections: Any) -> Engine:
-    """An engine over `folder / "index"`, with an embedder and a pair reader that load nothing."""
+    """An engine over `folder / "index"`, with an embedder and a pair reader that load nothing.
+
+    `connect` among the sections gives language models; see `Engine`.
+    """
+    connect: Connect | None = sections.pop("connect", None)
     tree = {"index": {"directory": folder / "index"}, **sections}
     settings = Settings.model_validate(tree)
-    return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP)
+    return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
 
 
 def ingested(folder: Path) -> Path:

@@ -8,6 +8,7 @@ from fathom.llm.base import ChatModel
 from fathom.llm.endpoint import endpoint_of
 from fathom.llm.local import LocalChat, local_file
 from fathom.llm.local_server import LocalOptions, LocalServer
+from fathom.models.runtime import cores
 
 LOCAL = "local:"
 
@@ -27,11 +28,11 @@ class RealModel:
     """SmolLM2-135M-Instruct.
 
     Attributes:
-        server: Runs it; one thread, so that tests disturb each other little.
+        server: Runs it.
     """
 
     server: LocalServer = field(
-        default_factory=lambda: LocalServer(LocalOptions(threads=1, context_tokens=4096))
+        default_factory=lambda: LocalServer(LocalOptions(threads=cores(), context_tokens=4096))
     )
 
     @property

@@ -1,4 +1,8 @@
-"""What every strategy keeps when a language model has the roles, over a real socket."""
+"""What every strategy keeps when a language model has the roles, over a real socket.
+
+The stand-in that quotes its prompt is there because every one of its replies is usable, so that
+each role goes to its end. The real model tells what else may come.
+"""
 
 import asyncio
 import json
@@ -6,18 +10,21 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.stub_llm import ExtractiveModel
-from tests.making import QUESTION, engine_at
+from tests.making import QUESTION, engine_at, ingested
 from tests.mixes import sections
+from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
 from fathom.jsonable import canonical
+from fathom.llm.role_models import ROLES
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
 from fathom.testing.doubles import OVERLAP
 from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget
 
+TWO_PARTS = "What does a mooring permit cost, and where is it paid?"
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 LINES = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
 QUESTIONS = (*(json.loads(line)["text"] for line in LINES[:3]), QUESTION, "🙂")
@@ -88,3 +95,25 @@ def test_the_budget_holds_and_nothing_is_left_behind(
     assert answer.status in {"answered", "abstained"}
     assert answer.usage.tokens <= 6_000
     assert all(citation.verified for citation in answer.citations)
+
+
+def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
+    tmp_path: Path, strategy: str, real_model: RealModel
+) -> None:
+    budget = Budget(calls=3, tokens=8_000)
+    llm = {"model": LOCAL, "max_tokens": 120, "skip_above_confidence": 2, "tries": 1}
+    given = {"llm": llm, "roles": dict.fromkeys(ROLES, "llm"), "retrieval": {"k": 2}}
+    ingested(tmp_path)
+    with engine_at(tmp_path, connect=real_model.chat, **given) as engine:
+        answer = engine.ask(TWO_PARTS, strategy=strategy, budget=budget)
+        for citation in answer.citations:
+            text = engine.document(citation.document).text
+            assert citation.verified
+            assert text[citation.start : citation.end] == citation.quote
+    assert 1 <= answer.usage.llm_calls <= 3
+    assert 0 < answer.usage.tokens <= 8_000
+    assert answer.status in {"answered", "abstained"}
+    with engine_at(tmp_path, **given) as engine:  # which would start a model of its own
+        done = engine.replay(str(answer.trace_id))
+        assert done.same, done.difference
+        assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))

@@ -1,16 +1,30 @@
 """Models of files, with the real one; the processor is slow, so prompts and replies are short."""
 
+import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeGuard
 
 import pytest
 from tests.llm.making import Run, soon
+from tests.making import QUESTION, engine_at, ingested
 from tests.real_model import LOCAL, RealModel
 
 from fathom.errors import UsageError
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.endpoint import endpoint_of
+from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.local import installed, local_file
+from fathom.tracing.trace import Event, Step
+from fathom.usage import Budget
 
 PATIENT = 300.0
 ASKED = (Message("user", "Name three colours of the rainbow."),)
@@ -72,3 +86,154 @@ def test_it_is_at_no_address_that_a_user_could_give() -> None:
 
 def test_what_is_installed_is_told(real_model: RealModel) -> None:
     assert f"{real_model.file.name} of 98 MB" in installed()
+
+
+def busy_s(pid: int | None) -> float:
+    """Seconds of processor time that the child has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def first_words(real_model: RealModel, **more: Any) -> "asyncio.Task[Completion]":
+    """A call that would write for minutes, as soon as it writes."""
+    begun = asyncio.Event()
+    endless = asked(max_tokens=3_500, on_text=lambda _: begun.set(), **more)
+    call = asyncio.create_task(real_model.chat().complete(endless))
+    await begun.wait()
+    return call
+
+
+def test_a_call_that_is_cancelled_stops_the_generation_too(run: Run, real_model: RealModel) -> None:
+    async def cancelled() -> float:
+        call = await first_words(real_model)
+        before = busy_s(real_model.server.pid)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        # It serves one call after the other, so this one waits for what is left of the first.
+        assert (await real_model.chat().complete(asked(max_tokens=1))).text
+        return busy_s(real_model.server.pid) - before
+
+    assert run(cancelled()) < 15  # the whole reply takes a minute and more
+
+
+def test_a_deadline_ends_a_reply(run: Run, real_model: RealModel) -> None:
+    with pytest.raises(ModelFault, match="did not finish before the deadline") as late:
+        run(real_model.chat().complete(asked(max_tokens=3_500, deadline=soon(1.0))))
+    assert not late.value.retriable
+    assert late.value.usage.llm_calls == 1
+
+
+def test_a_crash_in_the_middle_is_a_fault_that_passes(run: Run, real_model: RealModel) -> None:
+    async def crashed() -> Completion:
+        call = await first_words(real_model)
+        killed = real_model.server.pid
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        with pytest.raises(ModelFault, match="the connection broke") as broken:
+            await call
+        assert broken.value.retriable
+        assert broken.value.usage.completion_tokens > 0
+        done = await real_model.chat().complete(asked())
+        assert real_model.server.pid not in {None, killed}
+        return done
+
+    assert run(crashed()).text
+
+
+def test_a_prompt_beyond_the_context_is_declined(run: Run, real_model: RealModel) -> None:
+    long = (Message("user", "harbour " * 5_000),)
+    with pytest.raises(ModelDeclined, match="context size") as declined:
+        run(real_model.chat().complete(Call(long, max_tokens=5, deadline=soon(PATIENT))))
+    assert "\n" not in str(declined.value)
+
+
+def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: RealModel) -> None:
+    """Killed when it has begun to work for it: asked again, it is another child that answers."""
+    ingested(tmp_path)
+    llm = {"model": LOCAL, "max_tokens": 60, "skip_above_confidence": 2}
+    real_model.chat()
+    child = real_model.server.pid
+    before = busy_s(child)
+    with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine, killer(child, before):
+        answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
+        records = engine.trace(str(answer.trace_id)).records
+        assert engine.replay(str(answer.trace_id)).same
+    tries = [each.value["usage"]["llm_calls"] for each in records if is_call(each)]
+    assert max(tries) == 2
+    assert answer.status == "answered"
+    assert real_model.server.pid not in {None, child}
+
+
+def is_call(record: Step | Event) -> TypeGuard[Event]:
+    return isinstance(record, Event) and record.kind == "llm"
+
+
+@contextmanager
+def killer(pid: int | None, before: float) -> Iterator[None]:
+    """Kills the child as soon as it works."""
+    assert pid is not None
+
+    def kill() -> None:
+        while busy_s(pid) < before + 0.2:
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    yield
+    thread.join()
+
+
+def test_what_is_cut_in_the_middle_leaves_the_local_answer(
+    tmp_path: Path, real_model: RealModel
+) -> None:
+    ingested(tmp_path)
+    llm = {"model": LOCAL, "max_tokens": 16, "skip_above_confidence": 2}
+    with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
+        answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
+        reasons = [step.reason for step in engine.trace(str(answer.trace_id)).steps]
+    assert any("gave no usable ReaderReply, also after a repair" in reason for reason in reasons)
+    assert answer.answer.startswith("A mooring permit costs 40 crowns a year.")
+    assert answer.usage.llm_calls == 2
+
+
+OFFLINE = """
+import sys
+from pathlib import Path
+
+reached = set()
+
+def note(event, arguments):
+    if event in {"socket.connect", "socket.sendto"}:
+        reached.add(arguments[1][0])
+    elif event == "socket.getaddrinfo":
+        reached.add(arguments[0])
+
+sys.addaudithook(note)
+from tests.making import QUESTION, engine_at
+
+llm = {"model": "local:", "max_tokens": 16, "skip_above_confidence": 2}
+with engine_at(Path(sys.argv[1]), llm=llm, offline=True) as engine:
+    answer = engine.ask(QUESTION)
+    child = Path(f"/proc/{engine.assembly.models.server.pid}")
+    assert child.exists()
+print(sorted(reached), answer.usage.llm_calls, answer.usage.cost_usd, child.exists())
+"""
+
+
+def test_offline_reaches_the_child_alone_which_ends_with_the_engine(
+    tmp_path: Path, real_model: RealModel
+) -> None:
+    ingested(tmp_path)
+    proxy = {"HTTP_PROXY": "http://proxy.invalid:1", "ALL_PROXY": "http://proxy.invalid:1"}
+    told = subprocess.run(
+        [sys.executable, "-c", OFFLINE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | proxy,
+    )
+    assert told.stderr == ""
+    assert told.stdout == "['127.0.0.1'] 2 0.0 False\n", told.stderr

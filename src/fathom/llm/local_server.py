@@ -27,8 +27,10 @@ from fathom.errors import ModelUnavailable
 
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
-# Of the environment the child gets what steers devices; no key of another server.
-_DEVICES = ("CUDA_", "GGML_", "GPU_", "HIP_", "LD_", "ROCR_")
+# Of the environment the child gets what steers devices and threads; no key of another server.
+_KEPT = ("CUDA_", "GGML_", "GOMP_", "GPU_", "HIP_", "LD_", "OMP_", "ROCR_")
+# Threads that wait for each other sleep: on a busy machine those that spin take four times as long.
+_CALM = {"OMP_WAIT_POLICY": "passive"}
 _POLL_S = 0.02
 _LONGEST_REASON = 200
 
@@ -162,7 +164,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if name.startswith(_DEVICES)},
+            env=_CALM | {name: os.environ[name] for name in os.environ if name.startswith(_KEPT)},
             start_new_session=True,  # Ctrl-C is for the owner alone
         )
         self._end = weakref.finalize(self, _end, self._process)

@@ -38,7 +38,7 @@ class RoleModels:
         self._connect = connect or self._connected
         self._keys: list[str] = []
         self._local: list[LocalChat] = []
-        self._server = LocalServer(
+        self.server = LocalServer(
             LocalOptions(
                 threads=settings.llm.threads or cores, context_tokens=settings.llm.context_tokens
             )
@@ -74,7 +74,7 @@ class RoleModels:
 
     def close(self) -> None:
         """End what runs for `local:` models; may be used again."""
-        self._server.stop()
+        self.server.stop()
 
     def of(self, role: AgentRole) -> RoleModel | None:
         """The model of a role; `None` where it has its local implementation.
@@ -125,7 +125,7 @@ class RoleModels:
             offline=self._settings.offline,
         )
         if not endpoint.base_url:
-            self._local.append(LocalChat(endpoint, local_file(name), self._server))
+            self._local.append(LocalChat(endpoint, local_file(name), self.server))
             return self._local[-1]
         chat = LangChainChat(endpoint)
         chat.prepare()

@@ -63,6 +63,7 @@ async def opened(request: Request, *, proxies: bool = True) -> AsyncIterator[Bas
             cache=False,
             extra_body=_extra(request),
             http_async_client=client,
+            http_socket_options=(),  # the clients are ours; else it warns of proxies
             http_client=openai.DefaultHttpxClient(verify=request.tls, trust_env=proxies),
         )
 

@@ -1,0 +1,132 @@
+"""Every role on a real language model: whatever it replies, the role keeps its promises.
+
+What is promised: the model is asked within the budget, what comes out is of the role's own type and
+stands on the chunks, and a replay without the model gives the same.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.making import FEES, QUESTION, hit_of
+from tests.real_model import LOCAL, RealModel
+
+from fathom.agents.debater import Position
+from fathom.agents.planner import legal
+from fathom.agents.summarizer import SubAnswer
+from fathom.assembly import Assembly
+from fathom.context import RunContext
+from fathom.engine import Engine
+from fathom.llm.call import Absent
+from fathom.llm.role_models import ROLES, Connect
+from fathom.settings import Settings
+from fathom.testing.doubles import OVERLAP, run_context
+from fathom.tracing.recorder import Recorder
+from fathom.tracing.replay import Recorded
+from fathom.tracing.trace import Event, Trace
+from fathom.types import Draft, Evidence, Span
+from fathom.usage import Budget, Usage
+
+FERRY = "The ferry to Lund leaves at seven. A mooring permit for a ferry costs 90 crowns a year."
+HITS = (hit_of(), hit_of(FERRY, document="d2", rank=2))
+BOTH = "What does a mooring permit cost, and when does the ferry leave?"
+REPLY_TOKENS = 120
+BUDGET = Budget(calls=2, tokens=8_000)
+
+
+def said(number: int, answer: str) -> Position:
+    hit = HITS[number]
+    evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=0.5)
+    return Position(hit=hit, answer=answer, evidence=evidence, score=0.5)
+
+
+def found(number: int, answer: str) -> SubAnswer:
+    position = said(number, answer)
+    assert position.evidence is not None
+    draft = Draft(evidence=(position.evidence,), short_answer=answer, confidence=0.5)
+    return SubAnswer(question=QUESTION, draft=draft)
+
+
+ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
+    "reader": lambda a, c: a.reader.read(QUESTION, HITS, c),
+    "judge": lambda a, c: a.judge.support(
+        [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
+    ),
+    "debater": lambda a, c: a.debater.speak(
+        QUESTION, HITS[0], said(0, "40 crowns"), [said(1, "90 crowns")], c
+    ),
+    "aggregator": lambda a, c: a.aggregator.aggregate(
+        QUESTION, [said(0, "40 crowns"), said(1, "90 crowns")], c
+    ),
+    "rewriter": lambda a, c: a.rewriter.rewrite(BOTH, c),
+    "decomposer": lambda a, c: a.decomposer.split(BOTH, "parallel", c),
+    "hyde": lambda a, c: a.hypothesis.text(QUESTION, HITS, c),
+    "reorderer": lambda a, c: a.reorderer(QUESTION, HITS, keep=2, context=c),
+    "selector": lambda a, c: a.selector.select(QUESTION, HITS, c),
+    "summarizer": lambda a, c: a.summarizer.summarize(
+        BOTH, "parallel", [found(0, "40 crowns"), found(1, "at seven")], HITS, c
+    ),
+    "planner": lambda a, c: a.planner.plan(
+        BOTH, a.observer(BOTH, HITS, first=True), legal(first=True), c
+    ),
+}
+"""How each role is asked; the selector has the reorderer's model."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a role came to."""
+
+    value: object
+    usage: Usage
+
+
+def ask(
+    role: str, folder: Path, connect: Connect, events: Recorded | None = None
+) -> tuple[Said, Trace]:
+    named = "reorderer" if role == "selector" else role
+    llm = {"model": LOCAL, "max_tokens": REPLY_TOKENS, "tries": 1, "skip_above_confidence": 2}
+    roles = {each: "llm" if each == named else "local" for each in ROLES}
+    tree = {"index": {"directory": folder / "index"}, "llm": llm, "roles": roles}
+    settings = Settings.model_validate(tree)
+    with (
+        Engine(settings, cross_reader=OVERLAP, connect=connect) as engine,
+        run_context(BUDGET, events=events) as context,
+    ):
+        value = asyncio.run(as_coroutine(ASKED[role](engine.assembly, context)))
+        assert isinstance(context.scope, Recorder)
+        assert context.ledger.balance().reserved == Usage()
+        return Said(value, context.ledger.usage), context.scope.seal(None)
+
+
+async def as_coroutine(asked: Awaitable[object]) -> object:
+    return await asked
+
+
+@pytest.mark.parametrize("role", sorted(ASKED))
+def test_the_role_keeps_its_promises_and_replays_without_the_model(
+    role: str, tmp_path: Path, real_model: RealModel
+) -> None:
+    said, trace = ask(role, tmp_path, real_model.chat)
+    assert 1 <= said.usage.llm_calls <= 2
+    assert 0 < said.usage.completion_tokens <= 2 * REPLY_TOKENS
+    assert counted(trace) == said.usage.tokens <= 8_000
+    for quote in quotes(said.value):
+        assert any(quote in hit.chunk.text for hit in HITS)
+    again, _ = ask(role, tmp_path, Absent, Recorded(trace))
+    assert again.value == said.value
+
+
+def counted(trace: Trace) -> int:
+    """The tokens that llama.cpp says it has read and written."""
+    events = [each for each in trace.records if isinstance(each, Event)]
+    replies = [event.value for event in events if event.kind == "llm"]
+    return sum(reply["reported"]["prompt"] + reply["reported"]["completion"] for reply in replies)
+
+
+def quotes(value: object) -> list[str]:
+    evidence = value.evidence if isinstance(value, Draft | Position) else ()
+    found = (evidence,) if isinstance(evidence, Evidence) else evidence or ()
+    return [item.quote for item in found]
