@@ -77,6 +77,26 @@ def turns(*said: str) -> tuple[DialogueTurn, ...]:
             "Bagaimana dengan sampah anorganik?",
             "Berapa retribusi sampah anorganik?",
         ),
+        (
+            "What is the capital of Norway?",
+            "Oslo.",
+            "and the population?",
+            "What is the population of Norway?",
+        ),
+        ("What is the capital of Norway?", "Oslo.", "and peru?", "What is the capital of peru?"),
+        ("How many men work at the depot?", "", "And women?", "How many women work at the depot?"),
+        (
+            "When was Albert Einstein born?",
+            "1879.",
+            "And his wife?",
+            "When was Albert Einstein's wife born?",
+        ),
+        (
+            "Berapa UMR di Jakarta pada tahun 2023?",
+            "",
+            "kalau di Bandung bagaimana?",
+            "Berapa UMR di Bandung pada tahun 2023?",
+        ),
         # Pronouns.
         (
             "Who designed the Mill Bridge?",
@@ -120,6 +140,24 @@ def turns(*said: str) -> tuple[DialogueTurn, ...]:
             "Where are they stored?",
             "Where are sandbags stored?",
         ),
+        (
+            "How do I apply for a SIUP licence?",
+            "At the counter.",
+            "How long does it take?",
+            "How long does applying for a SIUP licence take?",
+        ),
+        (
+            "Bagaimana cara mengurus NIB?",
+            "Lewat OSS.",
+            "Berapa lama prosesnya?",
+            "Berapa lama proses mengurus NIB?",
+        ),
+        (
+            "Who directed the film Jaws?",
+            "",
+            "Tell me more about it",
+            "Tell me more about the film Jaws",
+        ),
         # Places, things, and questions that leave out the rest.
         (
             "Who runs the depot in Kiln Road?",
@@ -134,6 +172,13 @@ def turns(*said: str) -> tuple[DialogueTurn, ...]:
             "How long is the Mill Bridge?",
         ),
         ("When was the Mill Bridge closed?", "1937.", "Why?", "Why was the Mill Bridge closed?"),
+        (
+            "Can I borrow the sewing machine from the library?",
+            "Yes.",
+            "For how long?",
+            "For how long can I borrow the sewing machine from the library?",
+        ),
+        ("Who directed the film Jaws?", "", "Who else?", "Who else directed the film Jaws?"),
         ("Kapan Jembatan Merah ditutup?", "1937.", "Kenapa?", "Kenapa Jembatan Merah ditutup?"),
         (
             "Kapan Jembatan Merah ditutup?",
@@ -165,6 +210,8 @@ def test_one_follow_up_after_the_other() -> None:
         "Berapa nomor darurat posko banjir di Tirtasari?",
         "How long does it take to renew a passport at the counter?",
         "parking permit residents",
+        "thanks!",
+        "Terima kasih",
         "  Who wrote Dune?  ",
     ],
 )

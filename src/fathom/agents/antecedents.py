@@ -109,6 +109,8 @@ class Asked:
             return found.group()
         rest = self.text[found.end() :]
         counted = re.match(rf"(?:\s+(?!{_AUX}\b|{_PREPOSITION}\b)[\w'-]+)*(?=\s+{_AUX}\b)", rest)
+        if counted is None and found.group().lower().endswith("many"):
+            counted = re.match(r"\s+[\w-]+", rest)  # how many men work
         return found.group() + (counted.group() if counted else "")
 
     @cached_property
@@ -198,9 +200,16 @@ class Asked:
         if aux is None:
             return _object(rest) or self.counted
         after = rest[aux.end() :]
+        doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
+        if doing:  # how do I apply for a permit
+            return f"{_gerund(doing[1].lower())}{after[doing.end() :]}"
         if self.counted and re.match(rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after):
             return _object(after) or self.counted  # how many trees were brought down by the storm
         return _noun_phrase(after, bare_verb=not re.fullmatch(_BE, aux.group().strip(), re.I))
+
+
+def _gerund(verb: str) -> str:
+    return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
 
 
 def _called(text: str) -> list[str]:
@@ -215,7 +224,7 @@ def _places(text: str) -> list[str]:
     for name in names(text):
         before = re.search(rf"{_PLACED.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE)
         if before:
-            found.append(f"{before.group()}{name.cut(text)}")
+            found.append(f"{before.group().lower()}{name.cut(text)}")
     return found
 
 

@@ -39,11 +39,11 @@ _ASKS = re.compile(
 _ONLY_ASKS = re.compile(
     r"^(?:(?:since|until|from|for|by|at|to|in|with|after|before|sejak|sampai|dari|di|ke|untuk|"
     r"dengan|setiap|pada|jam|hari|tanggal|tahun)\s+)?"
-    r"(?:why(?: not)?|when(?: exactly)?|where(?: exactly)?|who(?:m)?|"
+    r"(?:why(?: not)?|when(?: exactly)?|where(?: else| exactly)?|who(?:m)?(?: else)?|"
     r"how(?: (?:much|many|long|often|far|deep|high|old|come|so))?|"
     r"what(?: (?:time|day|year|date|price|for))?|which(?: one)?|"
     r"mengapa|kenapa|kapan|(?:di |ke |dari )?mana|siapa|bagaimana(?: caranya)?|"
-    r"berapa(?: (?:lama|banyak|jauh|sering|menit|jam|hari|minggu|bulan|tahun|orang|biaya(?:nya)?|"
+    r"berapa(?: (?:lama|banyak|jauh|sering|menit|jam|hari|minggu|bulan|tahun|orang|"
     r"besar|kali|meter|kilogram))?)\s*[?.!]*$",
     re.IGNORECASE,
 )
@@ -86,32 +86,43 @@ def resolved(question: str, before: Asked | None) -> str:
         return question
     text = " ".join(question.split())
     lead = _LEAD.match(text)
-    rest = text[lead.end() :].strip() if lead else text
-    bare = rest.rstrip(" ?.!")
+    joined = bool(lead and lead.group().strip())
+    bare = text[lead.end() if lead else 0 :].rstrip(" ?.!")
+    if joined:
+        bare = re.sub(r"\s+(?:bagaimana|gimana)$", "", bare)
     if not bare:
         return question
     if not _ASKS.search(bare):
-        short = len(_WORD.findall(bare)) <= _MOST_WORDS
-        return (
-            _replaced(bare, before)
-            if short and ((lead and lead.group()) or _part(bare))
-            else question
-        )
-    if _ONLY_ASKS.match(rest):
+        return _of_part(bare, before, joined=joined) or question
+    if _ONLY_ASKS.match(bare):
         return _asked_anew(bare, before)
     bare = re.sub(r"\s+(?:too|as well|juga)$", "", bare)
     made = _referred(bare, before)
-    named = mentions(f"{bare[:1].lower()}{bare[1:]}")  # a word that begins a question is no name
-    if made == bare and (rest != text or _hollow(bare)) and not named:
-        made = f"{bare} ({before.topic})" if before.topic else bare
-    if made == bare:
-        return question
-    return _sentence(made)
+    if made == bare and (joined or _hollow(bare)) and not _named(bare) and before.topic:
+        made = f"{bare} ({before.topic})"
+    return question if made == bare and not joined else _sentence(made)
 
 
 def _sentence(text: str) -> str:
     text = " ".join(text.split())
     return f"{text[:1].upper()}{text[1:]}?"
+
+
+def _of_part(bare: str, before: Asked, *, joined: bool) -> str:
+    """What words that ask nothing stand for; empty where that is nothing else."""
+    if joined or _part(bare):
+        return _replaced(bare, before) if _short(bare) else ""
+    told = _referred(bare, before)
+    return "" if told == bare else told
+
+
+def _named(bare: str) -> bool:
+    """Whether it has a name or a number of its own; a word that begins a question is no name."""
+    return bool(mentions(f"{bare[:1].lower()}{bare[1:]}"))
+
+
+def _short(bare: str) -> bool:
+    return len(_WORD.findall(bare)) <= _MOST_WORDS
 
 
 def _part(bare: str) -> bool:
@@ -153,6 +164,7 @@ _PLACED = re.compile(
     r"^(in|on|at|for|from|to|by|with|of|during|after|before|di|ke|dari|pada|untuk|selama|saat)\s+",
     re.IGNORECASE,
 )
+_UNIT = re.compile(r"\b(?:seconds|minutes|hours|days|weeks|months|years|times)$")
 _ADVERB = re.compile(
     r"^(?:at (?:most|least)|on average|in total|per \w+|paling \w+|rata-rata)\b", re.I
 )
@@ -160,7 +172,8 @@ _ADVERB = re.compile(
 
 def _replaced(part: str, before: Asked) -> str:
     """The question before with a part of it replaced by its like."""
-    for way in (_by_kind, _by_word, _by_preposition, _by_name, _by_topic):
+    part = _referred(part, before)
+    for way in (_by_kind, _by_word, _by_preposition, _by_name, _by_count, _by_topic):
         made = way(part, before)
         if made:
             return _sentence(made)
@@ -226,12 +239,30 @@ def _by_name(part: str, before: Asked) -> str:
     return _spliced(before.text, (theirs[-1].start, theirs[-1].end), part)
 
 
-def _by_topic(part: str, before: Asked) -> str:
-    """A thing by what the question before was about."""
-    if _ADVERB.match(part) or not before.topic:
+def _by_count(part: str, before: Asked) -> str:
+    """What is to be counted by what was counted: "What about women?"."""
+    counted = before.counted
+    if not counted or " " in part or _UNIT.search(counted) or not part.endswith(("s", "en")):
         return ""
-    at = before.text.find(before.topic)
-    return _spliced(before.text, (at, at + len(before.topic)), part) if at >= 0 else ""
+    at = before.text.find(counted)
+    return _spliced(before.text, (at, at + len(counted)), part)
+
+
+def _by_topic(part: str, before: Asked) -> str:
+    """A thing by what the question before was about, or by one end of it.
+
+    After "the capital of Norway" come "the population" of Norway, and the capital of "peru".
+    """
+    topic = before.topic
+    at = before.text.find(topic)
+    if _ADVERB.match(part) or not topic or at < 0:
+        return ""
+    head, of, named = topic.partition(" of ")
+    if of and part.lower().startswith("the "):
+        return _spliced(before.text, (at, at + len(head)), part)
+    if of and names(f"x {named}") and " " not in part:
+        return _spliced(before.text, (at + len(head + of), at + len(topic)), part)
+    return _spliced(before.text, (at, at + len(topic)), part)
 
 
 def _spliced(text: str, place: tuple[int, int], words: str) -> str:
@@ -240,7 +271,8 @@ def _spliced(text: str, place: tuple[int, int], words: str) -> str:
 
 def _asked_anew(asking: str, before: Asked) -> str:
     """The question before, asked for something else: "Why?", "Setiap berapa menit?"."""
-    return _sentence(f"{asking} {before.text[len(before.opening) :].strip()}")
+    rest = before.text[len(before.opening) :].strip()
+    return _sentence(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
 
 
 # A word that stands for something takes the words of what it stands for.
@@ -274,13 +306,13 @@ _ENGLISH: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
     for word, antecedent in (
         (rf"(?:he|she|him)\b|her\b{_END}", lambda before: before.person),
         (r"(?:his|her)\b(?=\s+\w)", _person_owned),
-        (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", lambda before: before.place),
         (r"their\b(?=\s+\w)", lambda before: _own(before.things)),
         (r"(?:they|them)\b", lambda before: before.things),
         (rf"(?:these|those){_NEXT}", lambda before: before.things),
         (r"its\b(?=\s+\w)", _owned),
         (r"it\b(?!\s+takes?\s+to\b|\s+(?:is|was)\s+\w+\s+(?:to|that)\b)", lambda b: b.topic),
         (rf"(?:that|this)(?:\s+one\b|{_NEXT})", lambda before: before.topic),
+        (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", lambda before: before.place),
         (r"then\s*$", _then),
     )
 )
