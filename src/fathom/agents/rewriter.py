@@ -19,6 +19,7 @@ from fathom.conversation import DialogueTurn
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Asked, Prompt
 from fathom.llm.schema import AtMost
+from fathom.text.content_words import ContentTerms
 
 PROMPT = Prompt.of(
     "rewriter",
@@ -160,17 +161,15 @@ class LLMRewriter:
     ) -> str:
         """See `Rewriter.stand_alone`.
 
-        A reply counts that keeps the names and numbers of the question and brings none that stand
-        neither there nor in the conversation.
+        A reply counts that asks the same in the words of the conversation; see `follows_from`.
         """
         with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as here:
             asked = asked_after(turns, question, self.conversation)
             reply = await ask_model(self.model, RewriterReply, asked, here)
             said = " ".join(reply.value.question.split()) if reply.value else ""
-            known = " ".join((question, *(turn.content for turn in turns)))
-            kept = bool(said) and _keeps(question, said) and _keeps(said, known)
+            kept = bool(said) and follows_from(said, question, turns)
             text = said if kept else stand_alone(question, turns)
-            lost = "" if kept or not said else "the model's question loses or adds a name or number"
+            lost = "" if kept or not said else "the model's question is another one"
             here.done(
                 outputs={"question": text},
                 verdict="model" if kept else "local",
@@ -232,6 +231,24 @@ def asked_after(turns: Sequence[DialogueTurn], question: str, prompt: Prompt) ->
     fence = fence_for(question, said)
     shown = f"{fenced(fence, said, label='turn')}\n\nNewest question: {question}"
     return prompt.asking(shown, rule=rule_of(fence))
+
+
+def follows_from(said: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
+    """Whether a model's stand-alone question is still the one that was asked.
+
+    It keeps the names and numbers of the question and half of its words of meaning, brings no name
+    or number that stands neither there nor in the conversation, and takes three in five of its
+    words of meaning from them. So what a turn or a document commands is not what is asked.
+    """
+    known = " ".join((question, *(turn.content for turn in turns)))
+    terms = ContentTerms()
+    own, new = list(terms.words(question)), list(terms.words(said))
+    there, said_terms = terms(known), terms(said)
+    held = sum(bool(terms(word) & said_terms) for word in own)
+    taken = sum(bool(terms(word) & there) for word in new)
+    same = held >= 0.5 * len(own) and taken >= 0.6 * len(new)
+    opened = f"{said[:1].lower()}{said[1:]}"  # the word that begins it is no name
+    return same and _keeps(question, said) and _keeps(opened, known)
 
 
 def _keeps(question: str, rewritten: str) -> bool:
