@@ -23,6 +23,9 @@ class MafSettings(Section):
     """What the thresholds apply to. `top1`, the paper: the best hit's score, and in the debate the
     share of agents that give the leading reading. `reader`: the probability of being right, of the
     reader's answer or of the leading reading, less what the next reading takes of that."""
+    known_from: Share = 0.5
+    """With `top1`: a reader that is less sure of its answer says "unknown", which is not accepted
+    however near the hits are. By default what is more likely wrong than right; 0 is the paper."""
     debate_on: DebateCause = "conflict"
     """What a debate is held for. `conflict`: the best documents give different answers, however
     sure the reader is of one. `doubt`, the paper: EVR did not reach its threshold."""
@@ -56,8 +59,7 @@ class MafSettings(Section):
     peer_weight: float = Field(default=2.0, ge=0)
     """Local debate: what a peer's score counts for an answer, beside that of the own chunk."""
     min_score: Share = 0.1
-    """Who has no more probability for an answer says "unknown": an agent of the local debate, and
-    the reader, whose answer is not accepted then however near the hits are."""
+    """Local debate: an agent with no more probability for its answer says "unknown"."""
     ngram_overlap: Share = 0.75
     """Local debate: from this share of equal runs of three words on, two texts speak of the same,
     and different answers contradict each other."""

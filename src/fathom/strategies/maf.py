@@ -184,7 +184,8 @@ class Maf(GraphStrategy):
         self, state: MafState, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> MafState:
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
-        unknown = phase in {"vor", "evr"} and draft.confidence <= self.settings.min_score
+        by_hits = phase in {"vor", "evr"} and self.settings.confidence == "top1"
+        unknown = by_hits and draft.confidence < self.settings.known_from
         verdict = state.cascade.verdict(
             phase,
             confidence,

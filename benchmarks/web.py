@@ -1,0 +1,150 @@
+"""What the web phase of `maf` changes: PYTHONPATH=.:src python benchmarks/web.py --dataset samples.
+
+A half of a data set's documents, drawn by their names, is withheld from the index and becomes "the
+web": a server on the loopback interface that speaks SearXNG's protocol and answers searches with
+extracts of them, as a search engine does. All questions are asked without the web and with it, by
+the shipped settings. Printed is what came of them, and what changed: a phase that accepts whatever
+is found helps where the web has the answer, and hurts where nothing has.
+"""
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path, PurePath
+from statistics import fmean
+from threading import Thread
+from urllib.parse import parse_qs, urlsplit
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.measures import right
+from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Session
+from fathom.settings import Settings
+from fathom.types import Filter, Hit, Query
+
+Find = Callable[[str], Sequence[Hit]]
+"""The hits for a query, best first."""
+OUTCOMES = ("right", "wrong", "abstained")
+
+
+@contextmanager
+def search_server(find: Find) -> Iterator[str]:
+    """The address of a search engine whose pages are hits; it runs as long as the context."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            query = parse_qs(asked.query).get("q", [""])[0]
+            if asked.path != "/search" or not query:
+                self.send_error(404)
+                return
+            body = json.dumps({"query": query, "results": [_page(hit) for hit in find(query)]})
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
+            """Nothing is logged."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _page(hit: Hit) -> dict[str, str]:
+    chunk = hit.chunk
+    url = f"https://pages.example/{chunk.document_id}?at={chunk.span.start}"
+    return {"url": url, "title": chunk.title, "content": chunk.text}
+
+
+def is_withheld(name: str) -> bool:
+    """Whether the web has a document; of about a half, and always the same."""
+    return sha256(name.encode()).digest()[0] % 2 == 1
+
+
+def outcome(record: Record) -> str:
+    """What came of a question; of one without an answer only an abstention is right."""
+    if record.status == "abstained":
+        return "abstained"
+    return "right" if right(record) else "wrong"
+
+
+def asked(folder: Path, dataset: Dataset, queries: int | None) -> tuple[list[Record], list[Record]]:
+    """The records of all questions without the web, and with it."""
+    with _engine(folder / "web") as everything, _engine(folder / "own") as own:
+        for engine in (everything, own):
+            engine.ingest([dataset.corpus])
+        held = [each.id for each in own.documents() if is_withheld(PurePath(each.path).name)]
+        own.remove(held)
+        retriever = everything.retriever("keyword")
+
+        def find(query: str) -> list[Hit]:
+            filters = (Filter("document", "in", tuple(held)),)
+            return retriever.retrieve(Query(text=query, filters=filters), k=10)
+
+        without = Session(engine=own, dataset=dataset, queries=queries).answers("maf")
+        with search_server(find) as address:
+            web = {"provider": "searxng", "base_url": address}
+            with _engine(folder / "own", web=web) as reaching:
+                within = Session(engine=reaching, dataset=dataset, queries=queries).answers("maf")
+    return without, within
+
+
+def _engine(folder: Path, **sections: object) -> Engine:
+    return Engine(Settings.model_validate({"index": {"directory": folder}, **sections}))
+
+
+def table(without: Sequence[Record], within: Sequence[Record]) -> str:
+    """What came of the questions without and with the web, and what changed."""
+    lines = [
+        f"| {len(without)} questions | right | wrong | abstained | web phase | searches | mean s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, records in (("without the web", without), ("with it", within)):
+        counted = Counter(map(outcome, records))
+        searches = fmean(each.usage["retrievals"] or 0 for each in records)
+        cells = [
+            *(str(counted[each]) for each in OUTCOMES),
+            str(sum(each.phase.startswith("web") for each in records)),
+            f"{searches:.2f}",
+            f"{fmean(each.seconds for each in records):.2f}",
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    changed = Counter(
+        (outcome(before), outcome(after), before.answerable)
+        for before, after in zip(without, within, strict=True)
+        if outcome(before) != outcome(after)
+    )
+    lines += [
+        f"{before} -> {after}: {count}{'' if answerable else ' (no document has an answer)'}"
+        for (before, after, answerable), count in sorted(changed.items())
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Ask, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dataset", type=Path, default=Path("samples"))
+    parser.add_argument("--queries", type=int, help="a sample of so many; all by default")
+    parser.add_argument("--index", type=Path, help="keep the indexes here, for a next time")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(table(*asked(given.index or Path(folder), load(given.dataset), given.queries)))
+
+
+if __name__ == "__main__":
+    main()
