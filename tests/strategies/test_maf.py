@@ -1,4 +1,6 @@
 import asyncio
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -6,6 +8,8 @@ from typing import Any
 
 import pytest
 from tests.making import QUESTION, engine_at, hit_of, ingested
+from tests.real_model import LOCAL, RealModel
+from tests.scripted_server import Extractive, served
 from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.classifier import Classifier
@@ -13,9 +17,14 @@ from fathom.agents.debate import Debated
 from fathom.context import RunContext
 from fathom.control.cascade import Cascade
 from fathom.domains.domain import Domain, QuestionClass
+from fathom.engine import Engine
+from fathom.errors import UsageError
+from fathom.llm.role_models import RoleModels
 from fathom.retrieval.expansion import EnhancedScore
+from fathom.settings import Settings
 from fathom.settings.maf import MafSettings
 from fathom.strategies.maf import Maf, spoken_for
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
 
@@ -242,3 +251,76 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
 def test_settings_that_cannot_be(wrong: Any) -> None:
     with pytest.raises(ValueError):
         MafSettings(**wrong)
+
+
+MILLS = {
+    "a.md": "# Elm\n\nThe mill of Elm was built in 1835 by the brothers Vale.\n",
+    "b.md": "# Elm\n\nThe mill of Elm was built in 1927 after the great flood.\n",
+}
+ALWAYS: dict[str, Any] = {
+    "debate_on": "doubt",
+    "vor_threshold": 1.0,
+    "evr_threshold": 1.0,
+    "debate_threshold": 0.0,
+}
+BUILT = "When was the mill of Elm built?"
+
+
+def mills(folder: Path) -> Path:
+    """The folder with an index of two documents that differ."""
+    (folder / "corpus").mkdir()
+    for name, text in MILLS.items():
+        (folder / "corpus" / name).write_text(text)
+    with engine_at(folder) as engine:
+        engine.ingest([folder / "corpus"])
+    return folder
+
+
+def speaks(messages: list[dict[str, str]]) -> str:
+    """What a debater answers: the year in its chunk, with the sentence."""
+    (chunk,) = re.findall(r"The mill of Elm was built in \d{4}[^.]*\.", messages[1]["content"])[:1]
+    year = re.findall(r"\d{4}", chunk)[0]
+    return json.dumps({"answer": {"quote": chunk, "text": year}})
+
+
+def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: Path) -> None:
+    mills(tmp_path)
+    with served(Extractive(speaks)) as strong, served(Extractive(speaks)) as weak:
+        own = {
+            **ALWAYS,
+            "debaters": [f"openai:large@{strong.base_url}", f"openai:small@{weak.base_url}"],
+        }
+        with engine_at(tmp_path, maf=own) as engine:
+            answer = engine.ask(BUILT, strategy="maf")
+        asked = [(server.calls, {each.body["model"] for each in server.asked}) for server in
+                 (strong, weak)]  # fmt: skip
+    # One agent each, in two rounds: the first speaks for the best document.
+    assert asked == [(2, {"large"}), (2, {"small"})]
+    assert answer.usage.llm_calls == 4
+    assert {answer.short_answer, *(each.answer for each in answer.conflicts)} == {"1835", "1927"}
+    (loser,) = answer.conflicts
+    quotes = {each.n: each.quote for each in answer.citations}
+    assert [loser.answer in quotes[n] for n in loser.citations] == [True]
+
+
+def test_a_real_small_model_debates_beside_the_local_agent(
+    tmp_path: Path, real_model: RealModel
+) -> None:
+    own = {**ALWAYS, "debaters": [LOCAL, "local"], "rounds": 1}
+    mills(tmp_path)
+    with engine_at(tmp_path, maf=own) as made:
+        engine = Engine(
+            made.settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP,
+            connect=real_model.chat,
+        )  # fmt: skip
+        with engine:
+            answer = engine.ask(BUILT, strategy="maf")
+            replayed = engine.replay(str(answer.trace_id))
+    assert 1 <= answer.usage.llm_calls <= 2  # once more where its reply has to be repaired
+    assert all(each.verified for each in answer.citations)
+    assert replayed.same, replayed.difference
+
+
+def test_a_debater_that_is_no_model_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(UsageError, match=r"maf.debaters is llm.*-m PROVIDER:MODEL"):
+        RoleModels(Settings.model_validate({"maf": {"debaters": ["local", "llm"]}})).prepare()
