@@ -13,8 +13,9 @@ from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
 from fathom.engine import Engine
 from fathom.llm.role_models import Connect
+from fathom.models.reading import Reading
 from fathom.settings import Settings
-from fathom.testing.doubles import OVERLAP, HashingEmbedder
+from fathom.testing.doubles import OVERLAP, HashingEmbedder, reading
 from fathom.types import Chunk, Hit, Span
 
 FEES = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
@@ -33,6 +34,13 @@ def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int 
         title="Fees",
     )
     return Hit(chunk=chunk, score=1 / rank, rank=rank, retriever="hybrid")
+
+
+def fees(question: str, chunk: Chunk) -> Reading:
+    """What a cross-reader makes of a question about the fee: only `FEES` answers it."""
+    if "40 crowns" in chunk.text:
+        return reading(chunk, "40 crowns", 0.95, supported=0.95, unrelated=0.04)
+    return reading(chunk, relevance=0.02, answerable=0.02)
 
 
 def chunk_of(
@@ -83,7 +91,7 @@ def ingested(folder: Path) -> Path:
 
 def reply(text: str, quote: str, *, chunk: int = 1, answerable: bool = True) -> str:
     """What a language model answers to the reader."""
-    sentences = [{"chunk": chunk, "quote": quote, "text": text}]
+    sentences = [{"quotes": [{"chunk": chunk, "quote": quote}], "text": text}]
     answer = {"sentences": sentences, "short_answer": "40 crowns"}
     return json.dumps({"answer": answer if answerable else None}, ensure_ascii=False)
 

@@ -50,7 +50,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY", CANARY)
 
 
-def with_model(folder: Path, url: str, **llm: Any) -> Engine:
+def with_model(folder: Path, url: str, *, floor: float = 0.3, **llm: Any) -> Engine:
     model = {
         "model": "openai:m",
         "base_url": url,
@@ -58,11 +58,11 @@ def with_model(folder: Path, url: str, **llm: Any) -> Engine:
         "tries": 1,
         "skip_above_confidence": 2,
     }
-    return engine_at(folder, llm={**model, **llm})
+    return engine_at(folder, llm={**model, **llm}, ask={"min_confidence": floor})
 
 
 def test_a_language_model_answers_with_verified_quotes(fees: Path) -> None:
-    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+    with served(says(GOOD)) as server, with_model(fees, server.base_url, floor=0.1) as engine:
         answer = engine.ask(QUESTION)
         replayed = engine.replay(str(answer.trace_id))
     assert answer.answer == "One year of mooring costs 40 crowns with a permit. [1]"

@@ -76,7 +76,8 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
         parts = made(roles=roles, llm={"prompts": {own.name: str(file)}})
         parts.prepare()
         agents = (
-            parts.reader, parts.judge, parts.debater, parts.aggregator, parts.rewriter,
+            *map(parts.cited_form, ("openai:m", "local:m")),
+            parts.judge, parts.debater, parts.aggregator, parts.rewriter,
             parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
             parts.summarizer, parts.planner,
         )  # fmt: skip

@@ -32,6 +32,7 @@ Messages = Sequence[dict[str, str]]
 _SCHEMA = re.compile(r"It must fit this JSON schema:\n(\{.*\})", re.DOTALL)
 _FENCE = re.compile(r"=== [0-9a-f]{16} ===")
 _LABEL = re.compile(r" ([a-z-]+) \d+\n")
+_NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _PAIR = re.compile(r"claim: (.*)\nquote: (.*)")
 _QUESTION = "Question: "
@@ -104,6 +105,7 @@ class ExtractiveModel:
         prompt = Prompt.of(messages)
         roles: dict[str, Callable[[Prompt], object]] = {
             "ReaderReply": self.read,
+            "NumberedReply": self.number,
             "DebaterReply": self.speak,
             "OrderReply": self.order,
             "SelectorReply": self.select,
@@ -124,8 +126,21 @@ class ExtractiveModel:
         if place is None or not found[place].sentence:
             return {"answer": None}
         best = found[place]
-        sentence = {"chunk": place + 1, "quote": best.sentence, "text": best.sentence[:_TEXT]}
+        quotes = [{"chunk": place + 1, "quote": best.sentence}]
+        sentence = {"quotes": quotes, "text": best.sentence[:_TEXT]}
         return {"answer": {"sentences": [sentence], "short_answer": best.answer[:_SHORT]}}
+
+    def number(self, prompt: Prompt) -> object:
+        """The best of the numbered sentences, each read alone."""
+        said = [each for text in prompt.fenced() for each in _NUMBERED.findall(text)]
+        found = self._quoted(prompt.question, [text for _, text in said])
+        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
+        if place is None or not found[place].sentence:
+            return {"answer": None}
+        number, text = said[place]
+        sentence = {"evidence": [int(number)], "text": text[:_TEXT]}
+        short = found[place].answer[:_SHORT]
+        return {"answer": {"sentences": [sentence], "short_answer": short}}
 
     def speak(self, prompt: Prompt) -> object:
         """The best sentence of its own chunk; supports whoever says what stands there."""

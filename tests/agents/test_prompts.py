@@ -17,12 +17,12 @@ from tests.scripted_server import Extractive, served
 
 from fathom.agents import (
     aggregator,
+    cited_answer,
     debater,
     decomposer,
     hyde,
     judge,
     planner,
-    reader,
     reorderer,
     rewriter,
     selector,
@@ -37,7 +37,8 @@ from fathom.settings.tree import LlmSettings, PromptSettings
 from fathom.strategies.base import STRATEGIES
 
 KINDS: Mapping[str, type[BaseModel]] = {
-    "reader": reader.ReaderReply,
+    "reader": cited_answer.ReaderReply,
+    "reader_numbers": cited_answer.NumberedReply,
     "judge": judge.JudgeReply,
     "debater": debater.DebaterReply,
     "aggregator": aggregator.AggregatorReply,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader import LLMReader, LocalReader, Reader
 from fathom.llm.call import RoleModel
@@ -18,6 +19,7 @@ class TestReaders(ReaderConformance):
             model=RoleModel(chat=ScriptedChat(*["?"] * 40)),
             local=local,
             judge=LocalJudge(pairs=OVERLAP),
+            confidence=AnswerConfidence(pairs=OVERLAP),
             skip_above_confidence=0.95,
             min_support=0.4,
             fallback="local",

@@ -13,11 +13,11 @@ from tests.experiments.toy import TOML, bench, experiment
 from tests.making import FEES, QUESTION
 
 from fathom.agents.aggregator import AggregatorReply
+from fathom.agents.cited_answer import NumberedReply, ReaderReply
 from fathom.agents.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
 from fathom.agents.planner import PlannerReply
 from fathom.agents.prompt_delimiters import fence_for, fenced
-from fathom.agents.reader import ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
@@ -46,9 +46,17 @@ def shown(question: str, texts: Sequence[str], label: str = "chunk") -> str:
 def test_a_reader_quotes_a_sentence_of_the_best_chunk() -> None:
     reply = said(ReaderReply, shown(QUESTION, [OSLO, HARBOUR]))
     (sentence,) = reply.answer.sentences
+    (sentence,) = sentence.quotes
     assert (sentence.chunk, sentence.quote) == (2, "A mooring permit costs 40 crowns a year.")
     assert reply.answer.short_answer in sentence.quote
     assert said(ReaderReply, shown("Which enzyme unwinds DNA?", [OSLO])).answer is None
+
+
+def test_a_reader_names_the_best_of_numbered_sentences() -> None:
+    texts = ["Oslo\n[1] The opera has a roof.", "Fees\n[2] Dogs pay nothing.\n[3] " + FEES]
+    reply = said(NumberedReply, shown(QUESTION, texts))
+    assert [each.evidence for each in reply.answer.sentences] == [[3]]
+    assert said(NumberedReply, shown("Which enzyme unwinds DNA?", texts[:1])).answer is None
 
 
 def test_a_debater_speaks_for_its_own_chunk() -> None:

@@ -6,7 +6,6 @@ dropped. A language model that reads is told the fault.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from math import fsum
 
 from fathom.agents.reader import LLMReader, Reader
 from fathom.agents.requirements import Requirements
@@ -93,16 +92,14 @@ def is_better(
 def supported(draft: Draft, bar: float) -> Draft:
     """The draft without the sentences that their evidence supports less than `bar`.
 
-    The best one stays in any case. The confidence of sentences is the mean support of those kept;
-    that of quotes stays as it is, since they cannot say what is not there.
+    The best one stays in any case. The confidence stays as it is: it says whether the quotes answer
+    the question, not whether they say what is claimed with them.
     """
     if not draft.claims:
         return _quoting(draft, bar)
     supports = [_support(draft, claim) for claim in draft.claims]
     least = min(bar, max(supports))
-    kept = [place for place, support in enumerate(supports) if support >= least]
-    mean = fsum(supports[place] for place in kept) / len(kept)
-    return replace(_claiming(draft, kept), confidence=round(mean, 6))
+    return _claiming(draft, [at for at, support in enumerate(supports) if support >= least])
 
 
 def within(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:

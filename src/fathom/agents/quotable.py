@@ -73,6 +73,20 @@ def around(chunk: Chunk, span: Span) -> Span | None:
     return Span(own[0].start, own[-1].end)
 
 
+def cut_out(chunk: Chunk, span: Span) -> Chunk:
+    """A part of a chunk as a chunk of its own, under its headings."""
+    return Chunk(
+        id=f"{chunk.id}:{span.start}",
+        document_id=chunk.document_id,
+        text=span.cut(chunk.text),
+        span=span.shifted(chunk.span.start),
+        ordinal=chunk.ordinal,
+        title=chunk.title,
+        headings=chunk.headings,
+        path=chunk.path,
+    )
+
+
 def _spans(text: str, block: ChunkBlock) -> Iterator[Span]:
     if block.kind in HEADS:
         return

@@ -1,37 +1,42 @@
 """The reader: what the hits say to a question."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, Protocol
-
-from pydantic import BaseModel, Field, ValidationError
+from typing import Literal, Protocol
 
 from fathom.agents.answer_candidates import Candidate, candidates_of, nearly, quotes, supporting
+from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.attribution import attributed, naming
+from fathom.agents.cited_answer import (
+    ByQuote,
+    CitedForm,
+    CitedSentence,
+    NumberedReply,
+    NumberingAnswer,
+    QuotingAnswer,
+    ReaderReply,
+    SentenceStream,
+)
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.counts import listed, stated
+from fathom.agents.derived import backed
 from fathom.agents.early_stop import ReadHit, look
 from fathom.agents.judge import Judge, LocalJudge
-from fathom.agents.prompt_delimiters import about_chunks
-from fathom.agents.quoting import located
 from fathom.agents.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.sides import decided
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
-from fathom.context import Listener, RunContext
+from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
-from fathom.llm.prompt import Prompt
-from fathom.llm.schema import AtMost, OneOf
 from fathom.models.reading import CrossReader
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
 from fathom.text.question_form import asks_steps, form_of, word_for
-from fathom.types import Alternative, Claim, Draft, Evidence, Hit
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,68 +305,29 @@ def _quoted_alike(own: Evidence, rival: Rival) -> bool:
     return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
-PROMPT = Prompt.of(
-    "reader",
-    task="""\
-You answer a question from numbered chunks of documents, and from nothing else.
-- Use as few sentences as it takes. For each give the number of the chunk that says it, quote the \
-part that does, word for word, and say it in your own sentence.
-- short_answer is the bare answer: a name, a number, a date, yes or no, a few words.""",
-    language="- Write in the language of the question; quote in that of the chunk.",
-    unsure="- If the chunks do not say it, the answer is null. Do not guess.",
-    example="""\
-chunk 1: The ferry to Sandholm leaves at 9:15 from pier 4.
-chunk 2: Dogs travel free of charge.
-Question: When does the boat to Sandholm go?""",
-    reply="""\
-{"answer": {"sentences": [{"chunk": 1, "quote": "The ferry to Sandholm leaves at 9:15", \
-"text": "The boat to Sandholm goes at 9:15."}], "short_answer": "9:15"}}""",
-)
-
 _REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
-_MARK = re.compile(r"\s*\[\d+\]")
-_OBJECT = re.compile(r"\{[^{}]*\}")
-_LONGEST_CHUNK = 6_000
 _MOST_SENTENCES = 12
-
-
-class Sentence(BaseModel):
-    """A sentence of the answer with its evidence."""
-
-    chunk: Annotated[int, OneOf("chunk")]
-    quote: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
-    text: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
-
-
-class ReaderAnswer(BaseModel):
-    """An answer, at least one sentence long."""
-
-    sentences: Annotated[list[Sentence], Field(min_length=1), AtMost(4)]
-    short_answer: Annotated[str, Field(max_length=300), AtMost(120)] = ""
-
-
-class ReaderReply(BaseModel):
-    """What a language model is asked for; no answer where the chunks do not hold one."""
-
-    answer: ReaderAnswer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMReader:
     """Lets the local reader answer what it is certain of; asks a language model for the rest.
 
-    A sentence counts only if its quote stands in a chunk (`quoting`) and the judge finds it
-    supported by what stands there; so whatever a document or a server says, nothing unverified is
-    shown.
+    A sentence counts only if what it names stands in the hits (`cited_answer`) and the judge finds
+    it supported by what stands there, all of it together; so whatever a document or a server says,
+    nothing unverified is shown. Where no sentence holds and the short answer follows from the
+    quotes (`derived`), the quotes speak for themselves. How sure the answer is, they must earn.
 
     Attributes:
         local: Reads first.
+        confidence: Says how sure the model's answer is.
         skip_above_confidence: From this confidence of the local reader on the model is not
             asked; above 1 it always is.
         min_support: Sentences with less support are dropped.
+        min_confidence: A model's answer that is less sure gives way to a local one that is surer.
         fallback: What happens when the model gives nothing that can be verified: the local
             draft counts, or there is no answer.
-        prompt: What the model is told.
+        form: How the model names its evidence.
         fault: What was wrong with an earlier draft, for the model to mend; empty where there was
             none.
     """
@@ -369,10 +335,12 @@ class LLMReader:
     model: RoleModel
     local: Reader
     judge: Judge
+    confidence: AnswerConfidence
     skip_above_confidence: float
     min_support: float
     fallback: Literal["local", "abstain"]
-    prompt: Prompt = PROMPT
+    min_confidence: float = 0.0
+    form: CitedForm = field(default_factory=ByQuote)
     fault: str = ""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -403,87 +371,91 @@ class LLMReader:
             reply = await self._ask(question, hits, context)
             if reply.answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._checked(reply.answer, hits, context)
+            draft = await self._checked(question, reply.answer, hits, context)
+            draft = await self._weighed(question, draft, first, context)
         except BudgetRefused as refused:
             return first, "local", str(refused)
         except CallFailed as failed:
             if self.fallback == "abstain":
                 raise
             return first, "local", str(failed)
-        if draft.evidence:
-            return draft, "model", f"{len(draft.claims)} sentences hold"
-        if self.fallback == "abstain":
-            return draft, "model", "no sentence of the model could be verified"
-        return first, "local", "no sentence of the model could be verified"
+        if self.fallback == "local":
+            if not draft.evidence:
+                return first, "local", _UNVERIFIED
+            if draft.confidence < min(self.min_confidence, first.confidence):
+                reason = f"the local answer is surer than the model's {draft.confidence:.2f}"
+                return first, "local", reason
+        reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
+        return draft, "model", reason
 
     def _asked(self, question: str) -> str:
         """The question, with what was wrong with an earlier answer."""
         return f"{question}\n\n{_REJECTED.format(fault=self.fault)}" if self.fault else question
 
-    async def _ask(self, question: str, hits: Sequence[Hit], context: RunContext) -> ReaderReply:
-        reply = await ask_model(
-            self.model,
-            ReaderReply,
-            about_chunks(self.prompt, self._asked(question), hits, longest=_LONGEST_CHUNK),
-            context,
-            on_text=_Stream(hits, context.listener) if context.listener.wants_text else None,
-        )
-        return reply.required()
+    async def _ask(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> ReaderReply | NumberedReply:
+        listener = context.listener
+        stream = SentenceStream(self.form, hits, listener.text) if listener.wants_text else None
+        asked = self.form.asked(self._asked(question), hits)
+        kind: type[ReaderReply | NumberedReply] = self.form.kind
+        return (await ask_model(self.model, kind, asked, context, on_text=stream)).required()
 
     async def _checked(
-        self, reply: ReaderAnswer, hits: Sequence[Hit], context: RunContext
+        self,
+        question: str,
+        reply: QuotingAnswer | NumberingAnswer,
+        hits: Sequence[Hit],
+        context: RunContext,
     ) -> Draft:
-        """The sentences of an answer that hold; without evidence if none does."""
-        found = [
-            (text, evidence)
-            for sentence in reply.sentences[:_MOST_SENTENCES]
-            if (text := _MARK.sub("", sentence.text).strip())
-            and (evidence := located(sentence.quote, hits, chunk=sentence.chunk))
-        ]
-        pairs = [(text, evidence.quote) for text, evidence in found]
+        """The sentences of an answer that hold; without evidence if nothing does."""
+        named = (self.form.cited(each, hits) for each in reply.sentences[:_MOST_SENTENCES])
+        found = [each for each in named if each.evidence]
+        pairs = [(each.text, " ".join(item.quote for item in each.evidence)) for each in found]
         scores = await self.judge.support(pairs, context)
         kept = [
-            (text, Evidence(hit=evidence.hit, span=evidence.span, support=score))
-            for (text, evidence), score in zip(found, scores, strict=True)
-            if score >= self.min_support
+            replace(each, evidence=tuple(replace(item, support=score) for item in each.evidence))
+            for each, score in zip(found, scores, strict=True)
+            if each.text and score >= self.min_support
         ]
-        if not kept:
-            return Draft()
-        total = sum(evidence.support for _, evidence in kept)
-        return Draft(
-            evidence=tuple(evidence for _, evidence in kept),
-            claims=tuple(Claim(text=text, evidence=(at,)) for at, (text, _) in enumerate(kept)),
-            short_answer=_backed(reply.short_answer, kept),
-            confidence=round(total / len(reply.sentences), 6),
+        draft = _claiming(kept)
+        short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
+        if kept:
+            return replace(draft, short_answer=short)
+        quoting = replace(_claiming(found), claims=())
+        short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
+        return replace(quoting, short_answer=short) if short else Draft()
+
+    async def _weighed(
+        self, question: str, draft: Draft, first: Draft, context: RunContext
+    ) -> Draft:
+        """The draft with the confidence that it earns."""
+        with context.step("weigh", agent="reader") as here:
+            sure = await here.compute("weigh", lambda: self.confidence(question, draft, first))
+            here.done(outputs={"confidence": sure})
+        return replace(draft, confidence=sure)
+
+
+_UNVERIFIED = "no sentence of the model could be verified"
+
+
+def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
+    """Sentences with their evidence, each place once."""
+    places: dict[tuple[str, Span], Evidence] = {}
+    for each in sentences:
+        for item in each.evidence:
+            key = (item.hit.chunk.id, item.span)
+            best = max(item.support, places[key].support if key in places else 0.0)
+            places[key] = replace(item, support=best)
+    at = {key: place for place, key in enumerate(places)}
+    claims = [
+        Claim(
+            text=each.text,
+            evidence=tuple(at[item.hit.chunk.id, item.span] for item in each.evidence),
         )
-
-
-class _Stream:
-    """Finds the sentences in a reply that is still coming, and tells those with a true quote."""
-
-    def __init__(self, hits: Sequence[Hit], listener: Listener) -> None:
-        self._hits = hits
-        self._listener = listener
-        self._text = ""
-        self._at = 0
-
-    def __call__(self, words: str) -> None:
-        self._text += words
-        while match := _OBJECT.search(self._text, self._at):
-            self._at = match.end()
-            try:
-                sentence = Sentence.model_validate_json(match.group())
-            except ValidationError:
-                continue  # what does not fit is told at the end, if at all
-            if located(sentence.quote, self._hits, chunk=sentence.chunk):
-                self._listener.text(sentence.text)
-
-
-def _backed(short: str, kept: Sequence[tuple[str, Evidence]]) -> str:
-    """The short answer, if a quote holds it."""
-    plain = " ".join(short.split()).casefold()
-    quotes = (" ".join(evidence.quote.split()).casefold() for _, evidence in kept)
-    return short.strip() if plain and any(plain in quote for quote in quotes) else ""
+        for each in sentences
+    ]
+    return Draft(evidence=tuple(places.values()), claims=tuple(claims))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.decomposer import Manner
+from fathom.agents.derived import backed
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
 from fathom.agents.sides import decided
@@ -45,7 +46,6 @@ Vinterby of 1934."}], "short_answer": "the Sandholm"}}""",
 _MOST = 4
 _MOST_QUOTES = 8
 _TERMS = ContentTerms()
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +158,8 @@ class SummarizerReply(BaseModel):
 class LLMSummarizer:
     """Asks a language model; a sentence counts only if its quotes support it.
 
+    The answer is as sure as the least sure of those that it is composed of, whatever is said of it.
+
     Attributes:
         local: Decides where the model cannot, may not, or says nothing that is supported.
         judge: Checks each sentence against the quotes it names.
@@ -189,7 +191,7 @@ class LLMSummarizer:
             asked = _asked(self.prompt, question, findings, draft.evidence)
             reply = await ask_model(self.model, SummarizerReply, asked, here)
             answer = reply.value.answer if reply.value else None
-            said = await self._checked(answer, draft, here) if answer else None
+            said = await self._checked(question, answer, draft, here) if answer else None
             here.done(
                 outputs={"short_answer": (said or draft).short_answer},
                 verdict="model" if said else "local",
@@ -198,7 +200,7 @@ class LLMSummarizer:
         return said or draft
 
     async def _checked(
-        self, reply: SummarizerAnswer, draft: Draft, context: RunContext
+        self, question: str, reply: SummarizerAnswer, draft: Draft, context: RunContext
     ) -> Draft | None:
         """The sentences of an answer that hold; `None` if none does."""
         places = [
@@ -209,20 +211,17 @@ class LLMSummarizer:
         quotes = [" ".join(draft.evidence[place].quote for place in at) for _, at in named]
         pairs = [(text, quote) for (text, _), quote in zip(named, quotes, strict=True)]
         scores = await self.judge.support(pairs, context)
-        kept = [
-            (Claim(text=text, evidence=at), score)
+        claims = [
+            Claim(text=text, evidence=at)
             for (text, at), score in zip(named, scores, strict=True)
             if score >= self.min_support
         ]
-        if not kept:
+        if not claims:
             return None
-        share = sum(score for _, score in kept) / len(reply.sentences)
-        return replace(
-            draft,
-            claims=tuple(claim for claim, _ in kept),
-            short_answer=reply.short_answer.strip() or draft.short_answer,
-            confidence=round(min(1.0, share), _DIGITS),
-        )
+        rests_on = dict.fromkeys(at for claim in claims for at in claim.evidence)
+        quotes = [draft.evidence[at].quote for at in rests_on]
+        short = backed(question, reply.short_answer, quotes) or draft.short_answer
+        return replace(draft, claims=tuple(claims), short_answer=short)
 
 
 def _of_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:

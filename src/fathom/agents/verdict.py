@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.agents.early_stop import ReadHit
-from fathom.agents.quotable import units
+from fathom.agents.quotable import cut_out, units
 from fathom.agents.statement import Statement, statement
 from fathom.models.reading import CrossReader, Reading
 from fathom.text.content_words import ContentTerms
 from fathom.text.language import question_language
-from fathom.types import Chunk, Evidence, Span
+from fathom.types import Evidence
 
 _LEAST = 1e-4
 _DIGITS = 6
@@ -100,12 +100,16 @@ class Verdicts:
         asked = statement(question)
         if asked is None:
             return None
-        law = self.laws[question_language(question)]
-        found = [self._verdict(law, each) for look in seen for each in self.weigh(asked, look)]
+        found = [each for look in seen for each in self.of(question, asked, look)]
         sure = [each for each in found if each.confidence >= self.sure]
         if len({each.yes for each in sure}) != 1:
             return None
         return max(sure, key=lambda each: each.confidence)
+
+    def of(self, question: str, asked: Statement, look: ReadHit) -> list[Verdict]:
+        """What each sentence of a hit that decides at all says; see `weigh`."""
+        law = self.laws[question_language(question)]
+        return [self._verdict(law, each) for each in self.weigh(asked, look)]
 
     def weigh(self, asked: Statement, look: ReadHit, *, every: bool = False) -> Iterator[Weighed]:
         """What the sentences of a hit say that share most words with a statement.
@@ -118,7 +122,7 @@ class Verdicts:
         held = [len(words & self.terms(span.cut(chunk.text))) for span in spans]
         best = sorted(range(len(spans)), key=lambda at: (-held[at], at))[:_SENTENCES]
         for span in [spans[at] for at in sorted(best) if held[at]]:
-            sentence = _sentence(chunk, span)
+            sentence = cut_out(chunk, span)
             (says,) = self.pairs.session(asked.says, spans=0).read([sentence])
             if not every and says.unrelated >= max(says.supported, says.contradicted):
                 continue
@@ -147,17 +151,3 @@ def _factors(says: Reading, denies: Reading, words: float) -> tuple[bool, tuple[
 
 def _odds(one: float, other: float) -> float:
     return math.log(max(one, _LEAST) / max(other, _LEAST))
-
-
-def _sentence(chunk: Chunk, span: Span) -> Chunk:
-    """One sentence as a chunk of its own, under its headings."""
-    return Chunk(
-        id=f"{chunk.id}:{span.start}",
-        document_id=chunk.document_id,
-        text=span.cut(chunk.text),
-        span=Span(chunk.span.start + span.start, chunk.span.start + span.end),
-        ordinal=chunk.ordinal,
-        title=chunk.title,
-        headings=chunk.headings,
-        path=chunk.path,
-    )

@@ -10,6 +10,8 @@ from fathom.text.analyzer import Analyzer
 
 if TYPE_CHECKING:
     from fathom.agents.aggregator import Aggregator
+    from fathom.agents.answer_confidence import AnswerConfidence
+    from fathom.agents.cited_answer import CitedForm
     from fathom.agents.classifier import Classifier
     from fathom.agents.complexity import ComplexityAnalyser
     from fathom.agents.debate import Debate
@@ -83,17 +85,34 @@ class Assembly(RetrievalParts):
         model = self.models.of("reader")
         if model is None:
             return self.local_reader
-        from fathom.agents.reader import PROMPT, LLMReader
+        from fathom.agents.reader import LLMReader
 
         return LLMReader(
             model=model,
             local=self.local_reader,
             judge=self.judge,
+            confidence=self.answer_confidence,
             skip_above_confidence=self.settings.llm.skip_above_confidence,
             min_support=self.settings.ask.min_support,
+            min_confidence=self.settings.ask.min_confidence,
             fallback=self.settings.llm.fallback,
-            prompt=self.prompt(PROMPT),
+            form=self.cited_form(model.chat.name),
         )
+
+    def cited_form(self, model: str) -> "CitedForm":
+        """How the model called `provider:model` names its evidence."""
+        from fathom.agents import cited_answer
+
+        if cited_answer.form_for(model, self.settings.llm.evidence) == "numbers":
+            return cited_answer.ByNumber(prompt=self.prompt(cited_answer.NUMBERS_PROMPT))
+        return cited_answer.ByQuote(prompt=self.prompt(cited_answer.QUOTES_PROMPT))
+
+    @cached_property
+    def answer_confidence(self) -> "AnswerConfidence":
+        """Says how sure a language model's answer is."""
+        from fathom.agents.answer_confidence import AnswerConfidence
+
+        return AnswerConfidence(pairs=self.cross_reader)
 
     @cached_property
     def local_judge(self) -> "LocalJudge":

@@ -11,12 +11,12 @@ def own_prompts() -> tuple[Prompt, ...]:
     """Those that are declared with their roles; each has a setting of its name."""
     from fathom.agents import (
         aggregator,
+        cited_answer,
         debater,
         decomposer,
         hyde,
         judge,
         planner,
-        reader,
         reorderer,
         rewriter,
         selector,
@@ -24,7 +24,8 @@ def own_prompts() -> tuple[Prompt, ...]:
     )
 
     return (
-        reader.PROMPT,
+        cited_answer.QUOTES_PROMPT,
+        cited_answer.NUMBERS_PROMPT,
         judge.PROMPT,
         debater.PROMPT,
         aggregator.PROMPT,

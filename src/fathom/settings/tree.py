@@ -178,6 +178,7 @@ class PromptSettings(Section):
     """Files with prompts of one's own; empty for those that `fathom config prompts` shows."""
 
     reader: str = ""
+    reader_numbers: str = ""
     judge: str = ""
     debater: str = ""
     aggregator: str = ""
@@ -223,6 +224,9 @@ class LlmSettings(Section):
     """At most so many calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
     """From this confidence of the local reader on the model is not asked; above 1 it always is."""
+    evidence: Literal["auto", "numbers", "quotes"] = "auto"
+    """How the reader's model names its evidence: by the numbers of sentences, or by copying what
+    counts; `auto` is what did better with the model where that was measured, else `quotes`."""
     fallback: Literal["local", "abstain"] = "local"
     """What counts when the model gives nothing that can be verified."""
     prices: Path | None = None

@@ -1,0 +1,95 @@
+"""What a language model answers has to earn its confidence, in the strategies as they are built.
+
+Covers `fathom.agents.answer_confidence` and `fathom.agents.reader` from the outside.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.making import QUESTION, fees, ingested
+from tests.scripted_server import Extractive, served
+
+from fathom.engine import Engine
+from fathom.settings import Settings
+from fathom.strategies.base import STRATEGIES
+from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader
+
+COSTS = "A mooring permit costs 40 crowns a year."
+OFF = "It is paid at the harbour office."
+Reply = Callable[[list[dict[str, str]]], str]
+
+
+def copying(sentence: str, short: str) -> Reply:
+    """A model that copies this sentence, wherever it is shown."""
+
+    def said(messages: list[dict[str, str]]) -> str:
+        chunks = re.split(r"=== [0-9a-f]{16} === chunk \d+", messages[1]["content"])[1:]
+        place = next(at for at, text in enumerate(chunks, start=1) if sentence in text)
+        said = {"quotes": [{"chunk": place, "quote": sentence}], "text": sentence}
+        return json.dumps({"answer": {"sentences": [said], "short_answer": short}})
+
+    return said
+
+
+def engine(folder: Path, base_url: str, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    monkeypatch.setenv("SCRIPTED_KEY", "scripted")
+    model = {"model": "openai:m", "base_url": base_url, "key_env": "SCRIPTED_KEY", "tries": 1}
+    llm = {**model, "skip_above_confidence": 2, "fallback": "abstain"}
+    tree = {"index": {"directory": folder / "index"}, "llm": llm}
+    reader = ScriptedCrossReader(fees)
+    settings = Settings.model_validate(tree)
+    return Engine(settings, embedder=HashingEmbedder(64), cross_reader=reader)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ingested(tmp_path_factory.mktemp("answers"))
+
+
+@pytest.mark.parametrize("strategy", ["naive", "maf"])
+def test_an_irrelevant_sentence_is_not_answered_however_truly_it_is_copied(
+    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        served(Extractive(copying(OFF, "harbour office"))) as server,
+        engine(folder, server.base_url, monkeypatch) as asked,
+    ):
+        answer = asked.ask(QUESTION, strategy=strategy)
+        trace = asked.trace(answer.trace_id or "")
+    reader = next(step for step in trace.steps if step.verdict == "model")
+    assert reader.outputs["confidence"] < 0.3
+    if strategy == "naive":
+        assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
+    else:
+        verdicts = [step.verdict for step in trace.steps if step.agent == "maf"]
+        assert verdicts[0] == "escalate"
+
+
+@pytest.mark.parametrize("strategy", ["naive", "maf"])
+def test_the_sentence_that_answers_is_answered_at_once(
+    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        served(Extractive(copying(COSTS, "40 crowns"))) as server,
+        engine(folder, server.base_url, monkeypatch) as asked,
+    ):
+        answer = asked.ask(QUESTION, strategy=strategy)
+    assert (answer.status, answer.short_answer) == ("answered", "40 crowns")
+    assert answer.phase == {"naive": "read", "maf": "vor"}[strategy]
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_the_model_is_asked_for_every_question_where_no_confidence_is_enough(
+    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question of which the local reader is sure, in every strategy."""
+    with (
+        served(Extractive(copying(COSTS, "40 crowns"))) as server,
+        engine(folder, server.base_url, monkeypatch) as asked,
+    ):
+        answer = asked.ask("What does a mooring permit cost a year?", strategy=strategy)
+        assert answer.usage.llm_calls >= 1
+        assert server.calls >= 1
