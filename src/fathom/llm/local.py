@@ -80,6 +80,7 @@ class LocalChat:
         self._file = file
         self._server = server
         self._at: tuple[Address, LangChainChat] | None = None
+        self._imported = LangChainChat(replace(endpoint, base_url="http://127.0.0.1/v1"))
 
     @property
     def name(self) -> str:
@@ -93,7 +94,7 @@ class LocalChat:
             ModelUnavailable: If it turned out that they cannot be loaded.
         """
         self._server.start(self._file)
-        LangChainChat(replace(self._endpoint, base_url="http://127.0.0.1/v1")).prepare()
+        self._imported.prepare()
 
     def load(self) -> None:
         """Wait until the weights are loaded, in a thread that may wait.

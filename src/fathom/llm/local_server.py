@@ -68,6 +68,7 @@ class LocalServer:
         self._lock = Lock()
         self._child: _Child | None = None
         self._users = 0
+        self._stops = 0
 
     def start(self, path: Path) -> None:
         """See to it that the file is being loaded, unless another one is in use.
@@ -78,12 +79,13 @@ class LocalServer:
         self._address(path)
 
     def load(self, path: Path) -> None:
-        """Wait until the file is loaded, in a thread that may wait.
+        """Wait until the file is loaded or the server stopped, in a thread that may wait.
 
         Raises:
             ModelUnavailable: If it cannot be loaded; one line with what llama.cpp says.
         """
-        while self._address(path) is None:
+        begun = self._stops
+        while self._address(path, since=begun) is None and self._stops == begun:
             time.sleep(_POLL_S)
 
     @asynccontextmanager
@@ -97,10 +99,14 @@ class LocalServer:
             deadline: Instant of `time.monotonic` until which to wait for it.
 
         Raises:
-            ModelUnavailable: If it cannot be loaded; one line with what llama.cpp says.
+            ModelUnavailable: If it cannot be loaded, one line with what llama.cpp says, or the
+                server was stopped meanwhile.
             TimeoutError: If it was not loaded at the deadline.
         """
-        while (address := self._address(path, users=1)) is None:
+        begun = self._stops
+        while (address := self._address(path, users=1, since=begun)) is None:
+            if self._stops != begun:
+                raise ModelUnavailable(f"{path.name} was stopped before it was loaded; ask again")
             if time.monotonic() >= deadline:
                 raise TimeoutError
             await asyncio.sleep(_POLL_S)
@@ -111,8 +117,12 @@ class LocalServer:
                 self._users -= 1
 
     def stop(self) -> None:
-        """End the child at once; whoever is being answered sees the connection break."""
+        """End the child at once; whoever is being answered sees the connection break.
+
+        Who waits for it gives up, and the next use starts another.
+        """
         with self._lock:
+            self._stops += 1
             self._drop()
 
     @property
@@ -121,9 +131,14 @@ class LocalServer:
         with self._lock:
             return self._child.pid if self._child is not None and self._child.running() else None
 
-    def _address(self, path: Path, *, users: int = 0) -> Address | None:
-        """Where the file is served, to so many more users; `None` while it is not yet."""
+    def _address(self, path: Path, *, users: int = 0, since: int | None = None) -> Address | None:
+        """Where the file is served, to so many more users; `None` while it is not yet.
+
+        Nothing is started for who has been waiting since before the last stop.
+        """
         with self._lock:
+            if since not in {None, self._stops}:
+                return None
             if self._child is not None and self._child.path != path:
                 if self._users:
                     return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.real_model import RealModel
 
 from fathom.serving import cli
 from fathom.testing.doubles import OVERLAP
@@ -289,6 +290,21 @@ def test_settings_show_their_origin(run: Run, tmp_path: Path) -> None:
     assert shown["retrieval.k"]["value"] == 7
     assert shown["retrieval.k"]["origin"].endswith("fathom.toml")
     assert "retrieval.k = 7" in run("config", "show").out
+
+
+def test_the_doctor_tells_what_there_is_of_local_models(run: Run, real_model: RealModel) -> None:
+    found = {each["name"]: each for each in run("doctor", "--json").json["findings"]}
+    assert f"{real_model.file.name} of 98 MB" in found["local language model"]["detail"]
+    asked = run("doctor", "--json", "--set", "llm.model=local:/nowhere/m.gguf").json["findings"]
+    (wrong,) = (each for each in asked if not each["ok"])
+    assert wrong["detail"].startswith("local:/nowhere/m.gguf cannot be read: No such file")
+
+
+def test_a_local_model_that_is_not_there_is_one_line(run: Run, corpus: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    run("ingest", str(corpus))
+    told = run("ask", "What is it?", "-m", "local:/nowhere/m.gguf")
+    one_line(told, 2, "name another file")
 
 
 def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
