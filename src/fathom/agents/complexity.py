@@ -52,9 +52,8 @@ _BARE = (
     "jelaskan|kirim|kirimkan|lapor|laporkan|pasang|perbarui|pindahkan|sambungkan|sebutkan|siapkan|"
     "simpan|tulis|tuliskan|ubah|unduh|unggah|urus)"
 )
-_JOINT = (
-    r"(?:,?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)|,|;)\s+(?:also\s+|juga\s+)?"
-)
+_ALSO = r",?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)\s+(?:also\s+|juga\s+)?"
+_JOINT = rf"(?:{_ALSO}|[,;]\s+)"
 _COMPOUND = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -62,11 +61,12 @@ _COMPOUND = tuple(
         rf"(?:^\W*|\b(?:to|i|we|you|one|can|could|should|must|please|cara|tolong|untuk)\s+)"
         rf"{_BARE}\s+\w.*?{_JOINT}{_BARE}\s+\w",
         # setting up an Azure VM and linking to SSO
-        rf"\b\w{{2,}}ing\s+\w.*?{_JOINT}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
+        r"\b(?:for|of|by|to|in|on|about|when|while|before|after|without|with|from|start|stop)\s+"
+        rf"\w{{2,}}ing\s+\w.*?{_JOINT}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
         # mengurus NIB dan melaporkan kegiatan
         rf"\bme\w{{4,}}\s+\w.*?{_JOINT}me\w{{4,}}\s+\w",
         # Who was the first president, and when was he born?
-        rf"{_JOINT}(?:\w+\s+)?{_WH.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
+        rf"{_ALSO}(?:\w+\s+)?{_WH.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
     )
 )
 """Instructions or questions that are joined, each with words of its own."""
