@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from fathom.agents.antecedents import Asked
-from fathom.agents.clauses import LONGEST, mentions
+from fathom.agents.clauses import mentions
 from fathom.conversation import DialogueTurn
 from fathom.text.entities import names
 from fathom.text.language import stop_words
@@ -50,6 +50,8 @@ _ONLY_ASKS = re.compile(
 _WORD = re.compile(r"[\w'-]+")
 _MOST_WORDS = 7
 """A follow-up that is no question of its own has at most so many words."""
+_LONGEST = 400
+"""What has more characters says itself what it is about."""
 _HOLLOW = 2
 """A question with so many words of meaning, and no name, leaves out what it is about."""
 _NYA_NOT = _words(
@@ -82,7 +84,7 @@ def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
 
 def resolved(question: str, before: Asked | None) -> str:
     """A question in the light of the one before it; unchanged where it stands alone."""
-    if before is None or len(question) > LONGEST or len(before.question) > LONGEST:
+    if before is None or max(len(question), len(before.question)) > _LONGEST:
         return question
     text = " ".join(question.split())
     lead = _LEAD.match(text)
