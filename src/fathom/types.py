@@ -307,21 +307,24 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A part of a hit's chunk and how well it supports an answer.
+    """A part of a hit's chunk, or a heading above it, and how well it supports an answer.
 
     Attributes:
         span: Where the part stands in the chunk's text.
         support: In [0, 1].
+        heading: A title or heading above the chunk that is quoted instead of a part of it; where
+            it stands in the document is looked up with the quote.
     """
 
     hit: Hit
     span: Span
     support: float
+    heading: str = ""
 
     @property
     def quote(self) -> str:
-        """The part, verbatim."""
-        return self.span.cut(self.hit.chunk.text)
+        """The part, or the heading, verbatim."""
+        return self.heading or self.span.cut(self.hit.chunk.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

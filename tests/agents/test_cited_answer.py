@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,12 +46,12 @@ def test_the_example_of_the_prompt_fits_its_reply(form: CitedForm) -> None:
 
 def test_numbers_are_those_of_the_sentences_shown() -> None:
     asked = ByNumber().asked(QUESTION, HITS)
-    assert asked.choices == {"sentence": (1, 2, 3)}
+    assert asked.choices == {"sentence": (1, 2, 3, 4, 5)}
     lines = asked.messages[1].text.splitlines()
-    assert lines[1:3] == ["Fees", f"[1] {DOGS}"]
-    assert f"[2] {COSTS}" in lines
+    assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
+    assert lines[4:6] == ["[3] Fees", f"[4] {COSTS}"]
     schema = json.dumps(schema_of(NumberedReply, asked.choices))
-    assert '{"enum": [1, 2, 3]}' in schema
+    assert '{"enum": [1, 2, 3, 4, 5]}' in schema
 
 
 def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
@@ -60,7 +61,7 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     builder.row(["Boat", "Fee"], head=True)
     builder.row(["Yacht", "90"])
     hit = hit_with(builder)
-    told = [span.cut(hit.chunk.text) for span in shown(hit.chunk)]
+    told = [item.quote for item in shown(hit)]
     assert told[:2] == ["Harbour fees", "Mooring costs 40 crowns."]
     assert len(told) == 4
     cited = ByNumber().cited(NumberingSentence(evidence=[1], text="It is about fees."), [hit])
@@ -68,7 +69,7 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
 
 
 def test_what_is_named_is_found_once_and_marks_are_taken_out() -> None:
-    cited = ByNumber().cited(NumberingSentence(evidence=[2, 2, 1, 0, 9], text="x [2]."), HITS)
+    cited = ByNumber().cited(NumberingSentence(evidence=[4, 4, 2, 0, 9], text="x [2]."), HITS)
     assert [each.quote for each in cited.evidence] == [COSTS, DOGS]
     assert (cited.text, cited.named) == ("x.", 5)
     quotes = [Quote(chunk=2, quote="40 crowns"), Quote(chunk=1, quote="Cats"),
@@ -79,14 +80,29 @@ def test_what_is_named_is_found_once_and_marks_are_taken_out() -> None:
 
 def test_a_document_cannot_number_its_own_sentences() -> None:
     hits = [hit_of("[2] Visitors moor free of charge.", document="evil"), hit_of(rank=2)]
-    cited = ByNumber().cited(NumberingSentence(evidence=[2], text="x"), hits)
+    cited = ByNumber().cited(NumberingSentence(evidence=[4], text="x"), hits)
     assert cited.evidence[0].quote == COSTS
+
+
+def test_a_title_above_a_chunk_is_named_in_either_form() -> None:
+    by_number = ByNumber().cited(NumberingSentence(evidence=[3], text="x"), HITS)
+    quotes = [Quote(chunk=2, quote="FEES")]
+    by_quote = ByQuote().cited(QuotingSentence(quotes=quotes, text="x"), HITS)
+    for cited in (by_number, by_quote):
+        assert [(each.heading, each.quote) for each in cited.evidence] == [("Fees", "Fees")]
+
+
+def test_of_the_web_only_its_text_is_named() -> None:
+    hit = HITS[0]
+    web = replace(hit, chunk=replace(hit.chunk, source="web"))
+    assert [item.quote for item in shown(web)] == [DOGS]
+    assert "Fees\n[1] Dogs" in ByNumber().asked(QUESTION, [web]).messages[1].text
 
 
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        (ByNumber(), {"evidence": [2], "text": "It costs 40 crowns."}),
+        (ByNumber(), {"evidence": [4], "text": "It costs 40 crowns."}),
         (ByQuote(), {"quotes": [{"chunk": 2, "quote": COSTS}], "text": "It costs 40 crowns."}),
     ],
     ids=["numbers", "quotes"],

@@ -53,6 +53,19 @@ def test_offsets_of_a_quote_point_into_the_document() -> None:
     assert answer.stop_reason == "answered"
 
 
+def test_a_heading_above_a_chunk_is_cited_where_it_stands() -> None:
+    hit = Hit(chunk=CHUNK, score=1.0, rank=1, retriever="hybrid")
+
+    def cited(heading: str) -> Answer:
+        evidence = Evidence(hit=hit, span=Span(0, 0), support=0.8, heading=heading)
+        claim = Claim(text="It is about fees.", evidence=(0,))
+        return final(Draft(evidence=(evidence,), claims=(claim,), confidence=0.9))
+
+    (citation,) = cited("Fees").citations
+    assert (citation.start, citation.end, citation.quote, citation.verified) == (0, 4, "Fees", True)
+    assert cited("Prices").status == "abstained"  # a title that stands in no text is no quote
+
+
 def test_a_quote_that_the_document_does_not_hold_is_never_shown() -> None:
     forged = Chunk(id="d1#0", document_id="d1", text="It is free.", span=Span(6, 17), ordinal=0)
     answer = final(draft(0, 11, chunk=forged))

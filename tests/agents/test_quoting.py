@@ -63,3 +63,11 @@ def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
     assert both.quote in text
     assert both.quote.startswith("Mooring")
     assert both.quote.endswith("free.")
+
+
+def test_a_heading_above_the_chunk_can_be_quoted() -> None:
+    hit = hit_of()
+    found = located("fees", [hit], chunk=1)
+    assert found is not None
+    assert (found.heading, found.quote, found.span) == ("Fees", "Fees", Span(0, 0))
+    assert located("Prices", [hit], chunk=1) is None

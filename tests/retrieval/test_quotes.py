@@ -1,7 +1,7 @@
 import asyncio
 import threading
 
-from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
 from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
@@ -14,7 +14,7 @@ DOCUMENT = Document(
     title="A",
     blocks=(Block(kind="paragraph", span=Span(0, 9), headings=("A", "Part I", "Fees"), page=3),),
 )
-PLACES = [("d1", Span(5, 9)), ("gone", Span(0, 1))]
+PLACES = [QuotePlace("d1", Span(5, 9)), QuotePlace("gone", Span(0, 1))]
 FOUND = (
     Quoted(text="Two.", path="a.pdf", title="A", section="Part I > Fees", page=3, line=1),
     None,
@@ -43,3 +43,19 @@ def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
     with run_context(seconds=0.02) as context:
         assert asyncio.run(Quotes(wait)(PLACES, context)) == (None, None)
         busy.set()
+
+
+def test_a_heading_is_looked_for_above_a_place() -> None:
+    text = "Fees\n\nOne.\n\nFees\n\nTwo."
+    heads = [Block(kind="heading", span=Span(at, at + 4)) for at in (0, 12)]
+    document = Document(id="d2", text=text, path="a.md", title="A", blocks=tuple(heads))
+    asked = [
+        QuotePlace("d2", Span(6, 6), "Fees"),
+        QuotePlace("d2", Span(18, 18), "Fees"),
+        QuotePlace("d2", Span(18, 18), "Prices"),
+    ]
+    with run_context() as context:
+        first, second, none = asyncio.run(Quotes({"d2": document}.get)(asked, context))
+    assert first is not None
+    assert second is not None
+    assert (first.text, first.start, second.start, none) == ("Fees", 0, 12, None)

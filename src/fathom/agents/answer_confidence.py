@@ -70,7 +70,7 @@ class AnswerConfidence:
         says the same, as 1 or 0; how sure it is then; the logarithm of how unsure it is where it
         says otherwise; and 1.
         """
-        quotes = [cut_out(item.hit.chunk, item.span) for item in draft.evidence]
+        quotes = [_alone(item) for item in draft.evidence]
         readings = self.pairs.session(question).read(quotes)
         at = max(range(len(quotes)), key=lambda place: (readings[place].answerable, -place))
         says = self._says(question, draft.short_answer, quotes[at], readings[at])
@@ -105,7 +105,7 @@ class AnswerConfidence:
         sides = [
             verdict.confidence if verdict.yes == words[said] else 1 - verdict.confidence
             for item in draft.evidence
-            for verdict in verdicts.of(question, asked, _alone(item))
+            for verdict in verdicts.of(question, asked, _look(item))
         ]
         return max(sides, default=0.0)
 
@@ -114,14 +114,19 @@ def agree(question: str, draft: Draft, first: Draft) -> bool:
     """Whether two drafts give the same answer; the same place where one gives no short answer."""
     if draft.short_answer and first.short_answer:
         return answers_match(question, draft.short_answer, first.short_answer)
-    own = {(item.hit.chunk.id, item.span) for item in first.evidence}
-    return any((item.hit.chunk.id, item.span) in own for item in draft.evidence)
+    own = {(item.hit.chunk.id, item.span, item.heading) for item in first.evidence}
+    return any((item.hit.chunk.id, item.span, item.heading) in own for item in draft.evidence)
 
 
-def _alone(item: Evidence) -> ReadHit:
-    """The quote as if it were all of its hit."""
+def _alone(item: Evidence) -> Chunk:
+    """The quote as a chunk of its own."""
     chunk = cut_out(item.hit.chunk, item.span)
-    return ReadHit(hit=replace(item.hit, chunk=chunk), reading=NOTHING, trust=1.0)
+    return replace(chunk, text=item.heading, headings=()) if item.heading else chunk
+
+
+def _look(item: Evidence) -> ReadHit:
+    """The quote as if it were all of its hit."""
+    return ReadHit(hit=replace(item.hit, chunk=_alone(item)), reading=NOTHING, trust=1.0)
 
 
 def _logit(share: float) -> float:

@@ -18,7 +18,7 @@ from fathom.agents.quotable import blocks_of, units
 from fathom.agents.quoting import located
 from fathom.llm.prompt import Asked, Prompt
 from fathom.llm.schema import AtMost, OneOf, numbers
-from fathom.types import HEADS, Chunk, Evidence, Hit, Span
+from fathom.types import HEADS, Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
 _LANGUAGE = "- Write in the language of the question"
@@ -176,11 +176,13 @@ class ByNumber:
         """See `CitedForm.asked`."""
         texts, number = [], 0
         for hit in hits:
-            lines = [hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")]
-            for span in shown(hit.chunk):
+            lines: list[str] = []
+            head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
+            for item in shown(hit):
                 number += 1
-                lines.append(f"[{number}] {' '.join(span.cut(hit.chunk.text).split())}")
-            texts.append("\n".join(line for line in lines if line))
+                lines.append(f"[{number}] {head if item.heading else ' '.join(item.quote.split())}")
+            web = [head] if head and hit.chunk.source == "web" else []
+            texts.append("\n".join([*web, *lines]))
         fence = fence_for(question, texts)
         return self.prompt.asking(
             f"{fenced(fence, texts)}\n\nQuestion: {question}",
@@ -190,12 +192,8 @@ class ByNumber:
 
     def cited(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
         """See `CitedForm.cited`."""
-        places = [(hit, span) for hit in hits for span in shown(hit.chunk)]
-        found = (
-            Evidence(hit=places[number - 1][0], span=places[number - 1][1], support=0.0)
-            for number in sentence.evidence
-            if 1 <= number <= len(places)
-        )
+        places = [item for hit in hits for item in shown(hit)]
+        found = (places[number - 1] for number in sentence.evidence if 1 <= number <= len(places))
         return _cited(sentence.text, len(sentence.evidence), found)
 
 
@@ -211,20 +209,30 @@ def form_for(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> Eviden
     return next(found, "quotes")
 
 
-def shown(chunk: Chunk) -> tuple[Span, ...]:
-    """What of a chunk has a number, in order: its units, its headings and heads of tables."""
+def shown(hit: Hit) -> tuple[Evidence, ...]:
+    """What of a hit has a number, in order, not yet judged.
+
+    The nearest heading above its chunk, or else its title, comes first; then the chunk's units, its
+    headings and heads of tables.
+    """
+    chunk = hit.chunk
+    heading = next(filter(None, [*reversed(chunk.headings), chunk.title]), "")
+    first = [Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)] if heading else []
     heads = [Span(each.start, each.end) for each in blocks_of(chunk) if each.kind in HEADS]
     spans = sorted([*(each.span for each in units(chunk)), *heads], key=lambda span: span.start)
-    return tuple(
-        span for span in spans if span.end <= _LONGEST_CHUNK and span.cut(chunk.text).strip()
-    )
+    own = [
+        Evidence(hit=hit, span=span, support=0.0)
+        for span in spans
+        if span.end <= _LONGEST_CHUNK and span.cut(chunk.text).strip()
+    ]
+    return tuple(own if chunk.source == "web" else [*first, *own])
 
 
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
 def _cited(text: str, named: int, found: Iterator[Evidence | None]) -> CitedSentence:
-    places = {(each.hit.chunk.id, each.span): each for each in found if each is not None}
+    places = {(e.hit.chunk.id, e.span, e.heading): e for e in found if e is not None}
     return CitedSentence(_MARK.sub("", text).strip(), named, tuple(places.values()))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fathom.agents.requirements import items_of
 from fathom.context import RunContext
-from fathom.retrieval.quotes import Quoted, Quotes
+from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
 from fathom.text.question_form import asked_count
 from fathom.types import (
     PARTIAL_LIST,
@@ -70,7 +70,9 @@ class Finalizer:
     ) -> tuple[Quoted | None, ...]:
         """What stands at the places of the evidence: in the index, or in what the web gave."""
         own = [item for item in evidence if item.hit.chunk.source == "corpus"]
-        places = [(item.hit.chunk.document_id, _place(item)) for item in own]
+        places = [
+            QuotePlace(item.hit.chunk.document_id, _place(item), item.heading) for item in own
+        ]
         looked_up = iter(await self.quotes(places, context))
         return tuple(
             next(looked_up) if item.hit.chunk.source == "corpus" else _recorded(item)
@@ -127,6 +129,8 @@ def _verified(
         if quoted is None or not item.quote or quoted.text != item.quote:
             continue
         span = _place(item)
+        if quoted.start is not None:
+            span = Span(quoted.start, quoted.start + len(quoted.text))
         document = item.hit.chunk.document_id
         citation = numbers.setdefault(
             (document, span),

@@ -26,7 +26,7 @@ def located(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
             another one is found there: numbers are easily confused.
     """
     if 1 <= chunk <= len(hits):
-        named = _within(quote, hits[chunk - 1])
+        named = _within(quote, hits[chunk - 1]) or above(quote, hits[chunk - 1])
         if named is not None:
             return named
     if len(quote.split()) < _FEWEST:
@@ -40,6 +40,19 @@ def _within(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
     if found is None or (exact and not found.exact):
         return None
     return Evidence(hit=hit, span=whole(hit, found.span), support=0.0)
+
+
+def above(quote: str, hit: Hit) -> Evidence | None:
+    """The nearest heading above a hit, or its title, that holds a quote."""
+    chunk = hit.chunk
+    if chunk.source != "corpus":
+        return None  # of the web nothing is known but its text
+    titles = dict.fromkeys([*reversed(chunk.headings), chunk.title])
+    held = (each for each in titles if (found := find(quote, each)) and found.exact)
+    heading = next(held, None)
+    if heading is None:
+        return None
+    return Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)
 
 
 def whole(hit: Hit, span: Span) -> Span:

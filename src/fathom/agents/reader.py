@@ -441,21 +441,25 @@ _UNVERIFIED = "no sentence of the model could be verified"
 
 def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
     """Sentences with their evidence, each place once."""
-    places: dict[tuple[str, Span], Evidence] = {}
+    places: dict[tuple[str, Span, str], Evidence] = {}
     for each in sentences:
         for item in each.evidence:
-            key = (item.hit.chunk.id, item.span)
+            key = _key(item)
             best = max(item.support, places[key].support if key in places else 0.0)
             places[key] = replace(item, support=best)
     at = {key: place for place, key in enumerate(places)}
     claims = [
         Claim(
             text=each.text,
-            evidence=tuple(at[item.hit.chunk.id, item.span] for item in each.evidence),
+            evidence=tuple(at[_key(item)] for item in each.evidence),
         )
         for each in sentences
     ]
     return Draft(evidence=tuple(places.values()), claims=tuple(claims))
+
+
+def _key(item: Evidence) -> tuple[str, Span, str]:
+    return item.hit.chunk.id, item.span, item.heading
 
 
 @dataclass(frozen=True, slots=True)

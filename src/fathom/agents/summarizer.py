@@ -235,7 +235,9 @@ def _of_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
 def _together(findings: Sequence[SubAnswer], short: str) -> Draft:
     """All evidence in the order of the findings; as sure as the least sure of them."""
     places = {
-        (item.hit.chunk.id, item.span): item for found in findings for item in found.draft.evidence
+        (item.hit.chunk.id, item.span, item.heading): item
+        for found in findings
+        for item in found.draft.evidence
     }
     evidence: tuple[Evidence, ...] = tuple(places.values())
     confidence = min(found.draft.confidence for found in findings if found.draft.evidence)

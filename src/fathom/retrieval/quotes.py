@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
+from typing import NamedTuple
 
 from fathom.context import RunContext
 from fathom.documents.base import CELLS
@@ -14,8 +15,26 @@ from fathom.types import BlockKind, Document, Span
 
 _LABEL = 12  # characters; what is longer before a quote is a sentence
 
-QuotePlace = tuple[str, Span]
-"""A document's id, and where in its text."""
+
+class QuotePlace(NamedTuple):
+    """A place of a document.
+
+    Attributes:
+        document: Its id.
+        span: Where in its text.
+        heading: Instead of what stands there, the last heading with this text that begins before
+            the span does, or where it does.
+    """
+
+    document: str
+    span: Span
+    heading: str = ""
+
+    @property
+    def request(self) -> list[str | int]:
+        """As traces keep it."""
+        own: list[str | int] = [self.document, self.span.start, self.span.end]
+        return [*own, self.heading] if self.heading else own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +47,7 @@ class Quoted:
         kind: Of the block that it stands in.
         label: Printed before it, where it is an item of a list.
         head: The row that names the columns, where it is a row of a table.
+        start: Where a heading was found; of other quotes it is known.
     """
 
     text: str
@@ -39,6 +59,7 @@ class Quoted:
     kind: BlockKind = "paragraph"
     label: str = ""
     head: str = ""
+    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +76,7 @@ class Quotes:
         self, places: Sequence[QuotePlace], context: RunContext
     ) -> tuple[Quoted | None, ...]:
         """What stands at each of the places; `None` where the document is gone or late."""
-        request = [[document, span.start, span.end] for document, span in places]
+        request = [place.request for place in places]
 
         async def ask() -> Json:
             left = None if context.end == inf else max(0.0, context.end - time.monotonic())
@@ -69,12 +90,27 @@ class Quotes:
         return tuple(None if each is None else Quoted(**each) for each in found)
 
     def _at(self, place: QuotePlace) -> Json:
-        name, span = place
-        document = self.lookup(name)
-        if document is None:
+        document = self.lookup(place.document)
+        span = place.span if document is None else _span(document, place)
+        if document is None or span is None:
             return None
         found = asdict(document.place_at(span.start))
-        return {"text": span.cut(document.text), **found, **_shape(document, span)}
+        moved = {"start": span.start} if place.heading else {}
+        return {"text": span.cut(document.text), **found, **_shape(document, span), **moved}
+
+
+def _span(document: Document, place: QuotePlace) -> Span | None:
+    """Where it stands; `None` of a heading that is not there."""
+    if not place.heading:
+        return place.span
+    above = [
+        block.span
+        for block in document.blocks
+        if block.kind == "heading"
+        and block.span.start <= place.span.start
+        and block.span.cut(document.text) == place.heading
+    ]
+    return above[-1] if above else None
 
 
 def _shape(document: Document, span: Span) -> Json:
