@@ -107,6 +107,9 @@ def law_of(debates: Sequence[Held]) -> DebateLaw:
 
 def report(name: str, law: DebateLaw, group: Sequence[Held]) -> None:
     """One line: how many, how many right, how well the law knows it."""
+    if not group:
+        print(f"{name}: no debates")
+        return
     sure = [law(each.debated.sure, each.debated.share, each.debated.margin) for each in group]
     right = [each.right for each in group]
     known, error = auroc(sure, right), calibration_error(sure, right)
@@ -133,7 +136,8 @@ def main() -> None:
                 models=ModelSettings(cross_reader=given.model),
             )
             with Engine(settings) as engine:
-                engine.ingest([dataset.corpus])
+                if not settings.index.directory.exists():
+                    engine.ingest([dataset.corpus])
                 fitted[name] = list(held(engine, chosen(dataset, given.questions, fitted=True)))
                 others[name] = list(held(engine, chosen(dataset, given.questions, fitted=False)))
     law = law_of([each for group in fitted.values() for each in group])
