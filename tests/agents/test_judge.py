@@ -50,8 +50,15 @@ def test_no_words_and_parts_of_words_do_not_stand_in_it(claim: str) -> None:
     assert judged(LocalJudge(pairs=nobody), claim) == (0.0,)
 
 
-@pytest.mark.parametrize("claim", ["A mooring permit costs 50 crowns a year.", "40,5 crowns"])
-def test_a_number_that_the_quote_does_not_hold_has_no_support(claim: str) -> None:
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "A mooring permit costs 50 crowns a year.",
+        "40,5 crowns",
+        "A mooring permit costs 40 crowns a year, see http://permits.example/?fee",
+    ],
+)
+def test_a_number_or_address_that_the_quote_does_not_hold_has_no_support(claim: str) -> None:
     assert judged(LOCAL, claim) == (0.0,)
 
 

@@ -19,7 +19,8 @@ Pair = tuple[str, str]
 """A claim, and the quote that should support it."""
 
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_EXACT = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
+"""Numbers and addresses: what leads somewhere must stand in the quote as it is."""
 _LONGEST = 2_000
 
 PROMPT = Prompt.of(
@@ -59,8 +60,8 @@ class Judge(Protocol):
 class LocalJudge:
     """Asks the pair reader whether the quote says what the claim says; deterministic.
 
-    A claim that stands in the quote word for word has full support; one with a number that the
-    quote does not hold, or without any word, has none, whatever the pair reader says.
+    A claim that stands in the quote word for word has full support; one with a number or an address
+    that the quote does not hold, or without any word, has none, whatever the pair reader says.
     """
 
     pairs: CrossReader
@@ -78,7 +79,7 @@ class LocalJudge:
 
     def _score(self, claim: str, quote: str) -> float:
         wanted = _plain(claim)
-        if not wanted or not set(_NUMBER.findall(claim)) <= set(_NUMBER.findall(quote)):
+        if not wanted or not set(_EXACT.findall(claim)) <= set(_EXACT.findall(quote)):
             return 0.0
         if f" {wanted} " in f" {_plain(quote)} ":
             return 1.0
