@@ -4,7 +4,8 @@ The questions of samples/followups.jsonl are asked of the samples' documents as 
 rewriter's rules (or the language model of -m) put them, and as a person puts them (`standalone`).
 What counts is whether the first document that the retriever ranks is the right one, or with
 --strategy whether the answer holds a right one. The rules were written with the development half in
-view; the other half was held out.
+view; the other half was held out. --shifts counts what must not be: changes of questions of data
+sets that only stand behind another one.
 """
 
 import argparse
@@ -18,9 +19,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fathom import Engine
+from fathom.agents.followup import stand_alone
 from fathom.agents.rewriter import Rewriter
 from fathom.context import RunContext
 from fathom.conversation import dialogue_of
+from fathom.evaluation.datasets import load
 from fathom.ledger import Ledger
 from fathom.text.answer_match import normalize_answer
 from fathom.tracing.recorder import Recorder
@@ -28,6 +31,8 @@ from fathom.tracing.trace import Origin
 from fathom.usage import Budget
 
 SAMPLES = Path(__file__).parent.parent / "samples"
+FAR = 37
+"""So many questions before it stands the one that has nothing to do with it."""
 SPLITS = ("development", "held-out")
 Row = Mapping[str, Any]
 Judge = Callable[[str, Row], bool]
@@ -120,6 +125,15 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def shifts(folder: Path) -> str:
+    """How many questions of a data set the rules change that only stand behind another one."""
+    texts = [question.text for question in load(folder).questions][:600]
+    after = ((text, texts[n - FAR]) for n, text in enumerate(texts))
+    pairs = [(text, dialogue_of([{"role": "user", "content": other}])) for text, other in after]
+    changed = sum(stand_alone(text, turns) != text for text, turns in pairs)
+    return f"| {folder.name} | {len(texts)} | {changed} |"
+
+
 def main() -> None:
     """Print the table, and with --show how each question was put."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -129,7 +143,11 @@ def main() -> None:
     parser.add_argument("--strategy", help="ask this strategy for answers, rather than search")
     parser.add_argument("--split", choices=SPLITS)
     parser.add_argument("--show", action="store_true", help="the questions, one a line")
+    parser.add_argument("--shifts", nargs="+", type=Path, help="data sets of other questions")
     args = parser.parse_args()
+    if args.shifts:
+        print("\n".join(map(shifts, args.shifts)))
+        return
     settings: dict[str, Any] = {"trace.enabled": False}
     if args.llm:
         settings |= {"llm.model": args.llm, "roles.rewriter": "llm", "roles.reader": "local"}

@@ -186,7 +186,7 @@ class Asked:
         if self.indonesian:
             found = re.search(rf"\b{head}\b.*", self.text, re.IGNORECASE)
             return _until_verb(found.group()) if found else ""
-        words = rf"(?:(?!{_PREPOSITION}\b|{_AUX}\b|{_WH}\b)[\w'-]+\s+)"
+        words = rf"(?:(?!{_PREPOSITION}\b|{_AUX}\b|{_WH}\b|(?:the|a|an|that|and)\b)[\w'-]+\s+)"
         found = re.search(
             rf"\b(?:the\s+|a\s+|an\s+)?{words}{{0,4}}{head}\b", self.text, re.IGNORECASE
         )

@@ -6,6 +6,7 @@ already stays as it is, letter for letter.
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from fathom.agents.antecedents import Asked
 from fathom.agents.clauses import mentions
@@ -30,9 +31,12 @@ _AUX = (
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|"
     r"would)"
 )
+_ASKED_ID = (
+    r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
+    r"bagaimana(?:kah)?|seberapa)"
+)
 _ASKS = re.compile(
-    r"\b(?:what|which|who|whom|whose|when|where|why|how|apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|"
-    r"mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|bagaimana(?:kah)?|seberapa)\b"
+    rf"\b(?:(?:what|which|who|whom|whose|when|where|why|how)|{_ASKED_ID})\b"
     rf"|^{_AUX}\b",
     re.IGNORECASE,
 )
@@ -120,7 +124,8 @@ def _of_part(bare: str, before: Asked, *, joined: bool) -> str:
 
 def _named(bare: str) -> bool:
     """Whether it has a name or a number of its own; a word that begins a question is no name."""
-    return bool(mentions(f"{bare[:1].lower()}{bare[1:]}"))
+    found = mentions(f"{bare[:1].lower()}{bare[1:]}")
+    return any(span.cut(bare) != "I" for span in found)
 
 
 def _short(bare: str) -> bool:
@@ -133,10 +138,19 @@ def _part(bare: str) -> bool:
 
 
 def _hollow(bare: str) -> bool:
-    """Whether a question hardly says what it is about."""
+    """Whether a question hardly says what it is about: "Disimpan di mana", "Is there parking"."""
+    definite = re.search(
+        r"\b(?:the|any|there)\b(?!.*\b(?:of|in|for|with|between|on)\s)", bare, re.I
+    )
+    verb = re.match(r"(?:di|ter|ber|me)\w{4,}\b", bare, re.IGNORECASE)
+    return bool(definite or verb) and len(_meaning(bare)) <= _HOLLOW
+
+
+def _meaning(text: str) -> list[str]:
+    """The words of meaning, without those that ask."""
     small = stop_words("en") | stop_words("id")
-    words = [word for word in _WORD.findall(bare.lower()) if not _ASKS.fullmatch(word)]
-    return sum(word not in small for word in words) <= _HOLLOW
+    words = (word for word in _WORD.findall(text.lower()) if not _ASKS.fullmatch(word))
+    return [word for word in words if word not in small]
 
 
 # A part of a question takes the place of its like in the question before.
@@ -282,7 +296,7 @@ def _asked_anew(asking: str, before: Asked) -> str:
 Antecedent = Callable[[Asked], str]
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
 _NEXT = (
-    rf"(?=\s+(?:{_AUX}|be|been|cost|costs|take|takes|mean|means|work|works|apply|open|close|last|"
+    rf"(?=\s+(?:{_AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
     r"valid|in|on|at|for|from|to|by|of|with|per|\w+ed)\b|\s*$)"
 )
 
@@ -312,7 +326,10 @@ _ENGLISH: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
         (r"(?:they|them)\b", lambda before: before.things),
         (rf"(?:these|those){_NEXT}", lambda before: before.things),
         (r"its\b(?=\s+\w)", _owned),
-        (r"it\b(?!\s+takes?\s+to\b|\s+(?:is|was)\s+\w+\s+(?:to|that)\b)", lambda b: b.topic),
+        (
+            r"it\b(?!['\u2019]|\s+takes?\s+(?:to|for)\b|\s+(?:\w+\s+){0,2}?\w+\s+(?:to|that)\b)",
+            lambda before: before.topic,
+        ),
         (rf"(?:that|this)(?:\s+one\b|{_NEXT})", lambda before: before.topic),
         (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", lambda before: before.place),
         (r"then\s*$", _then),
@@ -327,34 +344,66 @@ _INDONESIAN: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
         (r"(?:^|(?<=\s))itu\b(?=\s*$)", lambda before: before.topic),
     )
 )
-_NOUN = re.compile(r"\b(?:the|that|this|those|these)\s+(\w{3,})\b", re.IGNORECASE)
+_NOUN = re.compile(
+    r"\b(?:the|that|this|those|these)\s+((?-i:[a-z])\w{2,})\b"
+    r"(?!\s+(?:of|that|which|who|whose|whom|where|in|from|for|to|with|on|at|by)\b|\s+(?-i:[A-Z]))",
+    re.IGNORECASE,
+)
+"""A thing that nothing in its own question says more of."""
 _NOUN_ID = re.compile(
-    r"\b(\w{3,})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)", re.IGNORECASE
+    rf"\b(?!(?:{_ASKED_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
+    rf"(\w{{3,}})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(
+    rf"(?:^|\b(?:{_AUX}|and|or|of|in|on|at|to|from|for|by|with|about|than|like|tell me))\s*$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"\S\s+\S+\s+(?:that|which|who|whose|when|where|while|as|because|if|than)\b", re.IGNORECASE
 )
 _NYA = re.compile(r"\b([^\W\d_]{3,}?)nya\b", re.IGNORECASE)
 
 
 def _referred(bare: str, before: Asked) -> str:
     """The question with the words that stand for something spelled out."""
-    text = _noun_referred(bare, before)
+    own = text = _noun_referred(bare, before)
     for word, antecedent in (*_ENGLISH, *_INDONESIAN):
-        found = word.search(text)
-        meant = antecedent(before) if found else ""
-        if found and meant.partition(" ")[2] == before.topic and before.topic in text:
+        first = word.search(own)
+        if first is None or _bound(own[: first.start()], first.group()):
+            continue
+        found, meant = word.search(text), antecedent(before)
+        if meant.partition(" ")[2] == before.topic and before.topic in text:
             meant = " "  # "of it there": what is meant stands there already
         if found and meant:
             text = f"{text[: found.start()]}{meant}{text[found.end() :]}"
-    return _suffix_referred(text, before) if before.indonesian else text
+    return _suffix_referred(text, before) if before.indonesian and text == bare else text
+
+
+def _bound(said: str, word: str) -> bool:
+    """Whether a word stands for what its own question has named before it, or only joins clauses.
+
+    So "his" in "Who figured out that his law was universal?" is nobody of the question before.
+    """
+    if word.lower() in {"that", "this"} and not _OPENS.search(said):
+        return True
+    most = 1 if word.lower() in {"his", "her", "its", "their"} else 3
+    return _named(said) or bool(_CLAUSE.search(said)) or len(_meaning(said)) > most
 
 
 def _noun_referred(bare: str, before: Asked) -> str:
     """What "the bridge" and "kartu itu" name, in full: "the Mill Bridge"."""
     for rule in (_NOUN, _NOUN_ID):
-        for found in rule.finditer(bare):
+        for found in islice(rule.finditer(bare), 5):
+            if found.group().lower().startswith("that ") and not _OPENS.search(
+                bare[: found.start()]
+            ):
+                continue  # "the team that won"
             named = before.naming(found[1])
-            if named and named.casefold().split() != found.group().casefold().split():
+            told = [word for word in named.split() if word.lower() not in {"the", "a", "an"}]
+            if len(told) > 1:
                 return f"{bare[: found.start()]}{named}{bare[found.end() :]}"
-            if rule is _NOUN_ID and not named and before.topic:
+            if rule is _NOUN_ID and not named and before.topic and not _named(bare):
                 return f"{bare[: found.start()]}{found[1]} {before.topic}{bare[found.end() :]}"
     return bare
 
@@ -362,6 +411,12 @@ def _noun_referred(bare: str, before: Asked) -> str:
 def _suffix_referred(text: str, before: Asked) -> str:
     """A thing with "-nya" and what it belongs to: "denda buku" for "dendanya"."""
     for found in _NYA.finditer(text):
-        if found.group().lower() not in _NYA_NOT and before.topic:
-            return f"{text[: found.start()]}{found[1]} {before.topic}{text[found.end() :]}"
+        if found.group().lower() in _NYA_NOT or not before.topic:
+            continue
+        own = _named(text) and (_named(text[: found.start()]) or len(_meaning(text)) > 4)
+        return (
+            text
+            if own
+            else f"{text[: found.start()]}{found[1]} {before.topic}{text[found.end() :]}"
+        )
     return text
