@@ -18,6 +18,7 @@ from fathom.agents.cited_answer import (
     QuotingSentence,
     ReaderReply,
     SentenceStream,
+    form_for,
     shown,
 )
 from fathom.documents.base import Builder
@@ -66,6 +67,13 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     assert len(told) == 4
     cited = ByNumber().cited(NumberingSentence(evidence=[1], text="It is about fees."), [hit])
     assert [each.quote for each in cited.evidence] == ["Harbour fees"]
+
+
+def test_the_form_is_what_did_better_with_the_model_unless_it_is_chosen() -> None:
+    assert form_for("local:/models/small.gguf", "auto") == "numbers"
+    assert form_for("openai:m", "auto") == "quotes"
+    assert form_for("openai:m", "numbers") == "numbers"
+    assert form_for("local:", "quotes") == "quotes"
 
 
 def test_what_is_named_is_found_once_and_marks_are_taken_out() -> None:

@@ -94,7 +94,7 @@ class QuotingAnswer(BaseModel):
 class NumberingAnswer(BaseModel):
     """An answer, at least one sentence long."""
 
-    sentences: Annotated[list[NumberingSentence], Field(min_length=1), AtMost(5)]
+    sentences: Annotated[list[NumberingSentence], Field(min_length=1), AtMost(3)]
     short_answer: ShortAnswer = ""
 
 
