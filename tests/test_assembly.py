@@ -81,10 +81,10 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
             parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
             parts.summarizer, parts.planner,
         )  # fmt: skip
-        named = ("prompt", "serial", "parallel")
+        named = ("prompt", "conversation", "serial", "parallel")
         told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
         assert len(told) == len(own_prompts())
-        assert [each.name for each in told if each.source] == [own.name]
+        assert {each.name for each in told if each.source} == {own.name}
     file.write_text("Mine, with $nothing.")
     with pytest.raises(SettingsError, match=r"mine.txt"):
         made(llm={"prompts": {"reader": str(file)}}).prepare()

@@ -43,6 +43,7 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "debater": debater.DebaterReply,
     "aggregator": aggregator.AggregatorReply,
     "rewriter": rewriter.RewriterReply,
+    "stand_alone": rewriter.RewriterReply,
     "decomposer_serial": decomposer.DecomposerReply,
     "decomposer_parallel": decomposer.DecomposerReply,
     "hyde": hyde.HydeReply,
@@ -85,7 +86,7 @@ def test_a_prompt_is_short(prompt: Prompt) -> None:
 def test_a_prompt_says_in_which_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
     assert re.search(r"language|words of", prompt.text)
     assert re.search(
-        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know)", prompt.text
+        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know|already)", prompt.text
     )
 
 

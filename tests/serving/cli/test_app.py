@@ -16,6 +16,7 @@ import pytest
 from tests.real_model import RealModel
 
 from fathom.serving import cli
+from fathom.settings.tree import PromptSettings
 from fathom.testing.doubles import OVERLAP
 
 
@@ -309,7 +310,7 @@ def test_a_local_model_that_is_not_there_is_one_line(run: Run, corpus: Path) -> 
 
 def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
     listed = run("config", "prompts", "--json").json["prompts"]
-    assert len(listed) == 12
+    assert [each["name"] for each in listed] == list(PromptSettings.model_fields)
     assert {each["source"] for each in listed} == {None}
     reader = run("config", "prompts", "reader", "--json").json
     assert reader in listed
