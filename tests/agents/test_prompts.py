@@ -86,7 +86,8 @@ def test_a_prompt_is_short(prompt: Prompt) -> None:
 def test_a_prompt_says_in_which_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
     assert re.search(r"language|words of", prompt.text)
     assert re.search(
-        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know|already)", prompt.text
+        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know|already)",
+        prompt.text,
     )
 
 
