@@ -2,7 +2,10 @@ from pathlib import Path
 
 from tests.making import QUESTION, engine_at, ingested
 
+from fathom.engine import Engine
+from fathom.settings import Settings
 from fathom.strategies.naive import Naive
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/naive.md"
 
@@ -24,3 +27,21 @@ def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
     assert answer.budget == engine.assembly.budget
     assert trace.usage.retrievals == 1
     assert len(trace.data) < 100_000
+
+
+def test_no_more_than_so_many_tokens_are_read(tmp_path: Path) -> None:
+    words = ["mooring permit costs crowns " * 20, "harbour office", "mooring permit"]
+    for number, text in enumerate(words):
+        (tmp_path / f"{number}.txt").write_text(text)
+    read = {}
+    for tokens in (0, 30):
+        index = tmp_path / f"index{tokens}"
+        settings = Settings.model_validate(
+            {"index": {"directory": index}, "ask": {"context_tokens": tokens}}
+        )
+        with Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP) as engine:
+            engine.ingest([*tmp_path.glob("*.txt")])
+            trace = engine.traces.get(str(engine.ask(QUESTION).trace_id))
+            (step,) = [step for step in trace.steps if step.id == "read"]
+            read[tokens] = len(step.inputs["chunks"])
+    assert read == {0: 3, 30: 2}

@@ -140,6 +140,8 @@ class AskSettings(Section):
 
     chunks: int = Field(default=8, ge=1, le=MOST_HITS)
     """How many of the best hits the reader reads."""
+    context_tokens: int = Field(default=0, ge=0)
+    """All that the chunks may take that `naive` reads; 0 for no bound."""
     min_confidence: float = Field(default=0.3, ge=0, le=1)
     """Below it the answer is an abstention."""
     sentences: int = Field(default=2, ge=1)

@@ -1,6 +1,8 @@
 """Retrieve, then read: the baseline that every table needs."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
@@ -10,6 +12,7 @@ from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
 from fathom.assembly import Assembly
 from fathom.context import RunContext
+from fathom.retrieval.context_selection import packed
 from fathom.retrieval.search import Search
 from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
@@ -27,12 +30,18 @@ class NaiveState:
 
 @dataclass(frozen=True, kw_only=True)
 class Naive(GraphStrategy):
-    """Reads the best hits for the question as it was asked."""
+    """Reads the best hits for the question as it was asked.
+
+    Attributes:
+        chunks: How many hits are looked for.
+        pack: Those of them that are read.
+    """
 
     search: Search
     reader: Reader
     finalizer: Finalizer
     chunks: int
+    pack: Callable[[Sequence[Hit]], tuple[Hit, ...]] = tuple
     name: ClassVar[str] = "naive"
 
     @classmethod
@@ -44,6 +53,9 @@ class Naive(GraphStrategy):
             reader=assembly.reader,
             finalizer=assembly.finalizer(cls.name),
             chunks=ask.chunks,
+            pack=partial(packed, tokens=ask.context_tokens, count=assembly.embedder.count)
+            if ask.context_tokens
+            else tuple,
         )
 
     def start(self, query: Query) -> NaiveState:
@@ -63,7 +75,7 @@ class Naive(GraphStrategy):
 
     async def retrieve(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         hits = await self.search(state.query, k=self.chunks, context=runtime.context)
-        return replace(state, hits=hits)
+        return replace(state, hits=self.pack(hits))
 
     async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
