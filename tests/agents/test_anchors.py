@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.agents.anchors import MOST, Anchor, anchors, coverage, missing
+from fathom.agents.anchors import (
+    MOST,
+    Anchor,
+    anchors,
+    contradicted,
+    coverage,
+    missing,
+    required,
+)
 
 CASES = [
     # English
@@ -95,10 +103,58 @@ def test_any_text_has_anchors_that_it_covers(text: str) -> None:
         ("What was sold in Q1 2024?", "in the second quarter of 2024", 0.0),
         ("Berapa persen penduduk Jawa?", "56 % penduduk Jawa", 1.0),
         ("Who is it?", "anything", 1.0),
+        # Other forms of the same
+        ("Who led the EU?", "The European Union was led by him.", 1.0),
+        ("Who led the European Union?", "The EU was led by him.", 1.0),
+        ("What is in the V&A?", "Victoria and Albert Museum", 1.0),
+        ("Siapa Muhammad Hosni Mubarak?", "Mubarak lahir di Mesir.", 1.0),
+        ("Where did Tesla go from Gospic?", "Tesla left Gospi\u0107.", 1.0),
+        ("Who was Percy Shelly?", "Percy Shelley wrote it.", 1.0),
+        ("Kapan Merrow dan Bandung bertemu?", "Merrow dan Tirtasari bertemu.", 0.0),
+        ("Who led in 1993?", "He led from 1990\u20131995.", 1.0),
+        ("Who was it in 1997?", "He led from 1990 to 1995.", 0.0),
+        ("Who led in 1993?", "He led in the 1990s.", 1.0),
+        ("What happened on 8 September 2005?", "Kamis (8/9) jatuh.", 1.0),
+        ("What happened on 8 September 2005?", "It fell on 8 September, as in 1990.", 1.0),
+        ("What happened on 8 September 2005?", "It fell on 8 September 1990.", 0.0),
+        ("What happened on 8 September 2005?", "It fell on 8/9/1990.", 0.0),
     ],
 )
 def test_coverage(question: str, text: str, share: float) -> None:
     assert coverage(anchors(question), text) == share
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("Who won in 2017?", "He won in 2018.", ["2017"]),
+        ("Who won in 2017?", "He won that year.", []),
+        ("Who won in 2017?", "In 2016 he lost, in 2017 he won.", []),
+        ("Who designed the Harbour Bridge?", "The Mill Bridge is old.", ["Harbour Bridge"]),
+        ("Who is Edward Baring?", "Thomas Baring was a banker.", ["Edward Baring"]),
+        ("Who is Edward Baring?", "A banker of London.", []),
+        ("Siapa koordinator Pasar Baru?", "Pasar Lama: Ibu Melati", ["Pasar Baru"]),
+    ],
+)
+def test_something_else_in_the_place_of_an_anchor_contradicts_it(
+    question: str, text: str, found: list[str]
+) -> None:
+    assert [each.text for each in contradicted(anchors(question), text)] == found
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who won the US Open in 2017?", ["US Open", "2017"]),
+        ("What was the Italian title of the book?", []),
+        ("Where did Dr Jones teach?", ["Dr Jones"]),
+        ("Is he a Dr?", []),
+        ("How many km is it per game?", []),
+        ("siapa presiden pertama indonesia", []),
+    ],
+)
+def test_times_and_telling_names_are_required(question: str, names: list[str]) -> None:
+    assert [each.text for each in required(anchors(question), 0.6)] == names
 
 
 def test_what_is_missing_is_told() -> None:

@@ -76,7 +76,7 @@ def test_what_tells_of_the_cited_document_by_its_title_counts_for_names() -> Non
         ("What percentage came?", "There came 12 people.", "12", True),
         ("Berapa persen yang datang?", "Yang datang 12 %.", "12", False),
         ("When was it?", "It was in May 1990.", "May 1990", False),
-        ("Kapan itu?", "Itu lama sekali.", "", True),
+        ("Kapan itu?", "Itu 12 km jauhnya.", "12 km", True),
     ],
 )
 def test_the_answer_must_be_of_the_kind_asked_for(
@@ -121,3 +121,24 @@ def test_without_evidence_everything_is_missing() -> None:
     assert required.lacks(Draft(), []).missing == required.anchors
     assert required.held_by(hit_of(NADAL))
     assert not required.held_by(hit_of(ABOUT_2018))
+
+
+def test_what_leads_from_one_document_to_the_next_counts_in_any_number_of_hops() -> None:
+    def page(title: str, text: str) -> Hit:
+        hit = hit_of(text, document=title)
+        return replace(hit, chunk=replace(hit.chunk, title=title))
+
+    cited = page("Elmton (town)", "It was founded in 1300.")
+    vale = page("Ada Vale", "Vale was born in Elmton.")
+    film = page("The Ferry", "A film of 1994 by Ada Vale.")
+    asked = "When was the town founded where the director of The Ferry of 1994 was born?"
+    required = Requirements.of(asked, least=0.6)
+    draft = quoting(cited, "1300")
+    assert [each.text for each in required.lacks(draft, [cited, film]).missing] != []
+    assert required.lacks(draft, [cited, vale, film]).missing == ()
+
+
+def test_of_two_to_choose_from_the_evidence_may_be_about_one() -> None:
+    asked = "Which is older, Mill Bridge or Harbour Bridge?"
+    assert Requirements.of(asked, least=0.6).anchors == ()
+    assert Requirements.of("Is Mill Bridge old?", least=0.6).anchors != ()

@@ -23,6 +23,7 @@ B = Thresholds(rounds=2, judge="always")
 THREE = Thresholds(rounds=3)
 FIRM = Thresholds(conflict_abstains=True)
 GOOD: dict[str, Any] = {"answered": True, "support": 0.9}
+QUOTED: dict[str, Any] = {**GOOD, "quoting": True}
 WEAK: dict[str, Any] = {"answered": True, "support": 0.2}
 DEAR: dict[str, Any] = {"spent": 1000, "reserved": 500, "baseline": 1000}
 GAIN: dict[str, Any] = {"support_change": 0.1}
@@ -62,16 +63,16 @@ CASES: list[Case] = [
     ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", A, {**GOOD, "coverage": 0.5}, {}),
     ("RETRIEVE_MORE", "RETRY_MISSING_ANCHOR", B, {**GOOD, "coverage": 0.0}, {"round": 2}),
     # nothing more can be done, and what is lacking is minor
-    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, **GAIN, "coverage": 0.5}, TRIED),
-    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "left": 299}, {}),
-    ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "coverage": 0.5, "factoid": False}, {}),
+    ("STOP", "STOP_LAST_ROUND", A, {**QUOTED, **GAIN, "coverage": 0.5}, TRIED),
+    ("STOP", "STOP_LAST_ROUND", A, {**QUOTED, "coverage": 0.5, "left": 299}, {}),
+    ("STOP", "STOP_LAST_ROUND", A, {**QUOTED, "coverage": 0.5, "factoid": False}, {}),
     ("STOP", "STOP_PARTIAL_LIST", A, {**GOOD, "whole": False}, {}),
-    ("STOP", "STOP_NO_NEW_HITS", THREE, {**GOOD, "coverage": 0.5, "new_hits": 0.14},
+    ("STOP", "STOP_NO_NEW_HITS", THREE, {**QUOTED, "coverage": 0.5, "new_hits": 0.14},
      {"round": 2, **TRIED}),
-    ("STOP", "STOP_NO_NEW_HITS", B, {**GOOD, "coverage": 0.5, "new_hits": 0.0}, TRIED),
-    ("STOP", "STOP_NO_GAIN", THREE, {**GOOD, "coverage": 0.5}, {"round": 2, **TRIED}),
-    ("STOP", "LOW_BUDGET", B, {**GOOD, **GAIN, "coverage": 0.5, **DEAR}, TRIED),
-    ("STOP", "LOW_BUDGET", B, {**GOOD, "coverage": 0.5, **DEAR, "left": 100}, {}),
+    ("STOP", "STOP_NO_NEW_HITS", B, {**QUOTED, "coverage": 0.5, "new_hits": 0.0}, TRIED),
+    ("STOP", "STOP_NO_GAIN", THREE, {**QUOTED, "coverage": 0.5}, {"round": 2, **TRIED}),
+    ("STOP", "LOW_BUDGET", B, {**QUOTED, **GAIN, "coverage": 0.5, **DEAR}, TRIED),
+    ("STOP", "LOW_BUDGET", B, {**QUOTED, "coverage": 0.5, **DEAR, "left": 100}, {}),
     # nothing more can be done, and it must not be shown
     ("ABSTAIN", "ABSTAIN_NO_EVIDENCE", A, {"answered": False, "support": 0.0}, {}),
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**WEAK, "coverage": 0.5}, TRIED),
@@ -81,7 +82,8 @@ CASES: list[Case] = [
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(tau_missing=0.5),
      {**GOOD, "support": 0.49, "coverage": 0.9}, TRIED),
     ("STOP", "STOP_NO_GAIN", Thresholds(tau_missing=0.5),
-     {**GOOD, "support": 0.5, "coverage": 0.0}, TRIED),
+     {**QUOTED, "support": 0.5, "coverage": 0.0}, TRIED),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**GOOD, "support": 1.0, "coverage": 0.9}, TRIED),
     ("ABSTAIN", "ABSTAIN_MISSING_UNIT", A, {**GOOD, "unit": False}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, WEAK, EDITED),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, {**WEAK, "support": 0.0}, {}),
@@ -89,6 +91,8 @@ CASES: list[Case] = [
     ("STOP", "STOP_LAST_ROUND", A, {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_CONFLICT", FIRM, {**GOOD, "conflict": True}, {}),
     ("ABSTAIN", "ABSTAIN_JUDGE_UNSURE", A, {**GOOD, "judge": 0.64}, EDITED),
+    ("ABSTAIN", "ABSTAIN_JUDGE_UNSURE", A, {**QUOTED, "judge": 0.19}, EDITED),
+    ("STOP", "STOP_JUDGE_OK", A, {**QUOTED, "judge": 0.2}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **GAIN, **DEAR}, TRIED),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR, "left": 200}, {}),
     # settings
@@ -201,6 +205,7 @@ SIGNALS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "unit": st.booleans(),
         "whole": st.booleans(),
         "mendable": st.booleans(),
+        "quoting": st.booleans(),
         "spent": TOKENS,
         "reserved": TOKENS,
         "baseline": TOKENS,
@@ -246,4 +251,4 @@ def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: Thres
         assert signals["support"] >= thresholds.tau_overlap
         assert signals["unit"]
         uncovered = signals["coverage"] < thresholds.coverage_stop
-        assert not (uncovered and signals["contradicted"])
+        assert not (uncovered and (signals["contradicted"] or not signals["quoting"]))

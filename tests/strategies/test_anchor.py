@@ -156,7 +156,7 @@ def test_round_1b_looks_once_for_a_missing_anchor() -> None:
 
 def test_what_holds_no_missing_anchor_is_not_new() -> None:
     reader = Drafts([0.45])
-    outcome = asked_of_oslo(strategy(reader))
+    outcome = asked_of_oslo(strategy(reader, tau_missing=0.5))
     assert decisions(outcome) == ["RETRY_MISSING_ANCHOR", "ABSTAIN_MISSING_ANCHOR"]
     assert outcome.answer.stop_reason == "missing_anchor"
 
@@ -198,7 +198,7 @@ def test_the_judge_is_asked_about_quotes_too() -> None:
 
 def test_a_language_model_has_no_second_call_beyond_the_baselines_budget() -> None:
     search = Search(retriever=ByWord, identity={})
-    gate = strategy(Drafts([0.45]), search=search, workers=0, metered=True)
+    gate = strategy(Drafts([0.45]), search=search, workers=0, metered=True, tau_missing=0.5)
     assert decisions(asked_of_oslo(gate))[0] == "ABSTAIN_MISSING_ANCHOR"
 
 

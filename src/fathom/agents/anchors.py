@@ -6,11 +6,11 @@ Rules only, English and Indonesian; no model, no clock.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, Self
 
-from fathom.text.dates import MONTH, YEAR, date_of
+from fathom.text.dates import MONTH, YEAR, date_of, month_of
 from fathom.text.entities import common, names, texts
 from fathom.text.language import stop_words
 from fathom.types import Span
@@ -106,6 +106,8 @@ _YEAR_DIGITS = 4
 _YEARS = re.compile(
     rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
 )
+_BETWEEN = re.compile(r"\s+(?:and|dan|&)\s+")
+"""What joins two names, each of which is required."""
 _TITLED = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
 _EMPTY = _set(
     "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
@@ -297,14 +299,16 @@ class _Held:
         )
 
     def _timed(self, anchor: Anchor, needed: frozenset[str]) -> bool:
-        """A date may be written in figures: "8/9" for 8 September."""
+        """A date may be written in figures, "8/9" for 8 September, or without its year."""
         if all(self._has(word) or self._dated(word) for word in needed):
             return True
-        year, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
-        if not (month and day) or (year and any(map(_is_year, self.words - {str(int(year))}))):
+        _, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
+        if not (month and day):
             return False
-        figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b"
-        return bool(re.search(figures, self.text))
+        figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b(?! ?[/.-] ?\d)"
+        name = next(word for word in anchor.text.split() if month_of(word.strip(",")) == month)
+        words = rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})"
+        return bool(re.search(rf"{figures}|{words}", self.text, re.IGNORECASE))
 
     def _named(self, anchor: Anchor, needed: frozenset[str]) -> bool:
         """Whether the text has another form of a name."""
@@ -314,6 +318,9 @@ class _Held:
                 return True
         if _initials(anchor.text) in self.words:
             return True
+        parts = _BETWEEN.split(anchor.text)
+        if len(parts) > 1:
+            return all(self.holds(replace(anchor, text=part)) for part in parts)
         return any(name and name < needed for name in self.names)
 
     def _has(self, word: str) -> bool:
@@ -349,7 +356,7 @@ def _alike(word: str, other: str) -> bool:
 
 def _initials(name: str) -> str:
     """Of a name of several words, in small letters; empty where there are no two."""
-    found = [word[0] for word in _WORD.findall(name) if word[0].isupper()]
+    found = [word[0] for word in _WORD.findall(name) if word[0].isupper() and word != "The"]
     return _plain("".join(found)) if len(found) > 1 else ""
 
 

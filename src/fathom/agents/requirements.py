@@ -5,6 +5,7 @@ from a text of 2018, who asks for a price not with a number of people, who asks 
 not with two as if they were all. Rules only, English and Indonesian.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -15,6 +16,8 @@ from fathom.text.question_form import asked_count
 from fathom.types import Chunk, Draft, Evidence, Hit
 
 _NAMED = 4
+_ASIDE = re.compile(r"\s*\([^)]*\)")
+_CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +73,11 @@ class Requirements:
             found: Its anchors, if they are known.
             least: Names must score so much to be required, in [0, 1].
         """
-        own = anchors(question) if found is None else found
+        own = required(anchors(question) if found is None else found, least)
+        if _CHOICE.search(question):  # the evidence is about one of them
+            own = tuple(each for each in own if each.kind in TIMES)
         return cls(
-            anchors=required(own, least),
+            anchors=own,
             kind=asked_kind(question),
             count=asked_count(question),
         )
@@ -80,16 +85,17 @@ class Requirements:
     def lacks(self, draft: Draft, hits: Sequence[Hit]) -> Lacks:
         """What a draft lacks that was made of these hits.
 
-        Times must stand in the chunks that it cites, under their headings. Names may also stand
-        elsewhere in the same documents, or where another hit tells of the cited document by its
-        title: so does what led there.
+        Times must stand in the chunks that it cites, under their headings; names may also stand
+        elsewhere in the same documents. Either may stand where another document and a cited one
+        tell of each other by title: so does what leads from one to the other.
         """
         evidence = _own(draft)
         if not evidence:
             return Lacks(missing=self.anchors)
         cited = list(dict.fromkeys(each.hit.chunk for each in evidence))
-        near = "\n".join(each.context for each in cited)
-        wide = "\n".join([near, *_around(cited, hits)])
+        led = [each.context for each in (*cited, *_leading(cited, hits))]
+        near = "\n".join(led)
+        wide = "\n".join([*led, *_beside(cited, hits)])
         times = [each for each in self.anchors if each.kind in TIMES]
         named = [each for each in self.anchors if each.kind not in TIMES]
         return Lacks(
@@ -126,14 +132,35 @@ def _own(draft: Draft) -> list[Evidence]:
     return [each for at, each in enumerate(draft.evidence) if at not in other or at == 0]
 
 
-def _around(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
-    """The texts of hits of the same documents, and of those that name these documents."""
+def _beside(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
+    """The texts of hits of the same documents."""
     documents = {chunk.document_id for chunk in cited}
-    titles = {chunk.title.casefold() for chunk in cited if len(chunk.title) >= _NAMED}
-    for hit in hits:
-        chunk = hit.chunk
-        names = chunk.title.casefold() not in titles and any(
-            title in chunk.text.casefold() for title in titles
-        )
-        if chunk.document_id in documents or names:
-            yield chunk.context
+    return (hit.chunk.context for hit in hits if hit.chunk.document_id in documents)
+
+
+def _leading(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chunk]:
+    """The chunks of other documents that titles join to a cited one, in any number of hops."""
+    led = list(cited)
+    left = [hit.chunk for hit in hits if hit.chunk not in led]
+    while found := [chunk for chunk in left if any(_joined(chunk, each) for each in led)]:
+        led += found
+        left = [chunk for chunk in left if chunk not in found]
+    return led[len(cited) :]
+
+
+def _joined(one: Chunk, other: Chunk) -> bool:
+    """Whether either of two chunks names the other's document."""
+    titles = _title(one), _title(other)
+    return _names(one.text, titles[1], titles[0]) or _names(other.text, *titles)
+
+
+def _title(chunk: Chunk) -> str:
+    """The title without what tells it from others of the name: "Mercury (planet)"."""
+    return _ASIDE.sub("", chunk.title).strip()
+
+
+def _names(text: str, title: str, own: str) -> bool:
+    """Whether a text names a title that is not its own."""
+    if len(title) < _NAMED or title == own:
+        return False
+    return not missing([Anchor(kind="quoted", text=title, score=1.0)], text)

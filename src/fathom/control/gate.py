@@ -138,7 +138,8 @@ class Thresholds:
         coverage_stop: Coverage with which nothing is lacking.
         coverage_min: Below it a draft is withheld when the search has ended, in spite of its
             support; `coverage_stop` here is the strictest reading.
-        tau_missing: Least support of a draft that is shown though an anchor is missing.
+        tau_missing: Least support of quotes that are shown though an anchor is missing; sentences
+            are not.
         judge: When the judge is asked: never, in the grey zone of support, or every round.
         judge_calls: At most so many calls a question under `grey_zone`.
         grey_low: Grey zone of support, both ends included.
@@ -308,10 +309,15 @@ def _grave(signals: Signals, thresholds: Thresholds) -> GateReason | None:
 
 
 def _misses(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether what is missing cannot be overlooked for the sake of the support there is."""
+    """Whether what is missing cannot be overlooked for the sake of the support there is.
+
+    The support of sentences is that by their own quotes, whatever these are about.
+    """
     if signals.contradicted or signals.coverage < thresholds.coverage_min:
         return True
-    return signals.support < max(thresholds.tau_missing, thresholds.tau_overlap)
+    return not signals.quoting or signals.support < max(
+        thresholds.tau_missing, thresholds.tau_overlap
+    )
 
 
 def _doubted(signals: Signals, thresholds: Thresholds) -> bool:

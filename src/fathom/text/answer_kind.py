@@ -7,11 +7,11 @@ English and Indonesian.
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from fathom.text import english, indonesian
-from fathom.text.answer_type import answer_type, spans_of
-from fathom.text.dates import date_of
+from fathom.text.answer_type import answer_type
 from fathom.text.numbers import quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
@@ -28,13 +28,24 @@ _SHARE = re.compile(
 _MONEY_ASKED = re.compile(
     rf"\b(?:{'|'.join(word for own in _OWN for word in own.PRICES)})\b", re.IGNORECASE
 )
-_SHARE_ASKED = re.compile(r"%|\b(?:percent(?:age)?|per cent|persen(?:tase)?)\b", re.IGNORECASE)
-_OF_MONEY = re.compile(r"\bhow much of\b|\bberapa (?:kali|banyak|orang|hari|lama)\b", re.IGNORECASE)
+_SHARE_ASKED = re.compile(
+    r"\b(?:what|which|how (?:many|much)) (?:percent(?:age)?|per cent|proportion|share)\b"
+    r"|\bberapa(?:kah)? (?:persen(?:tase)?|%)|\bpersentase\b",
+    re.IGNORECASE,
+)
+_MUCH = re.compile(r"\bhow much\b(?! (?:of|time|older|younger|more|less)\b)", re.IGNORECASE)
+_OF_WHAT = re.compile(r"\bberapa(?:kah)?\b", re.IGNORECASE)
+_NO_MONEY = re.compile(
+    r"\b(?:nomor|pasal|ayat|tanggal|tahun|jam|pukul|angka)\s+berapa"
+    r"|\bberapa(?:kah)?\s+(?:kali|banyak|orang|hari|lama)\b",
+    re.IGNORECASE,
+)
 _COUNT_ASKED = re.compile(
-    r"\bhow many\s+(?P<en>(?:square\s+|cubic\s+)?[^\W\d_]+)"
+    r"\bhow many\s+(?P<en>(?:[^\W\d_]+\s+){0,2}[^\W\d_]+)"
     r"|\bberapa(?:kah)?\s+(?:banyak\s+|jumlah\s+)?(?P<id>[^\W\d_]+)",
     re.IGNORECASE,
 )
+_HOW = re.compile(r"\bhow\b|\b(?:se)?berapa(?:kah)?\b", re.IGNORECASE)
 _WHEN_LATER = re.compile(
     r"^(?!.*\b(?:what|which) (?:year|date|day|month|century|time)\b)"
     r".*?\b(?:what|which|who|whom|how|where|why)\b.*\bwhen\b",
@@ -45,6 +56,12 @@ _MEASURED = tuple(
     (re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds)
     for own in _OWN
     for cue, kinds in own.MEASURES.items()
+)
+_PRICE_ASKED = re.compile(
+    r"^\W*what (?:(?:does|do|did|will)\b.*\bcosts?\b"
+    r"|(?:is|was|are|were) (?:the|its|their)(?: \w+)? (?:price|cost|fee|fine|fare|salary|wage)"
+    r"(?: (?:for|of|to|per|in|on|at|by)\b|\s*\?|$))",
+    re.IGNORECASE,
 )
 _KINDS: dict[str, AnswerKind] = {"time": "date", "place": "place", "name": "person"}
 
@@ -68,52 +85,70 @@ def asked_kind(question: str) -> AskedKind | None:
         return None
     if kind in _KINDS:
         return AskedKind(_KINDS[kind])
-    if _SHARE_ASKED.search(question) and (kind == "number" or "what" in question.lower()):
+    if _SHARE_ASKED.search(question):
         return AskedKind("percentage", frozenset({"share"}))
+    if kind == "any" and _PRICE_ASKED.search(question):
+        return AskedKind("money")
     return _asked_number(question) if kind == "number" else None
 
 
 def _asked_number(question: str) -> AskedKind | None:
     counted = _COUNT_ASKED.search(question)
-    word = (counted["en"] or counted["id"]) if counted else ""
-    unit = quantities(f"2 {word}")[0].kind
+    things = (counted["en"] or counted["id"] or "").lower() if counted else ""
+    unit = next((kind for word in _phrases(things) if (kind := _kind_of(word))), "")
     if unit:
         return AskedKind("measure", frozenset({unit}))
-    things = bool(counted and counted["en"]) or word.lower() in indonesian.COUNTED
-    if _MONEY_ASKED.search(question) and not (things or _OF_MONEY.search(question)):
+    if _asks_money(question):
         return AskedKind("money")
-    measured = next((kinds for cue, kinds in _MEASURED if cue.search(question)), None)
+    asks = bool(counted) or _HOW.search(question)
+    measured = next((kinds for cue, kinds in _MEASURED if asks and cue.search(question)), None)
     if measured:
         return AskedKind("measure", frozenset(measured.split()))
-    return AskedKind("count") if things else None
+    counts = counted and (counted["en"] or things in indonesian.COUNTED)
+    return AskedKind("count") if counts else None
+
+
+def _asks_money(question: str) -> bool:
+    asks = _MUCH.search(question) or _OF_WHAT.search(question)
+    return bool(asks and _MONEY_ASKED.search(question) and not _NO_MONEY.search(question))
+
+
+def _phrases(things: str) -> list[str]:
+    """Each word, and each with the one before: "square kilometres"."""
+    words = things.split()
+    return [*(" ".join(pair) for pair in pairwise(words)), *words]
+
+
+def _kind_of(unit: str) -> str:
+    """What is measured in a unit; empty where the word is none."""
+    return quantities(f"2 {unit}")[0].kind
 
 
 def gives(asked: AskedKind, text: str) -> bool:
-    """Whether a text holds a value of this kind, with its currency or unit."""
-    if asked.kind == "date":
-        return bool(spans_of("time", text, "")) or date_of(text) is not None
+    """Whether a text holds a value of this kind, with its currency or sign where it needs one.
+
+    Times, measures and counts are told in so many ways ("during the war", "several", "(47)") that
+    only what `contradicts` sees is none.
+    """
     if asked.kind == "money":
         return has_currency(text) and bool(quantities(text))
     if asked.kind == "percentage":
         return bool(_SHARE.search(text))
-    if asked.kind == "count":
-        return bool(quantities(text))
-    if asked.kind == "measure":
-        return any(each.kind in asked.units for each in quantities(text))
-    return any(map(str.isalpha, text))
+    if asked.kind in {"place", "person"}:
+        return any(map(str.isalpha, text))
+    return bool(text.strip())
 
 
 def contradicts(asked: AskedKind, value: str) -> bool:
     """Whether a value is surely of another kind: metres where people are counted."""
     found = quantities(value)
-    if asked.kind in {"date", "place", "person"} or len(found) != 1:
+    kinds, money = {each.kind for each in found} - {""}, has_currency(value)
+    if asked.kind in {"place", "person"} or not found:
         return False
-    kind, money = found[0].kind, has_currency(value)
     if asked.kind == "money":
-        return not money and kind != ""
-    if asked.kind == "count":
-        return money or kind not in {"", "share"}
-    return money or (kind != "" and kind not in asked.units)
+        return not money and bool(kinds)
+    own = {"count": {"share"}, "date": {"time"}}.get(asked.kind, asked.units)
+    return money or bool(kinds and not kinds & own)
 
 
 def has_currency(text: str) -> bool:

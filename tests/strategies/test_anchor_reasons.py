@@ -1,0 +1,98 @@
+"""Every reason of the gate occurs in the records of real questions over the samples."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import reply
+from tests.strategies.test_anchor import Quotes
+
+from fathom.control.reasons import REASONS
+from fathom.engine import Engine
+from fathom.llm.base import Call, Completion
+from fathom.settings import Settings
+
+CORPUS = Path(__file__).parent.parent.parent / "samples/corpus"
+BRIDGE = "Who designed the Mill Bridge?"
+SKIP = "How much does a skip on a public street cost per week?"
+LATE_FEE = "What is the late fee per day for a film?"
+YEAR = "How many visits did the library have in 2012?"
+LIST = "Name four depots of Merrow."
+LIGHTING = "How many kilometres of lighting will be saved?"
+FIRE = "Who leads the Merrow Fire Department?"
+JAKARTA = "Siapa ketua rombongan teknisi yang datang ke Jakarta?"
+POOL = "How much does a ticket for the Merrow swimming pool cost?"
+LORRY = "What is the heaviest lorry that may cross the Mill Bridge?"
+EASY = {"min_confidence": 0.05}
+EVEN = {"like_weight": 0.05}
+NOWHERE = "path=nowhere.md"
+MODEL = {"model": "openai:m", "skip_above_confidence": 2}
+
+Asked = tuple[dict[str, Any], Sequence[tuple[str, str]]]
+
+# settings, then questions with a filter
+RECORDED: list[Asked] = [
+    ({}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (FIRE, ""), (JAKARTA, ""), (LORRY, "")]),
+    ({}, [(POOL, NOWHERE)]),
+    ({"anchor": {"gate": False}}, [(BRIDGE, "")]),
+    ({"anchor": {"config": "B"}}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (LATE_FEE, "")]),
+    ({"anchor": {"config": "B"}}, [(POOL, ""), (POOL, NOWHERE)]),
+    ({"anchor": EVEN}, [(SKIP, "")]),
+    ({"anchor": {**EVEN, "conflict_abstains": True}}, [(SKIP, "")]),
+    ({"anchor": {**EVEN, "config": "B", "new_hits": 0.0}}, [(SKIP, "")]),
+    ({"ask": EASY}, [(LIST, "")]),
+    ({"ask": EASY, "anchor": {"config": "B"}}, [(LIST, "")]),
+    ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, ""), (JAKARTA, "")]),
+]
+
+
+class Babbles(Quotes):
+    """A model whose quotes stand nowhere, so that what the local reader says counts."""
+
+    async def complete(self, call: Call) -> Completion:
+        said = await super().complete(call)
+        return replace(said, text=reply("So it is.", "stands nowhere at all"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The questions at which each reason was given."""
+    index = tmp_path_factory.mktemp("samples")
+    found: dict[str, list[str]] = {}
+    with Engine(Settings.model_validate({"index": {"directory": index}})) as engine:
+        engine.ingest([CORPUS])
+        embedder, reads = engine.embedder, engine.assembly.cross_reader
+    for tree, questions in RECORDED:
+        settings = Settings.model_validate({"index": {"directory": index}, **tree})
+        with Engine(
+            settings, connect=lambda _: Babbles(), embedder=embedder, cross_reader=reads
+        ) as engine:
+            for question, reason in told(engine, questions):
+                found.setdefault(reason, []).append(question)
+    return found
+
+
+def told(engine: Engine, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each question with the reasons of the gate."""
+    for question, condition in questions:
+        filters = [condition] if condition else []
+        outcome = asyncio.run(engine.aoutcome(question, strategy="anchor", filters=filters))
+        for step in outcome.trace.steps:
+            if step.agent == "gate":
+                yield question, step.reason
+
+
+def test_every_reason_occurs(recorded: dict[str, list[str]]) -> None:
+    assert [reason for reason in REASONS if reason not in recorded] == []
+
+
+def test_wrong_contexts_of_the_samples_are_no_reason_to_stop(
+    recorded: dict[str, list[str]],
+) -> None:
+    assert YEAR in recorded["ABSTAIN_MISSING_ANCHOR"]
+    assert LIGHTING in recorded["ABSTAIN_MISSING_UNIT"]
+    assert LIST in recorded["STOP_PARTIAL_LIST"]
+    assert BRIDGE in recorded["STOP_OVERLAP_OK"]
