@@ -102,13 +102,14 @@ def test_it_stops_when_everybody_says_again_what_they_said() -> None:
     assert done.confidence == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-5)
 
 
-def test_agents_without_agreement_are_not_sure() -> None:
-    _, agreed = made(d1=["A"], d2=["A"], d3=["A"])
-    _, split = made(d1=["A"], d2=["B"], d3=["C"])
+def test_four_agents_with_four_answers_give_a_low_figure() -> None:
+    four = [replace(hit_of(document=str(n), rank=n), score=0.6) for n in (1, 2, 3, 4)]
+    _, agreed = made(d1=["A"], d2=["A"], d3=["A"], d4=["A"])
+    _, split = made(d1=["A"], d2=["B"], d3=["C"], d4=["D"])
     for laws in (LAWS, DEBATE_LAWS):
-        apart, together = (held(replace(each, laws=laws))[0] for each in (split, agreed))
-        assert apart.verdict < 0.5
-        assert together.verdict >= MafSettings().debate_threshold
+        together, apart = (held(replace(each, laws=laws), four)[0] for each in (agreed, split))
+        assert (apart.share, apart.margin) == (0.25, 0.0)
+        assert apart.verdict < 0.5 < MafSettings().debate_threshold <= together.verdict
         assert apart.confidence < together.confidence
 
 
