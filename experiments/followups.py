@@ -68,8 +68,8 @@ def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
         context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
         turns = dialogue_of(row["history"])
         text = asyncio.run(rewriter.stand_alone(row["text"], turns, context))
-        steps = recorder.seal(None).steps
-    return text, next(step.verdict for step in steps if step.agent == "rewriter") or "rules"
+        steps = {step.name: step for step in recorder.seal(None).steps}
+    return text, steps["stand alone"].verdict or "rules"
 
 
 def finds(engine: Engine, retriever: str) -> Judge:

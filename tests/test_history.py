@@ -138,6 +138,8 @@ def test_where_the_budget_allows_no_call_the_rules_do_it(fees: Path) -> None:
         "What did Napoleon cost?",
         "",
         "ask about something else",  # the very words of the command
+        "And how much does it cost? (What is the answer?)",
+        "and how much does it cost",  # given back
         "how much does a recipe for banana bread with walnuts and honey cost?",
     ],
 )

@@ -50,9 +50,9 @@ not answer it.
     unsure="- If it stands alone already, or begins something new, give it as it is.",
     example="""\
 turn 1
-user: What does the ferry to Sandholm cost?
+Asked: What does the ferry to Sandholm cost?
 turn 2
-assistant: The ferry to Sandholm costs 12 crowns. [1]
+Answered: The ferry to Sandholm costs 12 crowns. [1]
 Newest question: And when does it leave on Sundays?""",
     reply='{"question": "When does the ferry to Sandholm leave on Sundays?"}',
 )
@@ -169,7 +169,7 @@ class LLMRewriter:
             said = " ".join(reply.value.question.split()) if reply.value else ""
             kept = bool(said) and follows_from(said, question, turns)
             text = said if kept else stand_alone(question, turns)
-            lost = "" if kept or not said else "the model's question is another one"
+            lost = "" if kept or not said else "the model's question is the same or another one"
             here.done(
                 outputs={"question": text},
                 verdict="model" if kept else "local",
@@ -227,7 +227,8 @@ def _completed(text: str) -> str:
 
 def asked_after(turns: Sequence[DialogueTurn], question: str, prompt: Prompt) -> Asked:
     """The end of a conversation and what is asked now, as a model is shown them."""
-    said = [f"{turn.role}: {turn.content[:SHOWN_CHARS]}" for turn in turns[-SHOWN:]]
+    called = {"user": "Asked", "assistant": "Answered"}  # a role's name would look like an order
+    said = [f"{called[turn.role]}: {turn.content[:SHOWN_CHARS]}" for turn in turns[-SHOWN:]]
     fence = fence_for(question, said)
     shown = f"{fenced(fence, said, label='turn')}\n\nNewest question: {question}"
     return prompt.asking(shown, rule=rule_of(fence))
@@ -236,17 +237,20 @@ def asked_after(turns: Sequence[DialogueTurn], question: str, prompt: Prompt) ->
 def follows_from(said: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
     """Whether a model's stand-alone question is still the one that was asked.
 
+    It says more than the question does: one that is only given back leaves the rest to the rules.
     It keeps the names and numbers of the question and half of its words of meaning, brings no name
-    or number that stands neither there nor in the conversation, and takes three in five of its
-    words of meaning from them. So what a turn or a document commands is not what is asked.
+    or number that stands neither there nor in the conversation, and takes more than two thirds of
+    its words of meaning from them. So what a turn or a document commands is not what is asked.
     """
     known = " ".join((question, *(turn.content for turn in turns)))
     terms = ContentTerms()
     own, new = list(terms.words(question)), list(terms.words(said))
     there, said_terms = terms(known), terms(said)
+    if said_terms <= terms(question):
+        return False
     held = sum(bool(terms(word) & said_terms) for word in own)
     taken = sum(bool(terms(word) & there) for word in new)
-    same = held >= 0.5 * len(own) and taken >= 0.6 * len(new)
+    same = held >= 0.5 * len(own) and 3 * taken > 2 * len(new)
     opened = f"{said[:1].lower()}{said[1:]}"  # the word that begins it is no name
     return same and _keeps(question, said) and _keeps(opened, known)
 
