@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.models.cross_reader import OnnxCrossReader
-from fathom.models.shipped import ENGLISH, load_shipped_reader
+from fathom.models.shipped import SHIPPED, load_shipped_reader
 from fathom.types import Chunk, Span
 
 RUNTIMES = ("onnxruntime", "openvino")
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--words", type=int, default=150, help="of a chunk, on average")
-    parser.add_argument("--model", default=ENGLISH, help="english, multilingual, or a folder")
+    parser.add_argument("--model", default=SHIPPED, help="shipped, english, or a folder")
     parser.add_argument("--runtime", choices=RUNTIMES, help="this one only, in this process")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

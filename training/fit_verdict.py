@@ -28,7 +28,7 @@ from fathom.agents.statement import statement
 from fathom.agents.verdict import VerdictLaw, Verdicts, Weighed
 from fathom.evaluation.contamination import fingerprint, manifest_of, read
 from fathom.models.reading import NOTHING
-from fathom.models.shipped import ENGLISH, MULTILINGUAL, load_shipped_reader
+from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader
 from fathom.types import Chunk, Hit, Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -134,11 +134,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     language = arguments.language
-    shipped = ENGLISH if language == "en" else MULTILINGUAL
-    folder = RESOURCES if language == "en" else RESOURCES / MULTILINGUAL
+    folder = RESOURCES / MULTILINGUAL
     card = (Path(arguments.model) if arguments.model else folder) / "cross-reader.json"
     known = read(manifest_of(card, MANIFESTS)).questions
-    reader = load_shipped_reader(arguments.model or shipped, threads=arguments.threads)
+    reader = load_shipped_reader(arguments.model or SHIPPED, threads=arguments.threads)
     verdicts = Verdicts(pairs=reader)
     halves: tuple[list[tuple[Asked, Weighed]], ...] = ([], [])
     for name in FILES[language]:

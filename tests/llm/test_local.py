@@ -230,7 +230,7 @@ def test_what_is_cut_in_the_middle_leaves_the_local_answer(
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
         reasons = [step.reason for step in engine.trace(str(answer.trace_id)).steps]
-    assert any("gave no usable ReaderReply, also after a repair" in reason for reason in reasons)
+    assert any("gave no usable NumberedReply, also after a repair" in each for each in reasons)
     assert answer.answer.startswith("A mooring permit costs 40 crowns a year.")
     assert answer.usage.llm_calls == 2
 

@@ -26,6 +26,7 @@ FIRE = "Who leads the Merrow Fire Department?"
 JAKARTA = "Siapa ketua rombongan teknisi yang datang ke Jakarta?"
 POOL = "How much does a ticket for the Merrow swimming pool cost?"
 LORRY = "What is the heaviest lorry that may cross the Mill Bridge?"
+BAG = "Berapa berat paling besar kantong sampah?"
 EASY = {"min_confidence": 0.05}
 EVEN = {"like_weight": 0.05}
 NOWHERE = "path=nowhere.md"
@@ -39,13 +40,16 @@ RECORDED: list[Asked] = [
     ({}, [(POOL, NOWHERE)]),
     ({"anchor": {"gate": False}}, [(BRIDGE, "")]),
     ({"anchor": {"config": "B"}}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (LATE_FEE, "")]),
+    ({"anchor": {"config": "B"}}, [(LORRY, ""), (BAG, "")]),
     ({"anchor": {"config": "B"}}, [(POOL, ""), (POOL, NOWHERE)]),
     ({"anchor": EVEN}, [(SKIP, "")]),
+    ({"anchor": {**EVEN, "config": "B", "new_hits": 1.0}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "conflict_abstains": True}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "config": "B", "new_hits": 0.0}}, [(SKIP, "")]),
     ({"ask": EASY}, [(LIST, "")]),
     ({"ask": EASY, "anchor": {"config": "B"}}, [(LIST, "")]),
     ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, ""), (JAKARTA, "")]),
+    ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(SKIP, "")]),
 ]
 
 

@@ -31,7 +31,9 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
 
 def reader(seed: int) -> CrossReader:
     torch.manual_seed(seed)
-    return CrossReader(Network(tiny.weights(seed=seed), 0.0)).eval()
+    made = CrossReader(Network(tiny.weights(seed=seed), 0.0))
+    made.eval()
+    return made
 
 
 def test_what_two_say_is_their_mean_and_sums_to_one(batch: Batch) -> None:

@@ -12,7 +12,8 @@ SENTENCES = [
 class Marks(Labeller):
     """Two readers, each of which marks the last so many words before "by all"."""
 
-    def _best(self, reader: object, row: Row) -> tuple[int, int] | None:
+    @staticmethod
+    def _best(reader: object, row: Row) -> tuple[int, int] | None:
         before = row.text.removesuffix(" by all.")
         words = before.split(" ")[-int(str(reader)) :]
         return len(before) - len(" ".join(words)), len(before)

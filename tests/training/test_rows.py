@@ -75,7 +75,7 @@ def test_nothing_non_commercial_or_unclear_is_learned_from() -> None:
 
 
 def test_every_share_has_rows() -> None:
-    derived = {"mined", "mined-id", "swapped", "swapped-id", "ranked", "composed"}
+    derived = {"labelled", "mined", "mined-id", "swapped", "swapped-id", "ranked", "composed"}
     derived |= {"yesno-made", "yesno-id"}
 
     assert set(SHARES) - derived <= {source.group for source in SOURCES.values()}

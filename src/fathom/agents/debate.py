@@ -43,8 +43,8 @@ class DebateLaw:
 
 # Fitted by `training/fit_debate.py`; the figures are in docs/strategies/maf.md.
 DEBATE_LAWS: Mapping[str, DebateLaw] = {
-    "en": DebateLaw(sure=0.22, share=2.16, margin=1.32, offset=0.03),
-    "id": DebateLaw(sure=0.56, share=0.99, margin=4.78, offset=-0.61),
+    "en": DebateLaw(sure=0.34, share=0.11, margin=1.19, offset=-0.01),
+    "id": DebateLaw(sure=1.08, share=0.57, margin=4.74, offset=-1.11),
 }
 
 

@@ -40,8 +40,8 @@ class VerdictLaw:
 
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
-    "en": VerdictLaw(yes=(0.23, 0.08, 0.0, 0.45, -1.02), no=(0.16, 0.44, 0.3, 0.0, -0.42)),
-    "id": VerdictLaw(yes=(0.34, 0.0, 7.76, 0.0, -6.8), no=(0.0, 1.04, 8.32, 0.0, -4.89)),
+    "en": VerdictLaw(yes=(0.26, 0.16, 0.0, 0.35, -0.76), no=(0.05, 0.17, 0.0, 0.21, -0.22)),
+    "id": VerdictLaw(yes=(1.18, 0.0, 0.16, 0.0, -1.95), no=(0.62, 0.68, 2.68, 0.0, -2.7)),
 }
 
 

@@ -24,13 +24,12 @@ from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import cores
-from fathom.models.shipped import load_readers
+from fathom.models.shipped import load_shipped_reader
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
 from fathom.settings.extended import ExtendedSettings, SectionT
 from fathom.text.analyzer import Analyzer
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import question_language
 from fathom.types import Chunk, Span
 from fathom.usage import Budget
 
@@ -135,11 +134,8 @@ class ModelParts:
     def cross_reader(self) -> CrossReader:
         """What reads a question and a chunk together."""
         models = self.settings.models
-        return self._cross_reader or load_readers(
-            models.cross_reader,
-            question_language,
-            runtime=models.runtime,
-            threads=models.threads,
+        return self._cross_reader or load_shipped_reader(
+            models.cross_reader, runtime=models.runtime, threads=models.threads
         )
 
     @cached_property

@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Run `fathom ...` in this process, in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("fathom.assembly.models.load_readers", lambda *_, **__: OVERLAP)
+    monkeypatch.setattr("fathom.assembly.models.load_shipped_reader", lambda *_, **__: OVERLAP)
     for name in list(os.environ):
         if name.startswith(("FATHOM_", "XDG_")):
             monkeypatch.delenv(name)
