@@ -22,10 +22,10 @@ demo: $(VENV)/base ## ingest the sample documents, ask, see citations and an hon
 	@$(BIN)/python samples/demo.py
 
 test: $(VENV)/dev ## install what the tests need and run them
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 test-slow: $(VENV)/dev ## the long checks too
-	$(BIN)/python -m pytest -q -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow or not slow"
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
