@@ -54,7 +54,9 @@ def soft_losses(outputs: Outputs, said: Said, batch: Batch) -> dict[str, Tensor]
 
     What a text rests on is not among them.
     """
-    starts, ends = (places.masked_fill(~batch.places, LOW) for places in _spans(outputs))
+    starts, ends = (
+        places.masked_fill(~batch.places, LOW) for places in (outputs.starts, outputs.ends)
+    )
     known = batch.starts.any(-1).float()
     spans = [_cross_entropy(starts, said["starts"]), _cross_entropy(ends, said["ends"])]
     scores = dict(zip(SCORES, outputs.scores.unbind(-1), strict=True))
@@ -78,7 +80,9 @@ def mixed(hard: Mapping[str, Tensor], soft: Mapping[str, Tensor], share: float) 
 
 
 def _said(outputs: Outputs, batch: Batch) -> Said:
-    starts, ends = (places.masked_fill(~batch.places, LOW) for places in _spans(outputs))
+    starts, ends = (
+        places.masked_fill(~batch.places, LOW) for places in (outputs.starts, outputs.ends)
+    )
     scores = dict(zip(SCORES, outputs.scores.unbind(-1), strict=True))
     return {
         "starts": starts.softmax(-1),
@@ -88,10 +92,6 @@ def _said(outputs: Outputs, batch: Batch) -> Said:
         "yesno": outputs.scores[:, _YESNO].softmax(-1),
         "support": outputs.scores[:, _SUPPORT].softmax(-1),
     }
-
-
-def _spans(outputs: Outputs) -> tuple[Tensor, Tensor]:
-    return outputs.starts, outputs.ends
 
 
 def _cross_entropy(logits: Tensor, likely: Tensor) -> Tensor:
