@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
 
 import random  # noqa: E402
+from dataclasses import replace  # noqa: E402
 
 from tests.training import tiny  # noqa: E402
 from training.cross_reader.encode import UNKNOWN, Batch, Encoded, Encoder, window  # noqa: E402
@@ -122,6 +123,16 @@ def test_processes_cut_texts_into_the_same_tokens(encoder: Encoder, tmp_path: Pa
 
     for one in rows:
         assert forked.row(one, limit=64, seed=3) == encoder.row(one, limit=64, seed=3)
+
+
+def test_a_remembered_question_is_read_as_a_new_one(tmp_path: Path) -> None:
+    known = replace(row("two"), question="one two? " * 40, title="town")
+
+    remembered = Encoder(tiny.pairs(tmp_path), [known]).row(known, limit=128, seed=None)
+
+    pairs = tiny.pairs(tmp_path)
+    head = pairs.head(known.question, known.title)
+    assert remembered.pair == pairs.row(head, pairs.placed(known.text))
 
 
 def test_a_batch_moves_whole(encoder: Encoder) -> None:

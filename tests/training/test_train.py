@@ -1,5 +1,6 @@
 import json
 from argparse import Namespace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from training.cross_reader.encode import Encoder  # noqa: E402
 from training.cross_reader.model import CrossReader  # noqa: E402
 from training.cross_reader.model import Encoder as Network  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
-from training.cross_reader.train import Run, Stream, freeze, schedule  # noqa: E402
+from training.cross_reader.train import Run, Stream, ahead, begin, freeze, schedule  # noqa: E402
 from training.encoder import save  # noqa: E402
 
 from fathom.evaluation import contamination  # noqa: E402
@@ -105,6 +106,32 @@ def test_a_run_ends_with_its_minutes_and_says_how_far_it_gets(tmp_path: Path) ->
         assert {"span", "support", "rests"} <= line.keys()
     saved = torch.load(tmp_path / "last.pt", weights_only=True)["progress"]
     assert saved["step"] == learner.progress.step
+
+
+def test_batches_made_ahead_come_in_their_order(tmp_path: Path) -> None:
+    made = list(islice(ahead(stream(tmp_path), 2), 5))
+
+    plain = list(islice(stream(tmp_path), 5))
+    assert [block for block, _, _ in made] == [block for block, _, _ in plain]
+    assert all(a.ids.equal(b.ids) for (_, _, a), (_, _, b) in zip(made, plain, strict=True))
+
+
+def test_a_run_begins_with_the_mean_of_checkpoints(tmp_path: Path) -> None:
+    files = []
+    for seed in (1, 2):
+        (tmp_path / str(seed)).mkdir()
+        torch.manual_seed(seed)
+        one = Run(CrossReader(Network(tiny.weights(), 0.0)), settings(tmp_path / str(seed)))
+        one.save()
+        files.append(tmp_path / str(seed) / "last.pt")
+    states = [torch.load(file, weights_only=True)["model"] for file in files]
+    model = run(tmp_path).model
+
+    begin(model, files)
+
+    assert not states[0]["span.weight"].equal(states[1]["span.weight"])
+    middle = (states[0]["span.weight"] + states[1]["span.weight"]) / 2
+    assert model.state_dict()["span.weight"].allclose(middle)
 
 
 def test_the_learning_rate_rises_and_falls_to_nothing() -> None:

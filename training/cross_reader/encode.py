@@ -1,9 +1,11 @@
 """Rows as tensors."""
 
 import random
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 
 import numpy as np
@@ -12,8 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from training.cross_reader.rows import SUPPORT, Row, number_of
 
-from fathom.models.pair import PairRow, Placed
-from fathom.models.unigram import UnigramPairs
+from fathom.models.pair import PairRow, PairWriter, Placed
 
 UNKNOWN = -100
 _PAD = 1
@@ -65,7 +66,7 @@ Cut = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Of some texts: how many tokens each has; (3, all their tokens) ids, starts and ends."""
 
 
-def cut(tokens: UnigramPairs, texts: Sequence[str]) -> Cut:
+def cut(tokens: PairWriter, texts: Sequence[str]) -> Cut:
     """The tokens of `texts`, one text behind the other."""
     placed = [tokens.placed(text) for text in texts]
     flat = [
@@ -75,18 +76,19 @@ def cut(tokens: UnigramPairs, texts: Sequence[str]) -> Cut:
     return np.array([len(one.ids) for one in placed], dtype=np.int32), np.stack(flat)
 
 
-class Encoder:
-    """Turns rows into batches; remembers every text that it has cut into tokens.
+class Remembered(PairWriter):
+    """Writes pairs as another writer does, and remembers the tokens of some texts.
 
-    The tokens of all texts stand in one array: processes that are forked share it, where millions
-    of numbers as objects would be copied into each of them as soon as they are counted.
+    The tokens of all these texts stand in one array, where millions of numbers as objects would
+    take ten times the memory.
     """
 
-    def __init__(self, tokens: UnigramPairs, rows: Iterable[Row] = (), workers: int = 0) -> None:
-        """The texts of `rows` are cut now, by so many processes."""
+    def __init__(self, tokens: PairWriter, texts: Iterable[str], workers: int) -> None:
+        """`texts` are cut now, by so many processes."""
         self._tokens = tokens
-        texts = list(dict.fromkeys(row.text for row in rows))
-        parts = [texts[first : first + _TEXTS] for first in range(0, len(texts), _TEXTS)] or [[]]
+        self.start, self.end = tokens.start, tokens.end
+        known = list(dict.fromkeys(texts))
+        parts = [known[first : first + _TEXTS] for first in range(0, len(known), _TEXTS)] or [[]]
         if workers:
             with get_context("fork").Pool(workers) as pool:
                 done = pool.map(partial(cut, tokens), parts, chunksize=1)
@@ -94,7 +96,29 @@ class Encoder:
             done = [cut(tokens, part) for part in parts]
         self._ends = np.cumsum(np.concatenate([lengths for lengths, _ in done]), dtype=np.int64)
         self._cut = np.concatenate([flat for _, flat in done], axis=1)
-        self._number = {text: number for number, text in enumerate(texts)}
+        self._number = {text: number for number, text in enumerate(known)}
+
+    def placed(self, text: str) -> Placed:
+        """See `PairWriter.placed`."""
+        number = self._number.get(text)
+        if number is None:
+            return self._tokens.placed(text)
+        first = self._ends[number - 1] if number else 0
+        ids, starts, ends = self._cut[:, first : self._ends[number]].tolist()
+        return Placed(ids=ids, starts=starts, ends=ends)
+
+    def ids(self, text: str, limit: int) -> list[int]:
+        """See `PairWriter.ids`."""
+        return list(self.placed(text).ids[:limit])
+
+
+class Encoder:
+    """Turns rows into batches. May be used from several threads."""
+
+    def __init__(self, tokens: PairWriter, rows: Iterable[Row] = (), workers: int = 0) -> None:
+        """The texts of `rows` are cut now, by so many processes."""
+        texts = (text for row in rows for text in (row.text, row.question, row.title))
+        self._tokens = Remembered(tokens, chain([":"], texts), workers)
 
     def batch(self, rows: Sequence[Row], *, limit: int, seed: int | None) -> Batch:
         """Tensors of `rows`, each cut at `limit` tokens.
@@ -106,7 +130,7 @@ class Encoder:
     def row(self, row: Row, *, limit: int, seed: int | None) -> Encoded:
         """One row within `limit` tokens."""
         head = self._tokens.head(row.question, row.title)
-        chunk = self._placed(row.text)
+        chunk = self._tokens.placed(row.text)
         spans = token_spans(chunk, row.spans)
         room = limit - len(head) - 1
         draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
@@ -123,26 +147,15 @@ class Encoder:
         )
         return Encoded(pair, kept, parts)
 
-    def _placed(self, text: str) -> Placed:
-        number = self._number.get(text)
-        if number is None:
-            return self._tokens.placed(text)
-        first = self._ends[number - 1] if number else 0
-        ids, starts, ends = self._cut[:, first : self._ends[number]].tolist()
-        return Placed(ids=ids, starts=starts, ends=ends)
-
 
 def token_spans(chunk: Placed, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """First and last token of every character range that meets a token."""
     found = []
     for start, end in spans:
-        inside = [
-            place
-            for place, (a, b) in enumerate(zip(chunk.starts, chunk.ends, strict=True))
-            if a < end and b > start
-        ]
-        if inside:
-            found.append((inside[0], inside[-1]))
+        # The ends of tokens rise as their starts do, so both sides are found by halving.
+        first, after = bisect_right(chunk.ends, start), bisect_left(chunk.starts, end)
+        if first < after:
+            found.append((first, after - 1))
     return tuple(found)
 
 
@@ -161,15 +174,15 @@ def window(
 
 def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
     shape = (len(rows), max(len(item.pair.ids) for item in encoded))
-    ids = torch.full(shape, _PAD, dtype=torch.long)
-    kinds = torch.zeros(shape, dtype=torch.long)
-    rests = torch.full(shape, UNKNOWN, dtype=torch.long)
-    mask, places, starts, ends = (torch.zeros(shape, dtype=torch.bool) for _ in range(4))
-    support = torch.zeros((len(rows), len(SUPPORT)), dtype=torch.bool)
+    ids = np.full(shape, _PAD, dtype=np.int64)
+    kinds = np.zeros(shape, dtype=np.int64)
+    rests = np.full(shape, UNKNOWN, dtype=np.int64)
+    mask, places, starts, ends = (np.zeros(shape, dtype=np.bool_) for _ in range(4))
+    support = np.zeros((len(rows), len(SUPPORT)), dtype=np.bool_)
     for place, (row, item) in enumerate(zip(rows, encoded, strict=True)):
         length, first = len(item.pair.ids), item.pair.first
-        ids[place, :length] = torch.tensor(item.pair.ids)
-        kinds[place, :length] = torch.tensor(item.pair.kinds)
+        ids[place, :length] = item.pair.ids
+        kinds[place, :length] = item.pair.kinds
         mask[place, :length] = True
         places[place, first : first + len(item.pair.chunk.ids)] = True
         places[place, 0] = True
@@ -180,17 +193,17 @@ def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
                 rests[place, start : end + 1] = int(right)
         support[place, list(row.support)] = True
     return Batch(
-        ids=ids,
-        kinds=kinds,
-        mask=mask,
-        places=places,
-        starts=starts,
-        ends=ends,
-        rests=rests,
+        ids=torch.from_numpy(ids),
+        kinds=torch.from_numpy(kinds),
+        mask=torch.from_numpy(mask),
+        places=torch.from_numpy(places),
+        starts=torch.from_numpy(starts),
+        ends=torch.from_numpy(ends),
+        rests=torch.from_numpy(rests),
         answerable=_known([row.answerable for row in rows]),
         relevant=_known([row.relevant for row in rows]),
         yesno=_known([row.yesno for row in rows]),
-        support=support,
+        support=torch.from_numpy(support),
     )
 
 

@@ -12,13 +12,15 @@ import argparse
 import gc
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from training.cross_reader import pack
 from training.cross_reader.batches import Blocks, Limits
 from training.cross_reader.distil import Teachers, load_teachers, mixed, soft_losses
@@ -40,6 +42,7 @@ _DECAY = 0.01
 _LAYER_FACTOR = 0.92  # the learning rate falls by so much a layer from top to bottom
 _HEAD_FACTOR = 3.0
 _SAVE_SECONDS = 180.0
+_AHEAD = 32  # batches made before they are needed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,8 +62,8 @@ class Progress:
     seconds: float = 0.0
 
 
-class Stream(IterableDataset[tuple[int, int, Batch]]):
-    """Batches without end, block after block; workers take turns by block."""
+class Stream:
+    """Batches without end, block after block."""
 
     def __init__(self, blocks: Blocks, encoder: Encoder, first: int, tokens: int) -> None:
         """From block number `first` on, in batches of about `tokens` tokens."""
@@ -69,13 +72,26 @@ class Stream(IterableDataset[tuple[int, int, Batch]]):
 
     def __iter__(self) -> Iterator[tuple[int, int, Batch]]:
         """Block, number of rows, tensors."""
-        worker = get_worker_info()
-        block = self._first + (worker.id if worker else 0)
-        while True:
+        for block in count(self._first):
             for rows in self._blocks.batches(block, tokens=self._tokens):
                 limit = self._blocks.limit(rows)
                 yield block, len(rows), self._encoder.batch(rows, limit=limit, seed=block)
-            block += worker.num_workers if worker else 1
+
+
+def ahead(stream: Iterable[tuple[int, int, Batch]], size: int) -> Iterator[tuple[int, int, Batch]]:
+    """`stream`, made by a thread of its own, at most `size` batches ahead.
+
+    A thread, since a row takes it 60 microseconds: processes would spend more on handing over.
+    """
+    made: Queue[tuple[int, int, Batch]] = Queue(size)
+
+    def make() -> None:
+        for item in stream:
+            made.put(item)
+
+    Thread(target=make, daemon=True).start()
+    while True:
+        yield made.get()
 
 
 class Run:
@@ -151,6 +167,20 @@ def schedule(share: float) -> float:
     return max(0.0, (1.0 - share) / (1.0 - _WARM_UP))
 
 
+def begin(model: CrossReader, checkpoints: Sequence[Path]) -> None:
+    """Give `model` the mean of the checkpoints' weights.
+
+    The mean of runs that started alike is often better than each of them (Wortsman et al. 2022,
+    "Model soups").
+    """
+    states = [
+        torch.load(path, weights_only=True, map_location="cpu")["model"] for path in checkpoints
+    ]
+    model.load_state_dict(
+        {name: torch.stack([state[name].float() for state in states]).mean(0) for name in states[0]}
+    )
+
+
 def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
     """Parameters by learning rate: heads fastest, the encoder slower from layer to layer."""
     depth = model.encoder.layers
@@ -182,15 +212,7 @@ def freeze(model: CrossReader, layers: int) -> None:
 def train(run: Run, stream: Stream) -> None:
     """Learn until the minutes are used up."""
     settings = run.settings
-    batches = iter(
-        DataLoader(
-            stream,
-            batch_size=None,
-            num_workers=settings.workers,
-            prefetch_factor=8 if settings.workers else None,
-            pin_memory=settings.device != "cpu",
-        )
-    )
+    batches = ahead(stream, _AHEAD) if settings.device != "cpu" else iter(stream)
     saved = said = started = time.monotonic()
     before = run.progress.seconds
     sums: dict[str, torch.Tensor] = {}
@@ -245,11 +267,12 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--frozen", type=int, default=-1, help="layers that are left as they are")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=0, help="processes that cut the texts")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bf16", action="store_true", help="where the processor has it")
     parser.add_argument("--everything", action="store_true", help="learn from development rows too")
     parser.add_argument("--mine-vectors", action="store_true", help="wrong texts by vectors too")
+    parser.add_argument("--begin", type=Path, nargs="*", default=(), help="mean of checkpoints")
     parser.add_argument("--teachers", type=Path, nargs="*", default=(), help="checkpoints")
     parser.add_argument("--soft", type=float, default=0.5, help="share of the teachers' loss")
     parser.add_argument("--say-seconds", type=float, default=60.0)
@@ -265,6 +288,8 @@ def main() -> None:
     torch.manual_seed(settings.seed)
     torch.set_float32_matmul_precision("high")
     model = CrossReader(Network(load(settings.start), settings.dropout)).to(settings.device)
+    if settings.begin:
+        begin(model, settings.begin)
     freeze(model, settings.frozen)
     teachers = load_teachers(settings.teachers, settings.start, settings.device)
     run = Run(model, settings, teachers if settings.teachers else None)
@@ -281,7 +306,7 @@ def main() -> None:
     blocks = Blocks(rows, shares, settings.seed, limits)
     print(f"{len(rows)} rows, from block {run.progress.block}", flush=True)
     model.train()
-    gc.freeze()  # or every worker's garbage collection would copy all rows
+    gc.freeze()  # millions of objects that stay
     train(run, Stream(blocks, encoder, run.progress.block, settings.batch_tokens))
 
 
