@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from tests.making import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.agents.features import Observation, Observer
+from fathom.agents.features import Observer, Situation
 from fathom.text.content_words import ContentTerms
 
 OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
@@ -30,6 +30,6 @@ def test_what_rules_could_split_is_counted() -> None:
 def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
     seen = OBSERVER(text, (), first=first)
     values = seen.values()
-    assert len(values) == len(Observation.names_of_values())
+    assert len(values) == len(Situation.names_of_values())
     assert all(isinstance(value, float) for value in values)
     assert values == OBSERVER(text, (), first=first).values()

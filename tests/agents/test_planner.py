@@ -14,8 +14,8 @@ from fathom.agents.planner import (
     LocalPlanner,
     Planner,
     Prices,
-    RulePolicy,
     Tried,
+    WorkflowRules,
     estimated_tokens,
     is_legal,
     legal,
@@ -45,17 +45,17 @@ NESTED = "Who founded the company that distributed the film Harbour Lights?"
 )
 def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) -> None:
     seen = OBSERVER(question, [hit_of()], first=True)
-    chosen = RulePolicy(score_gap=0.0).choose(seen, FIRST_TURN).workflow
+    chosen = WorkflowRules(score_gap=0.0).choose(seen, FIRST_TURN).workflow
     assert chosen == workflow
     assert is_legal(chosen, first=True)
-    sub = RulePolicy().choose(replace(seen, first=0.0), SUB_TURN).workflow
+    sub = WorkflowRules().choose(replace(seen, first=0.0), SUB_TURN).workflow
     assert is_legal(sub, first=False)
 
 
 def test_documents_are_selected_where_the_look_is_unclear() -> None:
     seen = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
-    assert RulePolicy(score_gap=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
-    assert RulePolicy(score_gap=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
+    assert WorkflowRules(score_gap=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
+    assert WorkflowRules(score_gap=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
 
 
 def test_a_workflow_in_the_settings_is_always_chosen() -> None:
@@ -87,13 +87,13 @@ def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
     outcomes: tuple[Completion | Exception, ...], workflow: tuple[str, ...]
 ) -> None:
     model = RoleModel(chat=ScriptedChat(*outcomes))
-    assert planned(LLMPlanner(model=model, local=RulePolicy())) == workflow
+    assert planned(LLMPlanner(model=model, local=WorkflowRules())) == workflow
 
 
 def test_the_model_is_told_the_grammar_of_the_turn() -> None:
     for first in (True, False):
         chat = ScriptedChat(completion('{"workflow": "AG"}'))
-        planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy())
+        planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules())
         assert planned(planner, first=first) == ("AG",)
         (call,) = chat.calls
         names = [",".join(workflow) for workflow in legal(first=first)]
@@ -105,7 +105,7 @@ def test_the_model_is_told_the_grammar_of_the_turn() -> None:
 def shown(prices: Prices, tried: Sequence[Tried] = ()) -> tuple[str, str]:
     """What a model is shown of a turn with two hits, and by which instructions."""
     chat = ScriptedChat(completion('{"workflow": "R,AG"}'))
-    planner = LLMPlanner(model=RoleModel(chat=chat), local=RulePolicy(), prices=prices)
+    planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules(), prices=prices)
     hits = [hit_of(), hit_of(document="d2", rank=2)]
     with run_context() as context:
         seen = replace(OBSERVER("Who?", hits, first=True), coverage=0.67)
@@ -153,4 +153,4 @@ def test_what_a_workflow_costs() -> None:
 
 
 def test_a_policy_plans_as_a_step() -> None:
-    assert planned(LocalPlanner(policy=RulePolicy())) == ("QDS",)
+    assert planned(LocalPlanner(policy=WorkflowRules())) == ("QDS",)

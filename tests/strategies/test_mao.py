@@ -11,15 +11,15 @@ from tests.scripted_server import Extractive, served
 from tests.strategies.running import finalizer, ran, replays
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.agents.features import Observation, Observer
+from fathom.agents.features import Observer, Situation
 from fathom.agents.planner import (
     EXECUTORS,
     FIRST_TURN,
     LocalPlanner,
-    RulePolicy,
     Tried,
     Workflow,
     WorkflowPlan,
+    WorkflowRules,
 )
 from fathom.agents.rewriter import LocalRewriter
 from fathom.agents.summarizer import LocalSummarizer
@@ -92,7 +92,7 @@ class Whims:
     plans: tuple[tuple[str, ...], ...]
     name: str = "whims"
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
         return WorkflowPlan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
 
 
@@ -101,7 +101,7 @@ def mao(**other: Any) -> Mao:
         search=Looks(),  # type: ignore[arg-type]
         following=None,
         observer=Observer(terms=ContentTerms(), decomposer=LocalDecomposer()),
-        planner=LocalPlanner(policy=RulePolicy()),
+        planner=LocalPlanner(policy=WorkflowRules()),
         rewriter=LocalRewriter(),
         decomposer=LocalDecomposer(),
         selector=Keeps(),
@@ -255,13 +255,13 @@ class Notes:
     async def plan(
         self,
         question: str,
-        situation: Observation,
+        situation: Situation,
         legal: Sequence[Workflow],
         context: RunContext,
         tried: Sequence[Tried] = (),
     ) -> WorkflowPlan:
         self.told.append([str(each) for each in tried])
-        return RulePolicy().choose(situation, legal)
+        return WorkflowRules().choose(situation, legal)
 
 
 def test_the_planner_is_told_what_was_tried() -> None:

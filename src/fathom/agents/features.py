@@ -20,7 +20,7 @@ _LONG = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Situation:
     """A turn as a planner sees it; equal questions and hits give equal numbers.
 
     Attributes:
@@ -90,7 +90,7 @@ class Observer:
     terms: Callable[[str], frozenset[str]]
     decomposer: LocalDecomposer
 
-    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Observation:
+    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Situation:
         """The numbers for a question and its first look, best hit first."""
         count = len(question.split())
         wanted = self.terms(question)
@@ -117,7 +117,7 @@ class Observer:
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
         rounded = {name: round(float(value), _DIGITS) for name, value in numbers.items()}
-        return Observation(**rounded)
+        return Situation(**rounded)
 
 
 def _share(part: int, whole: int) -> float:

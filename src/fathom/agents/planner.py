@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Protocol, TypeGuard, get_args
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.features import Observation
+from fathom.agents.features import Situation
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
 from fathom.context import RunContext
 from fathom.llm.call import AgentRole, RoleModel, ask_model
@@ -130,7 +130,7 @@ class Prices:
     tokens: Mapping[Executor, int] = field(default_factory=dict)
     followed: float = 0.0
 
-    def of(self, workflow: Workflow, situation: Observation) -> float:
+    def of(self, workflow: Workflow, situation: Situation) -> float:
         """The cost of a workflow, at least 0."""
         if workflow in {("QDS",), ("QDP",)}:
             serial = workflow == ("QDS",)
@@ -142,7 +142,7 @@ class Prices:
     def _read(self, workflow: Workflow) -> float:
         return sum(self.tokens.get(executor, 0) for executor in workflow) / PRICED_TOKENS
 
-    def _searches(self, workflow: Workflow, situation: Observation) -> int:
+    def _searches(self, workflow: Workflow, situation: Situation) -> int:
         """How often R searches: not at all where it takes what the look has found."""
         if "R" not in workflow:
             return 0
@@ -185,7 +185,7 @@ class WorkflowPlan:
     reason: str = ""
 
 
-class Policy(Protocol):
+class WorkflowPolicy(Protocol):
     """Chooses from numbers alone, without a run; rules and learned planners are policies."""
 
     @property
@@ -193,7 +193,7 @@ class Policy(Protocol):
         """How tables call it."""
         ...
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
         """What to do in this situation; equal situations give equal plans.
 
         Args:
@@ -209,7 +209,7 @@ class Planner(Protocol):
     async def plan(
         self,
         question: str,
-        situation: Observation,
+        situation: Situation,
         legal: Sequence[Workflow],
         context: RunContext,
         tried: Sequence[Tried] = (),
@@ -230,7 +230,7 @@ class Planner(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulePolicy:
+class WorkflowRules:
     """Splits what the clause rules can split, and selects documents where the look is unclear.
 
     Attributes:
@@ -240,8 +240,8 @@ class RulePolicy:
     score_gap: float = 0.3
     name: str = "rules"
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """See `Policy.choose`."""
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
+        """See `WorkflowPolicy.choose`."""
         if ("QDP",) in legal and situation.parallel > 1:
             return WorkflowPlan(
                 workflow=("QDP",), reason=f"asks about {situation.parallel:.0f} things"
@@ -262,7 +262,7 @@ class RulePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedPolicy:
+class FixedWorkflow:
     """Always the same workflow, where it is legal: what every planner must beat.
 
     Attributes:
@@ -275,36 +275,36 @@ class FixedPolicy:
 
     @property
     def name(self) -> str:
-        """See `Policy.name`."""
+        """See `WorkflowPolicy.name`."""
         return ",".join(self.first)
 
-    def choose(self, situation: Observation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002
-        """See `Policy.choose`."""
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002
+        """See `WorkflowPolicy.choose`."""
         return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
-def policy_named(name: str, *, score_gap: float) -> Policy:
+def policy_named(name: str, *, score_gap: float) -> WorkflowPolicy:
     """The policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
 
     Args:
         name: See `MaoSettings.policy`.
-        score_gap: See `RulePolicy`.
+        score_gap: See `WorkflowRules`.
     """
     if name == "rules":
-        return RulePolicy(score_gap=score_gap)
-    return FixedPolicy(first=tuple(name.split(",")))
+        return WorkflowRules(score_gap=score_gap)
+    return FixedWorkflow(first=tuple(name.split(",")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPlanner:
     """The local implementation: lets a policy choose."""
 
-    policy: Policy
+    policy: WorkflowPolicy
 
     async def plan(
         self,
         question: str,
-        situation: Observation,
+        situation: Situation,
         legal: Sequence[Workflow],
         context: RunContext,
         tried: Sequence[Tried] = (),  # noqa: ARG002
@@ -333,14 +333,14 @@ class LLMPlanner:
     """The paper's untrained planner; what the model cannot or may not answer the policy does."""
 
     model: RoleModel
-    local: Policy
+    local: WorkflowPolicy
     prompt: Prompt = PROMPT
     prices: Prices = field(default_factory=Prices)
 
     async def plan(
         self,
         question: str,
-        situation: Observation,
+        situation: Situation,
         legal: Sequence[Workflow],
         context: RunContext,
         tried: Sequence[Tried] = (),
