@@ -1,0 +1,1 @@
+"""Learning which executors to run on a question: from numbers, no model call, no text."""

@@ -1,0 +1,143 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.planner.test_features import OBSERVER, seen
+
+from fathom.errors import UsageError
+from fathom.planner.actions import ACTIONS, Action, legal
+from fathom.planner.features import COLUMNS, DraftFigures, Observation
+from fathom.planner.policy import (
+    FixedSequence,
+    Layer,
+    LearnedPolicy,
+    Policy,
+    RulePolicy,
+)
+
+LOCAL: tuple[Action, ...] = tuple(action for action in ACTIONS if action != "model")
+
+
+def learned(seed: int = 0, **changes: object) -> LearnedPolicy:
+    rng = np.random.default_rng(seed)
+    sizes = [(len(COLUMNS), 8), (8, len(LOCAL))]
+    policy = LearnedPolicy(
+        columns=tuple(COLUMNS),
+        mean=np.zeros(len(COLUMNS)),
+        spread=np.ones(len(COLUMNS)),
+        layers=tuple(
+            Layer(weights=rng.normal(size=size), offset=np.zeros(size[1])) for size in sizes
+        ),
+        actions=LOCAL,
+        most=2,
+        origin={"commit": "abc"},
+    )
+    return replace(policy, **changes)  # type: ignore[arg-type]
+
+
+def always(action: Action) -> LearnedPolicy:
+    offset = np.array([9.0 if each == action else 0.0 for each in LOCAL])
+    weights = np.zeros((len(COLUMNS), len(LOCAL)))
+    return learned(layers=(Layer(weights=weights, offset=offset),))
+
+
+def rules(observation: Observation, *, has_model: bool = False) -> Action:
+    open_ = legal(observation.tried, has_model=has_model)
+    return RulePolicy().choose(observation, open_).action
+
+
+def drafts(*confidences: float) -> tuple[DraftFigures, ...]:
+    return tuple(DraftFigures(answered=1, confidence=each) for each in confidences)
+
+
+def test_rules_show_what_is_sure_and_work_on_what_is_not() -> None:
+    assert rules(seen(drafts=drafts(0.9))) == "stop"
+    assert rules(seen(drafts=drafts(0.3))) == "deeper"
+    assert rules(seen(drafts=drafts(0.3, 0.3), tried=("deeper",))) == "stop"
+    assert rules(seen(drafts=drafts(0.1, 0.1), tried=("deeper",))) == "abstain"
+    assert rules(seen(drafts=drafts(0.3, 0.3), tried=("deeper",)), has_model=True) == "model"
+
+
+def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
+    conflict = DraftFigures(answered=1, confidence=0.9, rival=0.9, alternatives=1)
+    assert rules(seen(drafts=(conflict,))) == "debate"
+    assert rules(seen(drafts=(conflict, conflict), tried=("debate",))) == "stop"
+
+
+def test_rules_split_and_follow_bridges_only_where_the_question_calls_for_it() -> None:
+    two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
+    assert rules(seen(situation=two, drafts=drafts(0.3))) == "split"
+    hops = replace(two, parallel=1.0, serial=1.0, coverage=0.2, names=2.0)
+    assert rules(seen(situation=hops, drafts=drafts(0.3))) == "bridge"
+    assert rules(seen(situation=replace(hops, names=1.0), drafts=drafts(0.3))) == "deeper"
+
+
+def test_a_fixed_sequence_does_the_same_whatever_it_sees() -> None:
+    policy = FixedSequence(actions=("split", "bridge"))
+    assert policy.name == "split,bridge,stop"
+    observation = seen(drafts=drafts(0.9))
+    assert policy.choose(observation, legal((), has_model=False)).action == "split"
+    after = seen(drafts=drafts(0.9, 0.9), tried=("split",))
+    assert policy.choose(after, legal(("split",), has_model=False)).action == "bridge"
+    done = seen(drafts=drafts(0.9, 0.9, 0.9), tried=("split", "bridge"))
+    assert policy.choose(done, legal(("split", "bridge"), has_model=False)).action == "stop"
+
+
+def test_a_learned_policy_chooses_what_is_legal_alone() -> None:
+    policy: Policy = always("bridge")
+    assert policy.choose(seen(), legal((), has_model=False)).action == "bridge"
+    after = seen(drafts=drafts(0.3, 0.3), tried=("bridge",))
+    decision = policy.choose(after, legal(("bridge",), has_model=False))
+    assert decision.action == "stop"
+    assert "bridge" not in decision.probabilities
+    assert sum(decision.probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_it_puts_no_more_executors_in_a_row_than_it_learned_to() -> None:
+    after = seen(drafts=drafts(0.3, 0.3, 0.3), tried=("deeper", "split"))
+    open_ = legal(("deeper", "split"), has_model=False)
+    assert "bridge" in open_
+    assert set(always("bridge").choose(after, open_).probabilities) == {"stop", "abstain"}
+
+
+def test_where_it_would_abstain_a_model_is_asked_if_there_is_one() -> None:
+    assert always("abstain").choose(seen(), legal((), has_model=False)).action == "abstain"
+    assert always("abstain").choose(seen(), legal((), has_model=True)).action == "model"
+    assert always("stop").choose(seen(), legal((), has_model=True)).action == "stop"
+
+
+def test_a_file_holds_the_policy_with_where_it_came_from() -> None:
+    policy = learned()
+    again = LearnedPolicy.from_json(policy.to_json())
+    open_ = legal((), has_model=False)
+    assert again.choose(seen(), open_).action == policy.choose(seen(), open_).action
+    assert again.origin == {"commit": "abc"}
+    assert again.to_json() == policy.to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"format": 0}, "format 0"),
+        ({"columns": ["height"]}, "unknown height"),
+        ({"actions": ["dance"]}, "unknown dance"),
+        ({"mean": [0.0]}, "not a policy"),
+        ({"layers": []}, "not a policy"),
+    ],
+)
+def test_a_file_of_another_version_is_refused_with_what_to_do(
+    change: dict[str, object], told: str
+) -> None:
+    text = json.dumps({**json.loads(learned().to_json()), **change})
+    with pytest.raises(UsageError, match=told) as refused:
+        LearnedPolicy.from_json(text, name="policy.json")
+    assert "train" in str(refused.value)
+
+
+def test_a_policy_is_never_larger_than_it_may_be(tmp_path: Path) -> None:
+    huge = Layer(weights=np.full((len(COLUMNS), 900), 0.123456), offset=np.zeros(900))
+    last = Layer(weights=np.zeros((900, len(LOCAL))), offset=np.zeros(len(LOCAL)))
+    with pytest.raises(ValueError, match="200000 at most"):
+        learned(layers=(huge, last)).to_json()
