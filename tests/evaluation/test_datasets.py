@@ -2,11 +2,13 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.serving.cli.test_app import Run, run
 
+from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import (
     Question,
@@ -15,6 +17,7 @@ from fathom.evaluation.datasets import (
     existing,
     lines,
     load,
+    load_questions,
     rows,
 )
 
@@ -276,3 +279,35 @@ def test_mistakes_name_the_line(tmp_path: Path, data: str, message: str) -> None
     file.write_text(data)
     with pytest.raises(UsageError, match=message):
         list(rows(file))
+
+
+def questions_file(place: Path, *asked: Mapping[str, object]) -> Path:
+    file = place / "mine.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    return file
+
+
+def test_a_file_of_questions_is_about_what_the_index_holds(run: Run, tmp_path: Path) -> None:
+    run("ingest", str(folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
+    with Engine.open() as engine:
+        held = {Path(each.path).name: each for each in engine.documents()}
+        named = ["one.md", held["one.md"].path, held["one.md"].id]
+        asked = [{"_id": str(at), "text": "?", "metadata": {"relevant": [name]}}
+                 for at, name in enumerate(named)]  # fmt: skip
+        last = {"_id": "w", "text": "?", "answers": ["x"], "metadata": {"without": ["two.md"]}}
+        found = load_questions(questions_file(tmp_path, *asked, last), engine.documents())
+    assert found.ingested
+    assert found.name == "mine"
+    assert found.documents == {each.id for each in held.values()}
+    assert [*found.qrels.values()] == [{held["one.md"].id: 1}] * 3
+    assert found.questions[-1].without == (held["two.md"].id,)
+
+
+def test_a_file_of_questions_that_is_wrong_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no file of questions"):
+        load_questions(tmp_path / "none.jsonl", [])
+    lost = {"_id": "q", "text": "?", "metadata": {"relevant": ["gone.md"]}}
+    with pytest.raises(UsageError, match=r"mine.jsonl:1: unknown document 'gone.md'"):
+        load_questions(questions_file(tmp_path, lost), [])
+    with pytest.raises(UsageError, match=r"mine.jsonl:1: question 'q' has no answers"):
+        load_questions(questions_file(tmp_path, {"_id": "q", "text": "?"}), [])

@@ -3,7 +3,8 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from fathom.conversation import Dialogue, dialogue_of
 from fathom.documents.discover import content_digest, discover, document_id
 from fathom.documents.formats.corpus import recognise
 from fathom.errors import UsageError
+from fathom.index.base import DocumentSummary
 from fathom.jsonable import digest
 
 FOLDERS = ("corpus", "documents", "pdfs")
@@ -27,6 +29,7 @@ class Question:
         answerable: Whether the corpus holds an answer.
         documents: The question's own documents, where the data set gives them: only they count.
             Here and in `Dataset` a document is told by its id in an index of the corpus.
+        without: Documents that do not count: it is asked as if they were not there.
         kind: What sort of question it is, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
             names none. Such a data set wants every one of `answers`, others want any of them.
@@ -39,6 +42,7 @@ class Question:
     answers: tuple[str, ...] = ()
     answerable: bool = True
     documents: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     kind: str = ""
     wrong: tuple[str, ...] | None = None
     history: Dialogue = ()
@@ -52,6 +56,8 @@ class Dataset:
         corpus: What is ingested: `corpus.jsonl`, `corpus.jsonl.gz` or a folder of files.
         qrels: Question id -> document id -> grade above 0.
         documents: Ids of the documents of the corpus.
+        ingested: Whether the questions are about what an index holds already; there is no other
+            corpus then, and the questions' own file stands in its place.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Dataset:
     questions: tuple[Question, ...]
     qrels: Mapping[str, Mapping[str, int]]
     documents: frozenset[str] = frozenset()
+    ingested: bool = False
 
     @property
     def judged(self) -> tuple[Question, ...]:
@@ -101,17 +108,12 @@ def load(directory: Path) -> Dataset:
     known = documents_of(corpus)
     if not known:
         raise UsageError(f"{corpus}: the corpus is empty")
-    entries = list(_entries(queries, known))
-    if not entries:
-        raise UsageError(f"{queries}: there are no questions")
-    qrels = _qrels(directory / "qrels.tsv", entries, known)
-    for entry in entries:
-        question = entry.question
-        if question.answerable and not question.answers and question.id not in qrels:
-            raise UsageError(
-                f"{queries}:{entry.line}: question {question.id!r} has no answers and no relevant "
-                "documents; add some, or set metadata.answerable to false"
-            )
+    entries = _asked(queries, known)
+    judged = directory / "qrels.tsv"
+    if not judged.is_file() and not any(entry.relevant for entry in entries):
+        raise UsageError(f"{directory}: no qrels.tsv, and no question names relevant documents")
+    qrels = _qrels(judged, entries, known)
+    _check_gradable(queries, entries, qrels)
     return Dataset(
         name=directory.resolve().name,
         corpus=corpus,
@@ -119,6 +121,65 @@ def load(directory: Path) -> Dataset:
         qrels=qrels,
         documents=frozenset(known.values()),
     )
+
+
+def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
+    """Read a file of questions about what an index holds; `questions make` writes such files.
+
+    It has the form of `queries.jsonl`. Documents are named by their ids or paths, or by the names
+    of their files where only one has that name.
+
+    Args:
+        file: JSON lines, plain or gzip.
+        documents: All that the index holds.
+
+    Raises:
+        UsageError: If it is malformed, an id comes twice, or a document is not in the index.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file} is no file of questions; `fathom questions make` writes one")
+    known = _named(list(documents))
+    entries = _asked(file, known)
+    qrels = _named_by(entries)
+    _check_gradable(file, entries, qrels)
+    return Dataset(
+        name=file.name.partition(".")[0] or file.name,
+        corpus=file,
+        questions=tuple(entry.question for entry in entries),
+        qrels=qrels,
+        documents=frozenset(known.values()),
+        ingested=True,
+    )
+
+
+def _named(documents: Sequence[DocumentSummary]) -> dict[str, str]:
+    """Ids of documents by what they may be called."""
+    files = Counter(Path(each.path).name for each in documents)
+    short = {name: each.id for each in documents if files[name := Path(each.path).name] == 1}
+    return {
+        **short,
+        **{each.path: each.id for each in documents},
+        **{d.id: d.id for d in documents},
+    }
+
+
+def _asked(file: Path, known: Mapping[str, str]) -> list["_Entry"]:
+    entries = list(_entries(file, known))
+    if not entries:
+        raise UsageError(f"{file}: there are no questions")
+    return entries
+
+
+def _check_gradable(
+    file: Path, entries: Sequence["_Entry"], qrels: Mapping[str, Mapping[str, int]]
+) -> None:
+    for entry in entries:
+        question = entry.question
+        if question.answerable and not question.answers and question.id not in qrels:
+            raise UsageError(
+                f"{file}:{entry.line}: question {question.id!r} has no answers and no relevant "
+                "documents; add some, or set metadata.answerable to false"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +201,14 @@ def _entries(file: Path, known: Mapping[str, str]) -> Iterator[_Entry]:
             raise UsageError(f"{file}:{number}: question {row['_id']!r}: {wrong}") from None
         if relevant is None:
             continue
-        for document in (*question.documents, *relevant):
+        for document in (*question.documents, *question.without, *relevant):
             if document not in known:
                 raise UsageError(f"{file}:{number}: unknown document {document!r}")
         own = tuple(known[document] for document in question.documents)
+        without = tuple(known[document] for document in question.without)
         yield _Entry(
             line=number,
-            question=replace(question, documents=own),
+            question=replace(question, documents=own, without=without),
             relevant=tuple(known[document] for document in relevant),
         )
 
@@ -166,6 +228,7 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
         answers=answers if answerable else (),
         answerable=answerable,
         documents=_names(metadata, "documents"),
+        without=_names(metadata, "without"),
         kind=str(metadata.get("type") or ""),
         wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
         history=_history(row.get("history")),
@@ -214,11 +277,7 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
 def _qrels(
     file: Path, entries: Sequence[_Entry], known: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
-    qrels = {
-        entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
-    }
-    if not file.is_file() and not qrels:
-        raise UsageError(f"{file.parent}: no qrels.tsv, and no question names relevant documents")
+    qrels = _named_by(entries)
     questions = {entry.question.id for entry in entries}
     for number, line in lines(file) if file.is_file() else ():
         if number == 1 and line.startswith("query-id"):
@@ -235,6 +294,13 @@ def _qrels(
         for question, grades in qrels.items()
     }
     return {question: grades for question, grades in relevant.items() if grades}
+
+
+def _named_by(entries: Sequence[_Entry]) -> dict[str, dict[str, int]]:
+    """The relevant documents that questions name themselves."""
+    return {
+        entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
+    }
 
 
 def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from fathom.errors import UsageError
 from fathom.evaluation.agreement import load_labels
 from fathom.evaluation.breakdown import Field
-from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.datasets import Dataset, load, load_questions
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import Panel
 from fathom.evaluation.report.build import brief, full
@@ -117,7 +118,8 @@ def evaluate(
     Args:
         engine: Asked with its own settings. If its index does not hold the documents of the data
             set, and no others, an index of its own is made below it, in `eval/<data set>`.
-        dataset: A folder as `docs/evaluation.md` describes it, or what `load` made of one.
+        dataset: A folder as `docs/evaluation.md` describes it, a file of questions about what the
+            engine's index holds, or what `load` or `load_questions` made of one.
         retrievers: Names of retrievers; `hybrid` where nothing at all is named.
         strategies: Names of strategies, which answer the questions.
         compare: Two of `retrievers`, else two strategies, to be tested against each other.
@@ -149,7 +151,7 @@ def evaluate(
     if panel.labels is not None:
         load_labels(panel.labels)
     chosen = panel.judges(engine)  # a judge without a model is known before hours are spent
-    found = dataset if isinstance(dataset, Dataset) else load(Path(dataset))
+    found = dataset if isinstance(dataset, Dataset) else opened(Path(dataset), engine)
     with indexed(engine, found, ingesting) as ready:
         session = Session(
             engine=ready,
@@ -176,6 +178,16 @@ def evaluate(
     )
 
 
+def opened(path: Path, engine: "Engine") -> Dataset:
+    """The data set of a folder, or that of a file of questions about what the index holds.
+
+    Raises:
+        UsageError: If it is malformed.
+        IndexMissing: If there is a file of questions and no index.
+    """
+    return load_questions(path, engine.documents()) if path.is_file() else load(path)
+
+
 @contextmanager
 def indexed(
     engine: "Engine",
@@ -192,6 +204,8 @@ def indexed(
     if holds(engine, dataset):
         yield engine
         return
+    if dataset.ingested:
+        raise UsageError(f"{dataset.name}: the index has changed since its documents were listed")
     with engine.at(engine.directory / "eval" / dataset.name) as own:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
             own.ingest([dataset.corpus], on_progress=on_progress)

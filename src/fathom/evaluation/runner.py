@@ -183,9 +183,8 @@ def holds(engine: "Engine", dataset: Dataset) -> bool:
 
 def filters_of(question: Question) -> tuple[Filter, ...]:
     """The question's own documents, where it has some, are all that may be used."""
-    if not question.documents:
-        return ()
-    return (Filter("document", "in", question.documents),)
+    own = (Filter("document", "in", question.documents),) if question.documents else ()
+    return (*own, *(Filter("document", "!=", document) for document in question.without))
 
 
 def record_strategy(

@@ -192,3 +192,27 @@ def test_where_no_question_is_judged_there_is_no_ranking(run: Run, tmp_path: Pat
 def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     show_count("toy naive", 1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_a_file_of_questions_is_asked_of_the_index_itself(run: Run, tmp_path: Path) -> None:
+    corpus = tmp_path / "notes"
+    corpus.mkdir()
+    (corpus / "moorings.md").write_text("# Fees\n\nA mooring permit costs 40 crowns a year.")
+    (corpus / "ferry.md").write_text("# Ferry\n\nThe ferry to Sandholm leaves at 9:15.")
+    run("ingest", str(corpus))
+    asked = {"_id": "q", "text": "How much does a mooring permit cost?", "answers": ["40 crowns"]}
+    rows = [
+        {**asked, "metadata": {"relevant": ["moorings.md"]}},
+        {**asked, "_id": "w", "answers": [],
+         "metadata": {"answerable": False, "without": ["moorings.md"]}},
+    ]  # fmt: skip
+    Path("mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = run("eval", "mine.jsonl", "--strategy", "naive", "--records", "kept", "--json")
+    (row,) = found.json["rows"]
+    assert (row["dataset"], row["queries"]) == ("mine", 2)
+    lines = Path("kept/mine/naive.jsonl").read_text().splitlines()
+    seen = {each["question"]: each["evidence"] for each in map(json.loads, lines)}
+    held = {Path(d["path"]).name: d["id"] for d in run("docs", "list", "--json").json["documents"]}
+    assert held["moorings.md"] in seen["q"]
+    assert seen["w"] == [held["ferry.md"]]  # asked as if the other one were not there
+    assert not Path(".fathom/eval").exists()

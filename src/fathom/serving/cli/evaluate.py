@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -30,6 +31,7 @@ from fathom.serving.cli.progress import ingest_progress
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.engine import Engine
     from fathom.evaluation.breakdown import Field
     from fathom.evaluation.datasets import Dataset
     from fathom.evaluation.gate import Baseline
@@ -41,7 +43,10 @@ ALL_FAILED = 5
 
 
 def evaluate(
-    datasets: Annotated[list[Path], typer.Argument(help="Folders in the BEIR layout.")],
+    datasets: Annotated[
+        list[Path],
+        typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
+    ],
     retriever: Annotated[
         str | None, typer.Option(help=f"What is measured, by commas: {RETRIEVER_NAMES}.")
     ] = None,
@@ -108,14 +113,15 @@ def evaluate(
     systems = Systems.of(_names(retriever), _names(strategy), compare)
     systems.check()
     Panel(names=_names(judge), model=judge_model, labels=labels).check(systems.strategies)
-    reports = Reports(html=html, markdown=markdown, gate=gate, baseline=save_baseline)
+    reports = Reports(
+        html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
+    )
     baseline = reports.check()
     shown_by = fields(_names(by))
-    if records is not None:
-        check_folder(records)
     flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
     parts = []
-    for dataset, varied in product(loaded(datasets), variants(vary or ())):
+    named = loaded(datasets, build_engine(index, assignments, offline=offline, flags=flags))
+    for dataset, varied in product(named, variants(vary or ())):
         given = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
         with build_engine(index, given, offline=offline, flags=flags) as engine:
             part = measure(
@@ -153,12 +159,14 @@ class Reports:
     Attributes:
         gate: A baseline to hold the run against.
         baseline: Where to write a new one.
+        records: The folder where a record of each question is kept.
     """
 
     html: Path | None = None
     markdown: Path | None = None
     gate: Path | None = None
     baseline: Path | None = None
+    records: Path | None = None
 
     def check(self) -> "Baseline | None":
         """See to it that what is wanted can be had, before hours are spent on it.
@@ -173,6 +181,8 @@ class Reports:
         for file in (self.html, self.markdown, self.baseline):
             if file is not None:
                 check_writable(file)
+        if self.records is not None:
+            check_folder(self.records)
         if self.html is not None:
             from fathom.evaluation.report.render import check_html
 
@@ -209,19 +219,25 @@ def show_count(what: str, done: int, total: int) -> None:
         sys.stderr.flush()
 
 
-def loaded(folders: Sequence[Path]) -> "list[Dataset]":
-    """The data sets of these folders.
+def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> "list[Dataset]":
+    """The data sets of these folders and files of questions.
+
+    Args:
+        paths: What was named.
+        opening: Gives the engine whose index files of questions are about.
 
     Raises:
         UsageError: If one is malformed, or two have the same name.
+        IndexMissing: If there is a file of questions and no index.
     """
-    from fathom.evaluation.datasets import load
+    from fathom.evaluation.harness import opened
 
     found: dict[str, Dataset] = {}
-    for folder in folders:
-        dataset = load(folder)
+    with opening as engine:
+        datasets = [opened(path, engine) for path in paths]
+    for path, dataset in zip(paths, datasets, strict=True):
         if dataset.name in found:
-            raise UsageError(f"{folder}: two data sets are called {dataset.name}; rename one")
+            raise UsageError(f"{path}: two data sets are called {dataset.name}; rename one")
         found[dataset.name] = dataset
     return list(found.values())
 
