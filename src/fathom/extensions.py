@@ -34,6 +34,7 @@ STRATEGIES: Mapping[str, str] = {
     "rrf": "Rrf",
     "hybrid": "Hybrid",
     "mao": "Mao",
+    "adaptive": "Adaptive",
 }
 """Fathom's own strategies: the name, which is that of the module too, and the class."""
 RETRIEVERS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.planner.test_features import OBSERVER, seen
 
-from fathom.errors import UsageError
+from fathom.errors import SettingsError, UsageError
 from fathom.planner.actions import ACTIONS, Action, legal
 from fathom.planner.features import COLUMNS, DraftFigures, Observation
 from fathom.planner.policy import (
@@ -15,6 +15,7 @@ from fathom.planner.policy import (
     LearnedPolicy,
     Policy,
     RulePolicy,
+    chosen_policy,
 )
 
 LOCAL: tuple[Action, ...] = tuple(action for action in ACTIONS if action != "model")
@@ -141,3 +142,13 @@ def test_a_policy_is_never_larger_than_it_may_be(tmp_path: Path) -> None:
     last = Layer(weights=np.zeros((900, len(LOCAL))), offset=np.zeros(len(LOCAL)))
     with pytest.raises(ValueError, match="200000 at most"):
         learned(layers=(huge, last)).to_json()
+
+
+def test_settings_name_a_policy(tmp_path: Path) -> None:
+    file = tmp_path / "own.json"
+    file.write_text(learned().to_json(), encoding="utf-8")
+    assert chosen_policy("rules") == RulePolicy()
+    assert chosen_policy(str(file)).name == str(file)
+    assert chosen_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
+    with pytest.raises(SettingsError, match=r"adaptive\.policy = 'nobody': no such file"):
+        chosen_policy("nobody")

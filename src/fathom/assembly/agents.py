@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fathom.agents.semantic_filter import SemanticFilter
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web import WebSearch
+    from fathom.planner.policy import Policy
 
 from fathom.assembly.prompts import chosen
 from fathom.assembly.retrieval import RetrievalParts
@@ -339,3 +340,15 @@ class Assembly(RetrievalParts):
             followed=own.coverage_threshold,
         )
         return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT), prices=prices)
+
+    @cached_property
+    def policy(self) -> "Policy":
+        """Chooses what `adaptive` does next.
+
+        Raises:
+            SettingsError: If the settings name no policy, or force what is no executor.
+        """
+        from fathom.planner.policy import chosen_policy
+
+        own = self.settings.adaptive
+        return chosen_policy(own.policy, own.forced)

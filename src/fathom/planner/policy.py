@@ -4,17 +4,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from fathom.errors import UsageError
-from fathom.planner.actions import ACTIONS, ENDING, Action
+from fathom.errors import SettingsError, UsageError
+from fathom.planner.actions import ACTIONS, ENDING, MOST, Action, is_legal
 from fathom.planner.features import COLUMNS, Observation, Vector, features
 
 LARGEST = 200_000
 """Bytes that an exported policy may have."""
 FORMAT = 1
+SHIPPED = Path(__file__).parent / "resources" / "policy.json"
 _MASKED = -1e9
 
 
@@ -249,6 +251,41 @@ class LearnedPolicy:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{name}: not a policy ({error}); train it again") from error
+
+
+def chosen_policy(name: str, forced: Sequence[str] = ()) -> Policy:
+    """The policy that settings name.
+
+    Args:
+        name: `rules`, `learned` (the shipped one), or the path of an exported one.
+        forced: Where there are any, these actions and then `stop`, whatever the name.
+
+    Raises:
+        SettingsError: If there is no such file, or the forced actions are not legal.
+        UsageError: If the file holds no policy; see `LearnedPolicy.from_json`.
+    """
+    if forced:
+        if not is_legal(forced, has_model=True):
+            raise SettingsError(
+                f"adaptive.forced = {', '.join(forced)}: give at most {MOST} of "
+                f"{', '.join(each for each in ACTIONS if each not in ENDING)}, each once"
+            )
+        return FixedSequence(actions=tuple(map(_action, forced)))
+    if name == "rules":
+        return RulePolicy()
+    file = SHIPPED if name == "learned" else Path(name)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(
+            f"adaptive.policy = {name!r}: no such file; give rules, learned, or what "
+            "`fathom train planner` wrote"
+        ) from None
+    return LearnedPolicy.from_json(text, name=name)
+
+
+def _action(name: str) -> Action:
+    return next(action for action in ACTIONS if action == name)
 
 
 def _rounded(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array

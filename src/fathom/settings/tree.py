@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fathom.settings.adaptive import AdaptiveSettings
 from fathom.settings.anchor import AnchorSettings
 from fathom.settings.hybrid import HybridSettings
 from fathom.settings.maf import MafSettings
@@ -300,6 +301,7 @@ class Settings(Section):
     anchor: AnchorSettings = Field(default_factory=AnchorSettings)
     mao: MaoSettings = Field(default_factory=MaoSettings)
     hybrid: HybridSettings = Field(default_factory=HybridSettings)
+    adaptive: AdaptiveSettings = Field(default_factory=AdaptiveSettings)
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """The tables `[extensions.NAME]` of what other packages add, which know what they hold."""
     offline: bool = False

@@ -1,0 +1,48 @@
+import asyncio
+from typing import Any
+
+from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
+
+from fathom.agents.decomposer import LocalDecomposer
+from fathom.agents.summarizer import LocalSummarizer
+from fathom.strategies.split import Splitter
+from fathom.testing.doubles import run_context
+from fathom.types import Draft, Query
+
+
+def split(question: str, search: Looks, reader: Knows) -> Draft | None:
+    rules = LocalDecomposer()
+    parts: dict[str, Any] = {"search": search, "reader": reader, "rules": rules}
+    splitter = Splitter(decomposer=rules, summarizer=LocalSummarizer(), hits=5, **parts)
+    with run_context() as context:
+        return asyncio.run(splitter(Query(text=question), context))
+
+
+def test_a_chain_asks_what_the_first_answer_leads_to() -> None:
+    search, reader = Looks(), Knows({FIRST: "Acme", SECOND: "Ada Berg"})
+    draft = split(CHAIN, search, reader)
+    assert search.asked == [FIRST, SECOND] == reader.read_for
+    assert draft is not None
+    assert draft.short_answer == "Ada Berg"
+
+
+def test_a_comparison_asks_side_by_side_and_compares() -> None:
+    search = Looks()
+    reader = Knows({"When was Ana Silva born?": "1901", "When was Nora Berg born?": "1902"})
+    draft = split(PAIR, search, reader)
+    assert sorted(search.asked) == sorted(reader.answers)
+    assert draft is not None
+    assert draft.short_answer == "Ana Silva"
+
+
+def test_what_cannot_be_split_costs_nothing() -> None:
+    search = Looks()
+    assert split("When does the ferry leave?", search, Knows()) is None
+    assert search.asked == []
+
+
+def test_a_search_that_the_budget_refuses_leaves_its_question_open() -> None:
+    search, reader = Looks(refuses=SECOND), Knows({FIRST: "Acme"})
+    draft = split(CHAIN, search, reader)
+    assert search.asked == [FIRST, SECOND]
+    assert draft == Draft() or (draft is not None and draft.short_answer != "Acme")
