@@ -1,0 +1,135 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.planner.worlds import question, questions
+
+from fathom.errors import UsageError
+from fathom.planner.actions import Action, is_legal
+from fathom.planner.environment import (
+    END,
+    Environment,
+    Outcome,
+    RecordedQuestion,
+    Reward,
+    depth_of,
+)
+from fathom.planner.features import COLUMNS
+
+FREE = Reward(alpha=0.0)
+
+
+def earned(
+    sequence: tuple[Action, ...], reward: Reward, *, of: RecordedQuestion | None = None
+) -> float:
+    """By these actions on one question, illegal ones included."""
+    world = Environment.of([of or question(0)], reward)
+    state, total = 0, 0.0
+    for action in sequence:
+        place = world.actions.index(action)
+        total += world.rewards[state, place]
+        state = int(world.after[state, place])
+    assert state == END
+    return total
+
+
+def test_the_price_is_that_of_the_paper() -> None:
+    spent = Outcome(
+        tried=("split",), features={}, f1=1, wrong=False, tokens=1500, retrievals=3, waits=2
+    )
+    assert spent.cost == pytest.approx(1.5 + 0.75 + 0.5)
+
+
+def test_an_answer_earns_its_f1_less_what_it_cost_beyond_the_first_look() -> None:
+    assert earned(("bridge", "stop"), FREE) == 1
+    assert earned(("stop",), FREE) == 0
+    assert earned(("bridge", "stop"), Reward(alpha=0.1)) == pytest.approx(1 - 0.1 * 4 * 0.25)
+    split = Reward(alpha=0.1)
+    assert earned(("split", "stop"), split, of=question(1)) == pytest.approx(1 - 0.1 * 0.5)
+
+
+def test_an_abstention_earns_only_where_there_is_no_answer_and_a_wrong_answer_may_cost() -> None:
+    strict = Reward(alpha=0.0, wrong=0.5)
+    assert earned(("abstain",), strict, of=question(4)) == 1
+    assert earned(("abstain",), strict, of=question(0)) == 0
+    assert earned(("stop",), strict, of=question(0)) == -0.5
+    assert earned(("stop",), strict, of=question(3)) == 1
+
+
+def test_an_illegal_action_ends_the_episode_and_costs_one() -> None:
+    assert earned(("bridge", "bridge"), FREE) == pytest.approx(0.0)
+    assert earned(("bridge", "split", "debate"), replace(FREE, illegal=0.5)) == pytest.approx(0.5)
+
+
+def test_only_what_is_legal_can_be_chosen_and_leads_where_it_says() -> None:
+    world = Environment.of(questions(3), FREE)
+    for state, (at, tried) in enumerate(world.states):
+        for place, action in enumerate(world.actions):
+            legal = is_legal((*tried, action), has_model=False, most=world.most)
+            assert world.legal[state, place] == legal
+            if world.after[state, place] != END:
+                assert world.states[world.after[state, place]] == (at, (*tried, action))
+    assert [world.states[start] for start in world.starts] == [(0, ()), (1, ()), (2, ())]
+
+
+def test_an_executor_takes_a_turn_and_one_more_for_each_wait() -> None:
+    world = Environment.of([question(0)], FREE)
+    assert world.turns[0, world.actions.index("bridge")] == 1
+    assert world.turns[0, world.actions.index("split")] == 2
+    assert world.turns[0, world.actions.index("stop")] == 0
+
+
+def test_a_fixed_sequence_is_followed_to_its_end() -> None:
+    world = Environment.of(questions(10), Reward(alpha=0.1))
+    walks = world.follow(world.always(("bridge", "split")))
+    assert set(walks.sequences) == {("bridge", "split", "stop")}
+    assert walks.earned[0] == pytest.approx(earned(("bridge", "split", "stop"), world.reward))
+    assert [each.tried for each in walks.outcomes] == [("bridge", "split")] * 10
+
+
+def test_hindsight_earns_what_no_choice_can_exceed_and_works_no_more_than_it_must() -> None:
+    world = Environment.of(questions(10), Reward(alpha=0.05))
+    best = world.follow(world.hindsight())
+    for sequence in (("bridge",), ("split", "bridge"), ()):
+        assert (best.earned >= world.follow(world.always(sequence)).earned - 1e-9).all()
+    assert best.sequences[:5] == (
+        ("bridge", "stop"),
+        ("split", "stop"),
+        ("debate", "stop"),
+        ("stop",),
+        ("abstain",),
+    )
+
+
+def test_an_abstention_shows_nothing_wrong() -> None:
+    world = Environment.of([question(4)], FREE)
+    walks = world.follow(np.full(len(world.states), world.actions.index("abstain")))
+    assert (walks.outcomes[0].f1, walks.outcomes[0].wrong) == (1, False)
+
+
+def test_a_line_of_a_file_holds_a_question() -> None:
+    told = json.loads(json.dumps(question(7).to_json()))
+    assert RecordedQuestion.from_json(told) == question(7)
+
+
+def test_records_that_are_not_whole_are_refused() -> None:
+    whole = question(0)
+    torn = replace(whole, outcomes=whole.outcomes[:-1])
+    with pytest.raises(UsageError, match="no outcome of debate,split"):
+        depth_of([whole, torn])
+    with pytest.raises(UsageError, match="record some first"):
+        depth_of([])
+    other = whole.to_json()
+    other["outcomes"][0]["features"] = {"height": 1.0}
+    with pytest.raises(UsageError, match="other columns"):
+        RecordedQuestion.from_json(other)
+    with pytest.raises(UsageError, match="not a recorded question"):
+        RecordedQuestion.from_json({"dataset": "x"})
+
+
+def test_fewer_executors_than_were_recorded_can_be_looked_at() -> None:
+    world = Environment.of(questions(3), FREE, most=1)
+    assert world.most == 1
+    assert len(world.states) == 3 * 6
+    assert world.inputs.shape == (18, len(COLUMNS))

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from tests.planner.worlds import questions
+
+from fathom.planner.environment import Environment, Reward
+from fathom.planner.features import Vector
+from fathom.planner.ppo import (
+    Learner,
+    Network,
+    Steps,
+    Training,
+    gae,
+    log_probabilities,
+    policy_slope,
+)
+
+RNG = np.random.default_rng(1)
+SHORT = Training(updates=60, episodes=256, noise=0.0)
+
+
+def numeric(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
+    """The slope of a function of an array, by small differences."""
+    slope = np.zeros_like(values)
+    for at in np.ndindex(values.shape):
+        for sign in (1, -1):
+            moved = values.copy()
+            moved[at] += sign * 1e-6
+            slope[at] += sign * function(moved) / 2e-6
+    return slope
+
+
+def sampled(count: int = 6, actions: int = 4) -> Steps:
+    legal = RNG.uniform(size=(count, actions)) < 0.7
+    legal[:, 0] = True
+    return Steps(
+        inputs=RNG.normal(size=(count, 3)),
+        legal=legal,
+        actions=np.zeros(count, dtype=np.int64),
+        logs=RNG.normal(size=count) * 0.3 - 1,
+        advantages=RNG.normal(size=count),
+        returns=RNG.normal(size=count),
+    )
+
+
+def test_advantages_are_those_of_the_definition() -> None:
+    rewards, values = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.0], [3.0]])
+    discounts = np.array([[0.9], [0.81], [0.0]])  # the second action took two turns
+    third = 4.0 - 3.0
+    second = 2.0 + 0.81 * 3.0 - 1.0
+    first = 1.0 + 0.9 * 1.0 - 0.5
+    expected = [first + 0.45 * (second + 0.405 * third), second + 0.405 * third, third]
+    assert gae(rewards, values, discounts, lam=0.5)[:, 0] == pytest.approx(expected)
+
+
+def test_with_lam_1_they_are_returns_less_values() -> None:
+    rewards, values = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
+    discounts = np.array([[0.9] * 4, [0.8] * 4, [0.0] * 4])
+    returns = rewards[0] + 0.9 * (rewards[1] + 0.8 * rewards[2])
+    assert gae(rewards, values, discounts, lam=1.0)[0] == pytest.approx(returns - values[0])
+
+
+def test_what_is_not_legal_has_no_probability_and_no_gradient() -> None:
+    steps = sampled()
+    logits = RNG.normal(size=steps.legal.shape)
+    shares = np.exp(log_probabilities(logits, steps.legal))
+    assert (shares[~steps.legal] == 0).all()
+    assert shares.sum(axis=1) == pytest.approx(1)
+    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1)
+    assert (slope[~steps.legal] == 0).all()
+
+
+def test_the_gradient_of_the_clipped_loss_is_its_slope() -> None:
+    steps = sampled()
+    logits = RNG.normal(size=steps.legal.shape)
+
+    def loss(at: Vector) -> float:
+        return policy_slope(at, steps, clip=0.2, entropy=0.1)[1]
+
+    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1)
+    assert slope == pytest.approx(numeric(loss, logits), abs=1e-6)
+
+
+def test_a_ratio_counts_no_further_than_the_clip() -> None:
+    steps = sampled(count=1)
+    far = Steps(
+        steps.inputs,
+        np.ones((1, 4), dtype=bool),
+        steps.actions,
+        np.array([-9.0]),  # far likelier now than when it was chosen
+        np.array([1.0]),
+        steps.returns,
+    )
+    slope, loss, _ = policy_slope(np.array([[3.0, 0, 0, 0]]), far, clip=0.2, entropy=0.0)
+    assert (slope == 0).all()
+    assert loss == pytest.approx(-1.2)
+
+
+def test_the_gradients_of_a_network_are_its_slopes() -> None:
+    network = Network.made((3, 5, 2), 1.0, RNG)
+    inputs, pull = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 2))
+    _, given = network.forward(inputs)
+    gradients = network.backward(given, pull)
+    for array, gradient in zip(network.arrays(), gradients, strict=True):
+        kept = array.copy()
+
+        def loss(values: Vector, array: Vector = array) -> float:
+            array[...] = values
+            return float((network.forward(inputs)[0] * pull).sum())
+
+        assert gradient == pytest.approx(numeric(loss, kept), abs=1e-6)
+        array[...] = kept
+
+
+def test_it_learns_what_each_kind_of_question_calls_for() -> None:
+    world = Environment.of(questions(60), Reward(alpha=0.05))
+    learner = Learner.of(world, SHORT)
+    curve = list(learner.learn())
+    earned = world.follow(learner.choices(world)).earned.mean()
+    best_fixed = max(
+        world.follow(world.always(sequence)).earned.mean()
+        for sequence in ((), ("bridge",), ("split",), ("debate",), ("bridge", "split"))
+    )
+    oracle = world.follow(world.hindsight()).earned.mean()
+    assert earned > best_fixed + 0.1
+    assert earned == pytest.approx(oracle, abs=0.02)
+    assert curve[-1].earned > curve[0].earned + 0.3
+    assert curve[-1].entropy < curve[0].entropy
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_one_others() -> None:
+    world = Environment.of(questions(20), Reward())
+    quick = Training(updates=3, episodes=64)
+
+    def trained(seed: int) -> list[Vector]:
+        learner = Learner.of(world, Training(updates=3, episodes=64, seed=seed))
+        list(learner.learn())
+        return learner.actor.arrays()
+
+    assert quick.seed == 0
+    assert all((one == other).all() for one, other in zip(trained(0), trained(0), strict=True))
+    assert any((one != other).any() for one, other in zip(trained(0), trained(1), strict=True))
+
+
+def test_a_discount_makes_long_ways_worth_less() -> None:
+    """Both executors answer and cost the same, but splitting waits: the quick one is learned."""
+    from dataclasses import replace
+
+    recorded = []
+    for question in questions(20):
+        outcomes = [
+            replace(
+                each,
+                f1=float(each.tried in {("bridge",), ("split",)}),
+                retrievals=1,
+                waits=3 * ("split" in each.tried),
+            )
+            for each in question.outcomes
+        ]
+        recorded.append(replace(question, answerable=True, outcomes=tuple(outcomes)))
+    world = Environment.of(recorded, Reward(alpha=0.0, gamma=0.8))
+    learner = Learner.of(world, SHORT)
+    list(learner.learn())
+    assert set(world.follow(learner.choices(world)).sequences) == {("bridge", "stop")}

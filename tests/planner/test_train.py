@@ -1,0 +1,87 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from tests.planner.worlds import questions
+
+from fathom.planner.environment import Environment, Reward
+from fathom.planner.features import COLUMNS
+from fathom.planner.policy import LARGEST, LearnedPolicy
+from fathom.planner.ppo import Training
+from fathom.planner.train import Trained, fingerprint, train
+
+QUICK = Training(updates=100, episodes=64)
+RECORDED = questions(20)
+
+
+def trained(training: Training = QUICK, **given: object) -> Trained:
+    return train(RECORDED, Reward(), replace(training, **given))  # type: ignore[arg-type]
+
+
+def test_the_same_seed_gives_the_same_policy_byte_for_byte() -> None:
+    quick = replace(QUICK, updates=4)
+    assert trained(quick).policy.to_json() == trained(quick).policy.to_json()
+    assert trained(quick).policy.to_json() != trained(quick, seed=1).policy.to_json()
+
+
+def test_a_policy_is_small_and_says_what_it_came_from() -> None:
+    done = train(RECORDED, Reward(alpha=0.2), replace(QUICK, updates=2), origin={"commit": "abc"})
+    text = done.policy.to_json()
+    assert len(text.encode()) <= LARGEST
+    origin = json.loads(text)["origin"]
+    assert origin["data"] == {"even": 10, "odd": 10}
+    assert origin["reward"]["alpha"] == 0.2
+    assert origin["training"]["updates"] == 2
+    assert origin["commit"] == "abc"
+    assert origin["fingerprint"] == fingerprint(RECORDED)
+
+
+def test_the_fingerprint_is_that_of_the_outcomes_not_of_their_seconds() -> None:
+    first, *rest = RECORDED
+    slower = [replace(each, seconds=9.0) for each in first.outcomes]
+    other = [replace(each, f1=0.5) for each in first.outcomes]
+    assert fingerprint([replace(first, outcomes=tuple(slower)), *rest]) == fingerprint(RECORDED)
+    assert fingerprint([replace(first, outcomes=tuple(other)), *rest]) != fingerprint(RECORDED)
+
+
+def test_progress_is_told_and_checkpoints_are_kept(tmp_path: Path) -> None:
+    told: list[int] = []
+    done = train(
+        RECORDED,
+        Reward(),
+        QUICK,
+        checkpoints=tmp_path,
+        on_update=lambda progress: told.append(progress.update),
+    )
+    assert told == list(range(1, 101))
+    assert [each.update for each in done.curve] == told
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["policy-00050.json", "policy-00100.json"]
+    assert files[1].read_text() == done.policy.to_json()
+    assert files[0].read_text() != files[1].read_text()
+
+
+def test_the_exported_policy_chooses_what_was_learned() -> None:
+    done = trained()
+    world = Environment.of(RECORDED, Reward())
+    again = LearnedPolicy.from_json(done.policy.to_json())
+    places = [list(COLUMNS).index(name) for name in again.columns]
+    logits = np.array([again.logits(row[places]) for row in world.inputs])
+    likeliest = np.argmax(np.where(world.legal, logits, -np.inf), axis=1)
+    assert (likeliest == done.learner.choices(world)).all()
+
+
+def test_columns_that_never_differ_are_left_out() -> None:
+    constant = [
+        replace(
+            question,
+            outcomes=tuple(
+                replace(each, features={**each.features, "left": 1.0}) for each in question.outcomes
+            ),
+        )
+        for question in RECORDED
+    ]
+    policy = train(constant, Reward(), replace(QUICK, updates=1)).policy
+    assert "left" not in policy.columns
+    assert "serial" in policy.columns

@@ -1,0 +1,52 @@
+"""Recorded outcomes that nobody recorded, in which it is known what is best."""
+
+import numpy as np
+
+from fathom.planner.actions import Action, executions
+from fathom.planner.environment import Outcome, RecordedQuestion
+from fathom.planner.features import COLUMNS
+
+HELPS: tuple[Action, ...] = ("bridge", "split", "debate")
+"""The executor that answers a question of each kind; questions of a fourth kind need none."""
+
+
+def question(number: int, *, kind: int | None = None, most: int = 2) -> RecordedQuestion:
+    """A question whose kind tells which executor answers it, and shows in three of its columns."""
+    rng = np.random.default_rng(number)
+    kind = number % 5 if kind is None else kind
+    noise = {
+        name: float(value)
+        for name, value in zip(COLUMNS, rng.normal(size=len(COLUMNS)), strict=True)
+    }
+    shown = {"coverage": kind == 0, "serial": kind == 1, "rival": kind == 2, "answered": kind != 4}
+    outcomes = []
+    for tried in executions(has_model=False, most=most):
+        solved = kind == 3 or (kind < 3 and HELPS[kind] in tried)
+        features = {**noise, **{name: float(value) for name, value in shown.items()}}
+        features |= {
+            name: float(name.removeprefix("tried_") in tried)
+            for name in COLUMNS
+            if name.startswith("tried_")
+        }
+        outcomes.append(
+            Outcome(
+                tried=tried,
+                features=features,
+                f1=float(solved),
+                wrong=not solved,
+                retrievals=1 + len(tried) + 3 * ("bridge" in tried),
+                waits=int("split" in tried),
+                seconds=0.1 * (1 + len(tried)),
+            )
+        )
+    return RecordedQuestion(
+        dataset="even" if number % 2 == 0 else "odd",
+        question=f"q{number}",
+        answerable=kind != 4,
+        outcomes=tuple(outcomes),
+    )
+
+
+def questions(count: int, *, most: int = 2) -> list[RecordedQuestion]:
+    """So many, of all kinds."""
+    return [question(number, most=most) for number in range(count)]
