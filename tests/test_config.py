@@ -107,3 +107,16 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(SettingsError, match=r"llm\.base_url in --set holds") as caught:
         Layers().assign(["llm.base_url=https://me:sk-canary@host/v1"])
     assert "canary" not in str(caught.value)
+
+
+def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> None:
+    flags = {"budget.effort": "low", "budget.calls": 9}
+    layers = load(
+        tmp_path, "[budget]\ntokens = 123_456\n[effort.low]\nseconds = 4.0\n", flags=flags
+    )
+    budget = layers.settings().budget
+    assert (budget.effort, budget.tokens, budget.calls, budget.seconds) == ("low", 10_000, 9, 4.0)
+    with pytest.raises(SettingsError, match=r"effort\.low\.calls = -1 in settings: .*greater"):
+        settings_of({"effort.low.calls": -1})
+    with pytest.raises(SettingsError, match=r"budget\.effort = 'huge' in settings: .*'low'"):
+        settings_of({"budget.effort": "huge"})

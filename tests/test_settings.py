@@ -3,7 +3,7 @@
 from fathom.settings import Settings
 from fathom.settings.section import Section
 
-UNRECORDED = {"index", "ingest", "chunking", "limits", "budget", "trace"}
+UNRECORDED = {"index", "ingest", "chunking", "limits", "effort", "budget", "trace"}
 """What made the index is known by its revision; the budget is kept beside the settings."""
 SOME = {
     "models": {"embedder", "cross_reader", "runtime"},
@@ -38,3 +38,16 @@ def test_a_section_that_says_nothing_of_it_is_kept() -> None:
         new: New = New()
 
     assert Grown().recorded()["new"] == {"weight": 0.5}
+
+
+def test_an_effort_names_the_limits_that_are_not_given() -> None:
+    tables = {"low": {"calls": 5}}
+    low = Settings.model_validate({"budget": {"effort": "low", "tokens": 7}, "effort": tables})
+    assert (low.budget.tokens, low.budget.calls) == (7, 5)
+    assert low.budget.retrievals == low.effort.low.retrievals
+    plain = Settings().budget
+    assert plain.model_dump(exclude={"effort"}) == Settings().effort.medium.model_dump()
+    efforts = Settings().effort
+    for name in ("tokens", "calls", "seconds", "retrievals"):
+        limits = [getattr(each, name) for each in (efforts.low, efforts.medium, efforts.high)]
+        assert limits == sorted(set(limits)), name

@@ -39,6 +39,7 @@ RENAMED: Mapping[str, str] = {
     "mao.covered": "mao.coverage_threshold",
 }
 """Settings by the names that they had once."""
+EFFORT = "budget.effort"
 
 
 class SettingValue(NamedTuple):
@@ -115,11 +116,15 @@ class Layers:
             self.add([(key.strip(), _parse(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
-        """Put a layer on top.
+        """Put a layer on top; one with an effort hides what lower ones say of the budget.
 
         Raises:
             SettingsError: If a key is unknown, or a value can never be one.
         """
+        values = list(values)
+        if any(key == EFFORT for key, _ in values):  # it names a whole budget: none below counts
+            for key in [each for each in self._given if each.startswith("budget.")]:
+                del self._given[key]
         for key, value in values:
             if key not in self._known and not _is_extended(key, origin):
                 raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")

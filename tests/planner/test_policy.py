@@ -13,6 +13,7 @@ from fathom.planner.policy import (
     FixedSequence,
     Layer,
     LearnedPolicy,
+    ModelForTheRest,
     Policy,
     RulePolicy,
     chosen_policy,
@@ -152,3 +153,16 @@ def test_settings_name_a_policy(tmp_path: Path) -> None:
     assert chosen_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
     with pytest.raises(SettingsError, match=r"adaptive\.policy = 'nobody': no such file"):
         chosen_policy("nobody")
+
+
+def test_a_model_is_asked_before_an_end_that_is_not_certain() -> None:
+    policy = ModelForTheRest(policy=always("stop"), certain=0.9)
+    open_ = legal((), has_model=True)
+    sure, unsure = (
+        replace(seen(), drafts=(DraftFigures(answered=1.0, confidence=share),))
+        for share in (0.9, 0.89)
+    )
+    assert policy.choose(sure, open_).action == "stop"
+    assert policy.choose(unsure, open_).action == "model"
+    assert policy.choose(unsure, legal((), has_model=False)).action == "stop"
+    assert replace(policy, policy=always("bridge")).choose(unsure, open_).action == "bridge"

@@ -348,7 +348,10 @@ class Assembly(RetrievalParts):
         Raises:
             SettingsError: If the settings name no policy, or force what is no executor.
         """
-        from fathom.planner.policy import chosen_policy
+        from fathom.planner.policy import ModelForTheRest, chosen_policy
 
         own = self.settings.adaptive
-        return chosen_policy(own.policy, own.forced)
+        policy = chosen_policy(own.policy, own.forced)
+        if own.forced or self.models.of("reader") is None:
+            return policy
+        return ModelForTheRest(policy=policy, certain=self.settings.llm.skip_above_confidence)

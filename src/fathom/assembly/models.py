@@ -198,7 +198,7 @@ class ModelParts:
     @property
     def budget(self) -> Budget:
         """What one question may spend."""
-        return Budget(**self.settings.budget.model_dump())
+        return Budget(**self.settings.budget.model_dump(exclude={"effort"}))
 
     def warm_up(self) -> None:
         """Load what a question needs, so that none has to wait for it within its budget.

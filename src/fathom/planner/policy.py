@@ -117,6 +117,36 @@ class FixedSequence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelForTheRest:
+    """Lets the local reader end only with what it is certain of; a model is asked for the rest.
+
+    Attributes:
+        policy: Decides everything else.
+        certain: From this confidence on the local reader's draft may be the last word.
+    """
+
+    policy: Policy
+    certain: float
+
+    @property
+    def name(self) -> str:
+        """See `Policy.name`."""
+        return self.policy.name
+
+    def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
+        """See `Policy.choose`."""
+        decision = self.policy.choose(observation, legal)
+        sure = observation.draft.confidence
+        if decision.action not in ENDING or "model" not in legal or sure >= self.certain:
+            return decision
+        return Decision(
+            action="model",
+            probabilities={"model": 1.0},
+            reason=f"instead of {decision.action}: only {sure:.0%} sure",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """One layer of a network: `values @ weights + offset`."""
 

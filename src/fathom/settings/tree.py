@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from fathom.settings.adaptive import AdaptiveSettings
 from fathom.settings.anchor import AnchorSettings
@@ -257,8 +257,8 @@ class WebSettings(Section):
     """What one search costs; the provider's list price by default."""
 
 
-class BudgetSettings(Section):
-    """What one question may spend; see `Budget`."""
+class Limits(Section):
+    """What one question may spend; see `Budget`. `None` is no limit."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
@@ -267,6 +267,41 @@ class BudgetSettings(Section):
     seconds: float | None = Field(default=120.0, ge=0)
     cost_usd: float | None = Field(default=None, ge=0)
     retrievals: int | None = Field(default=60, ge=0)
+
+
+class LowLimits(Limits):
+    """Enough for a look, a second one, and one reply of a language model with a repair."""
+
+    tokens: int | None = Field(default=10_000, ge=0)
+    calls: int | None = Field(default=3, ge=0)
+    seconds: float | None = Field(default=20.0, ge=0)
+    retrievals: int | None = Field(default=6, ge=0)
+
+
+class HighLimits(Limits):
+    """Four times what is usual."""
+
+    tokens: int | None = Field(default=240_000, ge=0)
+    calls: int | None = Field(default=120, ge=0)
+    seconds: float | None = Field(default=480.0, ge=0)
+    retrievals: int | None = Field(default=240, ge=0)
+
+
+class EffortSettings(Section):
+    """The three budgets that `--effort` names."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
+
+    low: LowLimits = Field(default_factory=LowLimits)
+    medium: Limits = Field(default_factory=Limits)
+    high: HighLimits = Field(default_factory=HighLimits)
+
+
+class BudgetSettings(Limits):
+    """What one question may spend, however it is answered."""
+
+    effort: Literal["low", "medium", "high"] = "medium"
+    """Whose limits of `[effort]` count where none is given here."""
 
 
 class TraceSettings(Section):
@@ -294,6 +329,7 @@ class Settings(Section):
     domain: DomainSettings = Field(default_factory=DomainSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
     web: WebSettings = Field(default_factory=WebSettings)
+    effort: EffortSettings = Field(default_factory=EffortSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     maf: MafSettings = Field(default_factory=MafSettings)
@@ -306,6 +342,21 @@ class Settings(Section):
     """The tables `[extensions.NAME]` of what other packages add, which know what they hold."""
     offline: bool = False
     """Open no socket, whatever else is asked, but the one on 127.0.0.1 to a `local:` model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_effort(cls, given: Any) -> Any:  # noqa: ANN401 - whatever is validated
+        """What is validated, the limits of the effort where the budget gives none."""
+        budget = given.get("budget", {}) if isinstance(given, Mapping) else None
+        if not isinstance(budget, Mapping):
+            return given
+        try:
+            efforts = EffortSettings.model_validate(given.get("effort", {}))
+        except ValidationError:
+            return given  # told with its own key when the table is validated
+        limits = getattr(efforts, str(budget.get("effort", "medium")), None)
+        named = limits.model_dump() if isinstance(limits, Limits) else {}
+        return {**given, "budget": {**named, **budget}}
 
     def recorded(self) -> dict[str, Any]:
         """What a trace keeps: of each section the values that can change an answer.

@@ -82,6 +82,9 @@ def test_flags_make_the_budget(asked: Ran, run: Run) -> None:  # noqa: F811
     assert budget == {
         "tokens": 500, "calls": 2, "seconds": 60, "cost_usd": 0.5, "retrievals": 60,
     }  # fmt: skip
+    low = run("ask", QUESTION, "--effort", "low", "--max-calls", "1", "--json").json["budget"]
+    assert (low["tokens"], low["calls"], low["retrievals"]) == (10_000, 1, 6)
+    one_line(run("ask", QUESTION, "--effort", "huge"), 2, "budget.effort", "'low'")
     one_line(run("ask", QUESTION, "--deadline", "-1"), 2, "budget.seconds", "greater")
     one_line(run("ask", QUESTION, "--strategy", "magic"), 2, "'magic'", "naive")
 

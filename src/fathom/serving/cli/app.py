@@ -17,6 +17,7 @@ from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
+    EffortOption,
     FilterOption,
     HistoryOption,
     IndexOption,
@@ -159,6 +160,7 @@ def ask(
     as_json: JsonOption = False,
     strategy: StrategyOption = None,
     llm: LlmOption = None,
+    effort: EffortOption = None,
     max_tokens: TokensOption = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
@@ -186,7 +188,7 @@ def ask(
 
     text = _text(question)
     turns = load_dialogue(history) if history else ()
-    flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
+    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags["ask.strategy"] = strategy
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)

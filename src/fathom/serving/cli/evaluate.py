@@ -18,6 +18,7 @@ from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
+    EffortOption,
     IndexOption,
     JsonOption,
     LlmOption,
@@ -94,6 +95,7 @@ def evaluate(
     ] = None,
     index: IndexOption = None,
     llm: LlmOption = None,
+    effort: EffortOption = None,
     max_tokens: TokensOption = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
@@ -118,7 +120,7 @@ def evaluate(
     )
     baseline = reports.check()
     shown_by = fields(_names(by))
-    flags = run_flags(llm, max_tokens, max_calls, max_cost, deadline)
+    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     parts = []
     named = loaded(datasets, build_engine(index, assignments, offline=offline, flags=flags))
     for dataset, varied in product(named, variants(vary or ())):

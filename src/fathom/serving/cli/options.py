@@ -42,6 +42,9 @@ HistoryOption = Annotated[
     Path | None,
     typer.Option("--history", help="What was said before: JSON turns with role and content."),
 ]
+EffortOption = Annotated[
+    str | None, typer.Option("--effort", help="A budget: low, medium or high; see [effort].")
+]
 TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
 CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
 CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in USD.")]
@@ -50,6 +53,7 @@ DeadlineOption = Annotated[float | None, typer.Option("--deadline", help="Second
 
 def run_flags(
     llm: str | None,
+    effort: str | None,
     max_tokens: int | None,
     max_calls: int | None,
     max_cost: float | None,
@@ -58,6 +62,7 @@ def run_flags(
     """The settings that the flags of a run give; what is not given is `None`."""
     return {
         "llm.model": llm,
+        "budget.effort": effort,
         "budget.tokens": max_tokens,
         "budget.calls": max_calls,
         "budget.cost_usd": max_cost,
