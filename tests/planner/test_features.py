@@ -7,7 +7,7 @@ from tests.making import hit_of
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.features import Observer
 from fathom.planner.actions import ACTIONS, ENDING
-from fathom.planner.features import COLUMNS, DraftFigures, Observation, features
+from fathom.planner.features import COLUMNS, DraftFigures, Observation, features, recalled
 from fathom.text.content_words import ContentTerms
 from fathom.types import Alternative, Draft, Evidence, Span
 
@@ -78,3 +78,17 @@ def test_what_was_tried_and_what_came_of_it() -> None:
 def test_each_executor_gives_a_draft() -> None:
     with pytest.raises(ValueError, match="1 drafts after 1 executors"):
         seen(tried=("bridge",))
+
+
+def test_what_features_tell_can_be_recalled_from_them() -> None:
+    whole = DraftFigures.of(draft_of(0.8, 0.6, rivals=(1,)))
+    low = DraftFigures(confidence=0.1)
+    cases = [
+        seen(),
+        seen(drafts=(low, whole), tried=("bridge",), same=False, left=0.5),
+        seen(drafts=(low, low, whole), tried=("split", "deeper"), indonesian=True, new_hits=0.3),
+    ]
+    for observation in cases:
+        values = features(observation)
+        again = recalled(dict(zip(COLUMNS, values, strict=True)))
+        assert features(again) == pytest.approx(values)

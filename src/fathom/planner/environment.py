@@ -42,6 +42,7 @@ class Outcome:
         features: The planner's columns at that point, by name.
         f1: F1 of the answer; 1 for an abstention where there is no answer.
         wrong: Whether something was shown that is not right.
+        answered: Whether something was shown.
         tokens: Tokens of the run so far, the first look's included, as for the next three.
         retrievals: Searches.
         waits: Parallel splits and serial sub-questions.
@@ -52,6 +53,7 @@ class Outcome:
     features: Mapping[str, float]
     f1: float
     wrong: bool
+    answered: bool = True
     tokens: int = 0
     retrievals: int = 0
     waits: int = 0
@@ -73,12 +75,14 @@ class RecordedQuestion:
         question: Its id there.
         answerable: Whether it has an answer.
         outcomes: One for each sequence of executors, each after its own beginning.
+        setup: What made them, beside the question: another setup gives other outcomes.
     """
 
     dataset: str
     question: str
     answerable: bool
     outcomes: tuple[Outcome, ...]
+    setup: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As a line of a file holds it."""
@@ -326,7 +330,9 @@ class Walks:
             outcome = question.after(tried)
             assert outcome is not None
             if self.environment.actions[end] == "abstain":
-                outcome = replace(outcome, f1=float(not question.answerable), wrong=False)
+                outcome = replace(
+                    outcome, f1=float(not question.answerable), wrong=False, answered=False
+                )
             found.append(outcome)
         return tuple(found)
 

@@ -141,6 +141,9 @@ COLUMNS: Mapping[str, str] = {
 """Every column of `features`: its name and what it means."""
 
 
+_ASKED = tuple(name for name in COLUMNS if name in Situation.names_of_values())
+
+
 def features(observation: Observation) -> Vector:
     """The numbers of an observation, in the order of `COLUMNS`."""
     seen, draft = observation.situation, observation.draft
@@ -178,6 +181,39 @@ def features(observation: Observation) -> Vector:
         **_tried(observation.tried),
     }
     return np.array([round(float(values[name]), _DIGITS) for name in COLUMNS])
+
+
+def recalled(values: Mapping[str, float]) -> Observation:
+    """An observation with these features; what they do not tell, such as an order, is made up.
+
+    Args:
+        values: By the names of `COLUMNS`.
+    """
+    tried = tuple(action for action in ACTIONS if values.get(f"tried_{action}"))
+    last = DraftFigures(
+        answered=values["answered"],
+        confidence=values["confidence"],
+        support=values["support"],
+        margin=values["margin"],
+        rival=values["rival"],
+        alternatives=values["alternatives"],
+        documents=values["cited"],
+        short=values["short"],
+    )
+    before = DraftFigures(confidence=last.confidence - values["gain"])
+    first = DraftFigures(confidence=values["first_confidence"])
+    earlier = (first, *[before] * (len(tried) - 1))[: len(tried)]
+    asked = {each: values[each] for each in _ASKED}
+    return Observation(
+        situation=Situation(first=1.0, documents=values["found_in"], **asked),
+        drafts=(*earlier, last),
+        tried=tried,
+        indonesian=bool(values["indonesian"]),
+        agreement=values["agreement"],
+        new_hits=values["new_hits"],
+        same=bool(values["same"]),
+        left=values["left"],
+    )
 
 
 def _tried(tried: Sequence[Action]) -> dict[str, float]:

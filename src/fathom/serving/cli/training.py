@@ -1,0 +1,151 @@
+"""`fathom train`: what Fathom learns from questions with answers."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.errors import UsageError
+from fathom.jsonable import canonical
+from fathom.serving.cli.evaluate import loaded, show_count
+from fathom.serving.cli.files import check_folder, check_writable
+from fathom.serving.cli.options import (
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    SetOption,
+    build_engine,
+)
+from fathom.serving.cli.progress import ingest_progress
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.engine import Engine
+    from fathom.evaluation.outcomes import OutcomeFile
+    from fathom.planner.ppo import Progress, Training
+    from fathom.planner.train import OnUpdate
+
+train = typer.Typer(help="Learn from questions with answers.", no_args_is_help=True)
+DEFAULT_ALPHA = 0.1
+DEFAULT_UPDATES = 150
+
+
+@train.callback()
+def _train() -> None:
+    """Learn from questions with answers."""
+
+
+@train.command()
+def planner(
+    datasets: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(help="Keep the outcomes here; what is there is not recorded again."),
+    ] = None,
+    queries: Annotated[
+        int | None, typer.Option(min=1, help="Only so many of each: a sample, always the same.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=0, help="What cost weighs against a right answer.")
+    ] = DEFAULT_ALPHA,
+    wrong: Annotated[
+        float, typer.Option(min=0, help="What a wrong answer costs beside earning nothing.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
+    updates: Annotated[
+        int, typer.Option(min=1, help="Rounds of sampling and learning.")
+    ] = DEFAULT_UPDATES,
+    out: Annotated[Path, typer.Option(help="Write the policy here.")] = Path("planner.json"),
+    curves: Annotated[
+        Path | None, typer.Option(help="Write progress here, a line of JSON an update.")
+    ] = None,
+    checkpoints: Annotated[
+        Path | None, typer.Option(help="A folder for the policy as it was on the way.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option(help="Compare with fixed sequences, a router, rules and hindsight.")
+    ] = True,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Learn which executors `adaptive` is to run: record what all come to, then train by PPO."""
+    from fathom.evaluation.outcomes import OutcomeFile
+    from fathom.evaluation.planning import cross_fitted
+    from fathom.planner.environment import Reward
+    from fathom.planner.ppo import Training
+    from fathom.planner.train import ALPHAS
+    from fathom.planner.train import train as learn
+    from fathom.serving.cli.output import show, show_json
+
+    _check(datasets, records, [out, curves], checkpoints)
+    kept = OutcomeFile(records)
+    if datasets:
+        with build_engine(index, assignments, offline=offline) as engine:
+            _record(engine, datasets, kept, queries)
+    reward, training = Reward(alpha=alpha, wrong=wrong), Training(seed=seed, updates=updates)
+    done = learn(kept.all(), reward, training, checkpoints=checkpoints, on_update=_told(training))
+    out.write_text(done.policy.to_json(), encoding="utf-8")
+    if curves is not None:
+        curves.write_text("".join(canonical(asdict(each)) + "\n" for each in done.curve), "utf-8")
+    table = None
+    if measure:
+        alphas = sorted({*ALPHAS, alpha})
+        table = cross_fitted(kept.all(), reward, training, alphas=alphas, on_system=_progress)
+    if as_json:
+        rows, tests = (table.rows(), table.tests()) if table else ([], [])
+        origin = done.policy.origin
+        show_json({"policy": str(out), "origin": origin, "rows": rows, "tests": tests})
+    else:
+        found = f"{table.to_text()}\n" if table else ""
+        show(f"{found}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
+
+
+def _record(
+    engine: "Engine", paths: Sequence[Path], kept: "OutcomeFile", queries: int | None
+) -> None:
+    """Record the outcomes of data sets, each over its own index where the engine's is another."""
+    from fathom.evaluation.harness import indexed
+    from fathom.evaluation.outcomes import record_outcomes
+
+    for dataset in loaded(paths, nullcontext(engine)):
+        with indexed(engine, dataset, ingest_progress(verbose=False)) as ready:
+            asked = dataset.sample(queries)
+            record_outcomes(ready, dataset, asked, kept, on_progress=show_count)
+
+
+def _check(
+    datasets: list[Path] | None,
+    records: Path | None,
+    files: Sequence[Path | None],
+    folder: Path | None,
+) -> None:
+    """See to it that there is something to learn from, and that all can be written."""
+    if not datasets and (records is None or not records.exists()):
+        raise UsageError("name questions to record outcomes of, or --records that hold some")
+    for file in files:
+        if file is not None:
+            check_writable(file)
+    if folder is not None:
+        check_folder(folder)
+
+
+def _told(training: "Training") -> "OnUpdate":
+    """Says every so often where training stands, where stderr is a terminal."""
+
+    def told(at: "Progress") -> None:
+        show_count(f"training, reward {at.earned:.3f}", at.update, training.updates)
+
+    return told
+
+
+def _progress(what: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{what}\n")

@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at
+
+from fathom.errors import UsageError
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.outcomes import OutcomeFile, record_outcomes
+from fathom.planner.actions import executions
+from fathom.planner.environment import Environment, RecordedQuestion, Reward
+from fathom.planner.features import COLUMNS
+
+QUESTIONS = [
+    {"_id": "1", "text": "How much does a mooring permit cost?", "answers": ["40 crowns"]},
+    {"_id": "2", "text": "Who is older, Ana Silva or Nora Berg?", "answers": ["Ana Silva"]},
+    {
+        "_id": "3",
+        "text": "Who painted the harbour?",
+        "answers": [],
+        "metadata": {"answerable": False},
+    },
+    {"_id": "4", "text": "Where is the office?"},
+]
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    folder = tmp_path / "port"
+    folder.mkdir()
+    texts = [
+        {"_id": "fees", "title": "Fees", "text": "A mooring permit costs 40 crowns a year."},
+        {"_id": "ana", "title": "Ana Silva", "text": "Ana Silva was born in 1931."},
+        {"_id": "nora", "title": "Nora Berg", "text": "Nora Berg was born in 1950."},
+    ]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, texts)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\tfees\t1\n4\tfees\t1\n")
+    return load(folder)
+
+
+def recorded(
+    folder: Path, dataset: Dataset, file: Path | None = None, **sections: object
+) -> list[RecordedQuestion]:
+    with engine_at(folder, **sections) as engine:
+        engine.ingest([dataset.corpus])
+        return record_outcomes(engine, dataset, dataset.questions, OutcomeFile(file))
+
+
+def test_every_legal_sequence_of_every_gradable_question_is_recorded(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    found = recorded(tmp_path, dataset)
+    assert [each.question for each in found] == ["1", "2", "3"]
+    wanted = list(executions(has_model=False, most=2))
+    assert all([outcome.tried for outcome in each.outcomes] == wanted for each in found)
+    assert [each.answerable for each in found] == [True, True, False]
+    assert Environment.of(found, Reward()).most == 2
+
+
+def test_an_outcome_says_what_was_seen_what_it_is_worth_and_what_it_cost(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    first, split, _ = recorded(tmp_path, dataset)
+    look = first.after(())
+    assert look is not None
+    assert set(look.features) == set(COLUMNS)
+    assert (look.retrievals, look.waits, look.tokens) == (1, 0, 0)
+    bridge, both = first.after(("bridge",)), split.after(("split",))
+    assert bridge is not None
+    assert both is not None
+    assert bridge.retrievals > 1
+    assert bridge.features["tried_bridge"] == 1
+    assert both.waits == 1
+    assert not any(each.wrong for each in first.outcomes if each.f1 == 1 or not each.answered)
+
+
+def test_a_run_that_was_killed_goes_on_after_the_last_whole_line(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    found = recorded(tmp_path, dataset, file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(lines[0] + lines[1][:50])
+    again = recorded(tmp_path, dataset, file)
+    assert [each.question for each in again] == [each.question for each in found]
+    assert file.read_bytes().startswith(lines[0])
+    assert [each.question for each in OutcomeFile(file).all()] == ["1", "2", "3"]
+
+
+def test_outcomes_of_other_settings_are_not_mixed(tmp_path: Path, dataset: Dataset) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    recorded(tmp_path, dataset, file)
+    with pytest.raises(UsageError, match="another index, code or settings; name another file"):
+        recorded(tmp_path, dataset, file, ask={"chunks": 3})
+
+
+def test_what_is_no_record_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    file.write_text("{}\n")
+    with pytest.raises(UsageError, match=r"outcomes\.jsonl:1: not a recorded question"):
+        OutcomeFile(file)
+
+
+def test_questions_without_answers_teach_nothing(tmp_path: Path, dataset: Dataset) -> None:
+    with engine_at(tmp_path) as engine:
+        engine.ingest([dataset.corpus])
+        with pytest.raises(UsageError, match="no question has an answer"):
+            record_outcomes(engine, dataset, dataset.questions[3:], OutcomeFile())

@@ -1,0 +1,148 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.planner.worlds import HELPS, question, questions
+
+from fathom.errors import UsageError
+from fathom.evaluation.planning import (
+    BEST,
+    LOOK,
+    ORACLE,
+    ROUTER,
+    RULES,
+    Fixed,
+    PlannerTable,
+    choices_of,
+    cross_fitted,
+    planned,
+    ppo_name,
+)
+from fathom.planner.actions import Action
+from fathom.planner.environment import Environment, RecordedQuestion, Reward
+from fathom.planner.features import COLUMNS, Observation
+from fathom.planner.policy import Decision, FixedSequence
+from fathom.planner.ppo import Training
+
+REWARD = Reward(alpha=0.05)
+QUICK = Training(updates=40, episodes=256, noise=0.0)
+
+
+def routed(count: int = 30) -> list[RecordedQuestion]:
+    """Two data sets; each is answered by its own executor, but for every fifth question."""
+    return [question(number, kind=3 if number % 5 == 0 else number % 2) for number in range(count)]
+
+
+@pytest.fixture(scope="module")
+def table() -> PlannerTable:
+    return cross_fitted(questions(60), REWARD, QUICK, alphas=(0.05,))
+
+
+def earned(table: PlannerTable, name: str) -> float:
+    return float(np.mean(table.named(name).earned))
+
+
+def test_fixed_sequences_are_the_best_of_all_and_of_each_data_set() -> None:
+    fixed = Fixed.of(routed(), REWARD)
+    assert fixed.routes == {"even": ("bridge",), "odd": ("split",)}
+    assert set(fixed.overall) == {"bridge", "split"}
+
+
+def test_a_router_goes_the_way_of_the_data_set_and_elsewhere_the_best_of_all() -> None:
+    fixed = Fixed.of(routed(), REWARD)
+    strange = replace(question(0), dataset="another")
+    world = Environment.of([question(0), question(1), strange], REWARD)
+    sequences = world.follow(fixed.route(world)).sequences
+    assert sequences == (("bridge", "stop"), ("split", "stop"), (*fixed.overall, "stop"))
+
+
+def test_nobody_is_measured_on_what_it_learned_from() -> None:
+    """Among the known ones bridges help, among the asked ones splitting: all must be misled."""
+    known = [question(number, kind=0) for number in range(10)]
+    asked = [question(number, kind=1) for number in range(10, 20)]
+    for each in planned(known, asked, REWARD, QUICK, alphas=(0.0,)):
+        assert {one.question for one in each.questions} == {f"q{at}" for at in range(10, 20)}
+        if each.name in {BEST, ROUTER}:
+            assert set(each.sequences) == {("bridge", "stop")}
+
+
+def test_every_question_is_asked_once_by_every_system(table: PlannerTable) -> None:
+    names = [BEST, ROUTER, RULES, LOOK, ORACLE, ppo_name(0.05)]
+    assert sorted(each.name for each in table.systems) == sorted(names)
+    asked = [one.question for one in table.systems[0].questions]
+    assert sorted(asked) == sorted(f"q{at}" for at in range(60))
+    assert all([one.question for one in each.questions] == asked for each in table.systems)
+
+
+def test_ppo_beats_what_does_not_look_at_the_question_and_nobody_beats_hindsight(
+    table: PlannerTable,
+) -> None:
+    assert earned(table, ppo_name(0.05)) > earned(table, BEST) + 0.1
+    assert earned(table, ppo_name(0.05)) > earned(table, ROUTER) + 0.1
+    best = table.named(ORACLE).earned
+    for each in table.systems:
+        assert all(own <= most + 1e-9 for own, most in zip(each.earned, best, strict=True))
+
+
+def test_rows_say_what_each_system_earns_costs_and_lacks(table: PlannerTable) -> None:
+    rows = {row["system"]: row for row in table.rows()}
+    oracle, look = rows[ORACLE], rows[LOOK]
+    assert oracle["measures"]["regret"] == 0
+    assert look["measures"]["retrievals"] == 1
+    assert look["measures"]["entropy"] == 0  # every question goes one way
+    assert oracle["measures"]["entropy"] > 1
+    gap = oracle["measures"]["reward"] - look["measures"]["reward"]
+    assert look["measures"]["regret"] == pytest.approx(gap, abs=1e-3)
+    low, high = look["intervals"]["regret"]
+    assert low <= look["measures"]["regret"] <= high
+    # A fifth is answered by the first look, a fifth has no answer, three fifths are wrong.
+    assert look["measures"]["F1"] == pytest.approx(0.2)
+    assert look["measures"]["CRAG-truthfulness"] == pytest.approx(0.2 - 0.8)
+
+
+def test_differences_are_tested_and_told_in_words(table: PlannerTable) -> None:
+    tests = {test["against"]: test for test in table.tests()}
+    assert set(tests) == {BEST, ROUTER, RULES}
+    assert tests[BEST]["p"] < 0.05
+    text = table.to_text()
+    assert f"{ppo_name(0.05)} earns more than {BEST}" in text
+    assert ORACLE in text
+
+
+def test_what_cannot_be_told_apart_is_said_so() -> None:
+    own, other = (
+        Environment.of(questions(10), REWARD).follow(
+            Environment.of(questions(10), REWARD).always(each)
+        )
+        for each in ((), ())
+    )
+    from fathom.evaluation.planning import Planned
+
+    systems = [Planned.of(ppo_name(0.05), own)]
+    systems += [Planned.of(name, other) for name in (BEST, ROUTER, RULES, ORACLE)]
+    said = list(PlannerTable(reward=REWARD, systems=tuple(systems)).verdict())
+    assert all("cannot be told from" in each for each in said)
+
+
+def test_a_policy_is_asked_in_every_state_with_what_was_seen_there() -> None:
+    class Recorder(FixedSequence):
+        def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
+            told.append((observation.tried, tuple(legal), observation.situation.coverage))
+            return super().choose(observation, legal)
+
+    told: list[tuple[tuple[Action, ...], tuple[Action, ...], float]] = []
+    world = Environment.of([question(0), question(1)], REWARD)
+    choices = choices_of(Recorder(actions=HELPS[:1]), world)
+    assert len(told) == len(world.states)
+    assert set(world.follow(choices).sequences) == {("bridge", "stop")}
+    for (tried, legal, coverage), state in zip(told, range(len(told)), strict=True):
+        at, known = world.states[state]
+        assert set(tried) == set(known)
+        assert [each in legal for each in world.actions] == list(world.legal[state])
+        assert coverage == world.inputs[state, list(COLUMNS).index("coverage")] == float(at == 0)
+
+
+def test_too_few_questions_are_no_measure() -> None:
+    with pytest.raises(UsageError, match="9 recorded questions are too few"):
+        cross_fitted(questions(9), REWARD, QUICK)
