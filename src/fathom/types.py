@@ -250,12 +250,15 @@ class Hit:
         rank: From 1, without gaps.
         score: Comparable within one ranking only.
         retriever: Who ranked it.
+        found_by: How many of the rankings that were fused have it among so many of their best as
+            were asked for; 1 where nothing was fused.
     """
 
     chunk: Chunk
     score: float
     rank: int
     retriever: str
+    found_by: int = 1
 
     def __post_init__(self) -> None:
         if self.rank < 1:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 from tests.making import hit_of
 
-from fathom.control.draft_choice import is_better
-from fathom.types import Draft, Evidence, Span
+from fathom.control.draft_choice import in_conflict, is_better
+from fathom.types import Alternative, Draft, Evidence, Span
 
 
 def draft(confidence: float, *, quoted: bool = True) -> Draft:
@@ -23,3 +25,15 @@ def test_the_surer_of_two_drafts_with_evidence_is_kept(
     new: Draft, old: Draft, better: bool
 ) -> None:
     assert is_better(new, old) == better
+
+
+def test_who_heard_all_sides_of_a_conflict_is_believed_however_sure_the_first_was() -> None:
+    rival = Alternative(text="55", evidence=(0,))
+    contested = replace(draft(0.9), alternatives=(rival,))
+    refuted = replace(draft(0.9), alternatives=(replace(rival, refuted=True),))
+    assert in_conflict(contested)
+    assert not in_conflict(refuted)
+    assert is_better(draft(0.4), contested, settles=True)
+    assert not is_better(draft(0.4), contested)
+    assert not is_better(draft(0.4), refuted, settles=True)
+    assert not is_better(draft(0.4, quoted=False), contested, settles=True)

@@ -1,25 +1,66 @@
 import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, extractive, fees, ingested
+from tests.scripted_server import Extractive, served
 
+from fathom.engine import Engine
 from fathom.errors import SettingsError
+from fathom.models.reading import Reading
 from fathom.planner.actions import Action, executions
-from fathom.strategies.adaptive import Adaptive
+from fathom.settings import Settings
+from fathom.strategies.adaptive import EXECUTORS, Adaptive
 from fathom.strategies.base import make_strategy
 from fathom.strategies.outcomes import ActionOutcome, outcomes
-from fathom.types import Query
+from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
+from fathom.tracing.trace import Trace
+from fathom.types import Answer, Chunk, Query
+from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/adaptive.md"
+CHAIN = "Who founded the company that distributed the film Harbour Lights?"
+STEPS = {"deeper": "rerank", "expand": "rm3", "bridge": "hops", "split": "decompose"}
+"""A step that an executor takes and no other part of the graph does."""
 
 
-def forced(folder: Path, *actions: str, **sections: Any) -> tuple[Any, Any]:
+def crowns(question: str, chunk: Chunk) -> Reading:
+    """Every chunk that says so many crowns answers what a permit costs."""
+    found = re.search(r"\d+ crowns", chunk.text)
+    if found and "cost" in question:
+        return reading(chunk, found.group(), 0.9, supported=0.9, unrelated=0.05)
+    return reading(chunk, relevance=0.02, answerable=0.02)
+
+
+@contextmanager
+def harbour(folder: Path, texts: tuple[str, ...], **sections: Any) -> Iterator[Engine]:
+    """An engine over documents of these texts, whose readers know crowns."""
+    tree = {"index": {"directory": folder / "index"}, **sections}
+    for number, text in enumerate(texts):
+        (folder / f"{number}.md").write_text(f"# Paper {number}\n\n{text}\n")
+    settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(crowns)
+    with Engine(settings, embedder=HashingEmbedder(64), cross_reader=pairs) as engine:
+        engine.ingest([*folder.glob("*.md")])
+        yield engine
+
+
+def asked(engine: Engine, question: str = QUESTION, **more: Any) -> tuple[Answer, Trace]:
+    answer = engine.ask(question, strategy="adaptive", **more)
+    return answer, engine.traces.get(str(answer.trace_id))
+
+
+def forced(folder: Path, *actions: str, **sections: Any) -> tuple[Answer, Trace]:
     """The answer and the trace of a run that executes these."""
     with engine_at(folder, adaptive={"forced": actions}, **sections) as engine:
-        answer = engine.ask(QUESTION, strategy="adaptive")
-        return answer, engine.traces.get(str(answer.trace_id))
+        return asked(engine)
+
+
+def chosen(trace: Trace) -> list[object]:
+    return [step.outputs["action"] for step in trace.steps if step.agent == "planner"]
 
 
 def test_the_picture_in_the_docs_is_the_code(tmp_path: Path) -> None:
@@ -30,26 +71,116 @@ def test_the_picture_in_the_docs_is_the_code(tmp_path: Path) -> None:
 
 def test_a_sure_first_look_is_all(tmp_path: Path) -> None:
     with engine_at(ingested(tmp_path)) as engine:
-        answer = engine.ask(QUESTION, strategy="adaptive")
+        answer, trace = asked(engine)
         naive = engine.ask(QUESTION, strategy="naive")
-        trace = engine.traces.get(str(answer.trace_id))
     assert [step.id for step in trace.steps] == ["search", "read", "plan", "finalize"]
     assert (answer.status, answer.phase, answer.usage.retrievals) == ("answered", "look", 1)
-    assert answer.answer == naive.answer
+    assert (answer.answer, answer.confidence) == (naive.answer, naive.confidence)
 
 
 @pytest.mark.parametrize("actions", list(executions(has_model=False, most=2)))
 def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Action, ...]) -> None:
     answer, trace = forced(ingested(tmp_path), *actions)
-    planned = [step.outputs["action"] for step in trace.steps if step.agent == "planner"]
-    assert planned == [*actions, "stop"]
+    assert chosen(trace) == [*actions, "stop"]
     assert answer.status == "answered"
+    taken = {step.id.rpartition("/")[2].partition("#")[0] for step in trace.steps}
+    for executor, step in STEPS.items():
+        assert (step in taken) == (executor in actions), executor
+
+
+def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        answer, trace = asked(engine, "Which enzyme unwinds a helix?")
+        plans = [step for step in trace.steps if step.agent == "planner"]
+        assert len(plans) > 1
+        for step in plans:
+            legal, odds = step.inputs["legal"], step.outputs["probabilities"]
+            assert step.outputs["action"] in legal
+            assert set(odds) <= set(legal)
+            assert sum(odds.values()) == pytest.approx(1)
+            assert step.reason
+        assert engine.replay(str(answer.trace_id)).same
+
+
+@pytest.mark.parametrize("executor", [each for each in EXECUTORS if each != "model"])
+def test_a_replay_of_any_executor_gives_the_same_bytes(tmp_path: Path, executor: str) -> None:
+    own = {"adaptive": {"forced": [executor]}}
+    with harbour(tmp_path, ("It costs 40 crowns.", "It costs 55 crowns."), **own) as engine:
+        answer, trace = asked(engine)
+        again, _ = asked(engine)
+        assert engine.replay(str(answer.trace_id)).same
+    assert chosen(trace)[0] == executor
+    assert (answer.answer, answer.confidence) == (again.answer, again.confidence)
 
 
 @pytest.mark.parametrize("actions", [("deeper", "deeper"), ("dig",), ("stop", "deeper")])
 def test_what_is_not_legal_cannot_be_forced(tmp_path: Path, actions: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError, match=r"adaptive\.forced = .* give at most 3 of deeper"):
         forced(ingested(tmp_path), *actions)
+
+
+def test_no_more_executors_than_are_allowed(tmp_path: Path) -> None:
+    with engine_at(ingested(tmp_path), adaptive={"executors": 0}) as engine:
+        _, trace = asked(engine, "Which enzyme unwinds a helix?")
+    assert len(chosen(trace)) == 1
+
+
+@pytest.mark.parametrize("searches", range(7))
+def test_what_the_ledger_could_not_pay_for_is_not_chosen(tmp_path: Path, searches: int) -> None:
+    own = {"adaptive": {"forced": ["expand", "split", "bridge"]}}
+    with engine_at(ingested(tmp_path), **own) as engine:
+        answer, trace = asked(engine, CHAIN, budget=Budget(retrievals=searches))
+    legal = [step.inputs["legal"] for step in trace.steps if step.agent == "planner"]
+    assert answer.usage.retrievals <= searches
+    if searches == 0:
+        assert (answer.status, answer.stop_reason) == ("abstained", "budget")
+        return
+    assert ("expand" in legal[0]) == (searches >= 2)
+    assert ("split" in legal[0]) == (searches >= 5)
+    assert "bridge" not in legal[0]
+
+
+def test_rivals_are_debated_and_the_verdict_takes_the_place_of_the_first_answer(
+    tmp_path: Path,
+) -> None:
+    texts = ("A permit costs 40 crowns.", "A permit costs 55 crowns.", "It costs 55 crowns now.")
+    with harbour(tmp_path, texts) as engine:
+        naive = engine.ask(QUESTION, strategy="naive")
+        answer, trace = asked(engine)
+    assert naive.conflicts
+    assert chosen(trace)[0] == "debate"
+    assert (answer.phase, answer.short_answer.split()[0]) == ("debate", "55")
+    assert ["40" in each.answer for each in answer.conflicts] == [True]
+
+
+def test_where_documents_agree_a_debate_has_nothing_to_do(tmp_path: Path) -> None:
+    own = {"adaptive": {"forced": ["debate"]}}
+    with harbour(tmp_path, ("It costs 40 crowns.", "It costs 40 crowns now."), **own) as engine:
+        answer, trace = asked(engine)
+    assert answer.phase == "look"
+    assert "debate" not in {step.id for step in trace.steps}
+    assert "debate had nothing to do" in {step.reason for step in trace.steps}
+
+
+def test_a_model_is_asked_for_what_the_local_reader_is_not_certain_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCRIPTED_KEY", "scripted")
+    folder = ingested(tmp_path)
+    for certain, calls, phase in ((0.1, 0, "look"), (2.0, 1, "model")):
+        with served(Extractive(extractive)) as server:
+            llm: dict[str, object] = {"model": "openai:m", "key_env": "SCRIPTED_KEY"}
+            llm |= {"base_url": server.base_url, "tries": 1, "skip_above_confidence": certain}
+            tree = {"index": {"directory": folder / "index"}, "llm": llm}
+            settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(fees)
+            with Engine(settings, embedder=HashingEmbedder(64), cross_reader=pairs) as engine:
+                answer, trace = asked(engine)
+                assert answer.usage.llm_calls == calls
+                assert ("model" in chosen(trace)) == bool(calls)
+                assert phase in {answer.phase, *(s.id for s in trace.steps), *chosen(trace)}
+                poor, trace = asked(engine, budget=Budget(calls=0))
+                assert (poor.status, poor.usage.llm_calls) == ("answered", 0)
+                assert "model" not in chosen(trace)
 
 
 def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
@@ -68,3 +199,21 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
         assert (each.answer.answer, each.answer.phase) == (answer.answer, answer.phase)
         assert each.usage.retrievals == answer.usage.retrievals
         assert each.observation.tried == each.tried
+
+
+def test_retrievers_that_agree_are_a_signal(tmp_path: Path) -> None:
+    async def first(strategy: Adaptive, executor: Any) -> ActionOutcome:
+        return await anext(outcomes(strategy, Query(text=QUESTION), executor, most=0))
+
+    texts = ("A permit costs 40 crowns.", "Ferries sail at noon.")
+    shares = {}
+    for retriever in ("hybrid", "keyword"):
+        folder = tmp_path / retriever
+        folder.mkdir()
+        with harbour(folder, texts, adaptive={"retriever": retriever}) as engine:
+            strategy = make_strategy("adaptive", engine.assembly)
+            assert isinstance(strategy, Adaptive)
+            found = asyncio.run(first(strategy, engine.executor))
+            shares[retriever] = found.observation.agreement
+    assert shares["keyword"] == 0
+    assert shares["hybrid"] > 0

@@ -1,7 +1,8 @@
 """Vector and keyword search fused."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.index.base import IndexReader, Space, check_k
 from fathom.models.base import Embedder
@@ -36,7 +37,7 @@ class HybridRetriever:
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are those of the fusion."""
+        """See `Retriever.retrieve`; scores are those of the fusion, `found_by` says who agrees."""
         check_k(k)
         depth = max(k, self.candidates)
         found = [self.index.keyword_search(query.text, k=depth, filters=query.filters)]
@@ -47,4 +48,6 @@ class HybridRetriever:
             )
             found.append(near)
         fused = self.fusion(found, self.weights(query.text))
-        return to_hits(fused[:k], self.index, self.name)
+        votes = Counter(match.chunk_id for ranking in found for match in ranking[:k])
+        hits = to_hits(fused[:k], self.index, self.name)
+        return [replace(hit, found_by=votes[hit.chunk.id]) for hit in hits]

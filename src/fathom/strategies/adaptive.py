@@ -14,7 +14,7 @@ from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader import Reader
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.control.draft_choice import is_better
+from fathom.control.draft_choice import in_conflict, is_better
 from fathom.ledger import BudgetRefused
 from fathom.planner.actions import ACTIONS, ENDING, Action, legal
 from fathom.planner.features import DraftFigures, Observation
@@ -93,7 +93,7 @@ class Adaptive(GraphStrategy):
     reranker: Reranker
     hypothesis: Hypothesis
     splitter: Splitter
-    debate_of: Debate
+    debates: Debate
     model_reader: Reader | None
     finalizer: Finalizer
     chunks: int
@@ -118,7 +118,7 @@ class Adaptive(GraphStrategy):
             reranker=assembly.reranker,
             hypothesis=assembly.hypothesis,
             splitter=Splitter.of(assembly, search),
-            debate_of=assembly.debate,
+            debates=assembly.debate,
             model_reader=assembly.reader if assembly.models.of("reader") else None,
             finalizer=assembly.finalizer(cls.name),
             chunks=settings.ask.chunks,
@@ -154,6 +154,7 @@ class Adaptive(GraphStrategy):
             pool=pool,
             known=_ids(pool[: self.chunks]),
             situation=self.observer(state.query.text, pool[: self.chunks], first=True),
+            agreement=_agreement(pool[: self.chunks]),
             draft=draft,
             drafts=(DraftFigures.of(draft),),
         )
@@ -193,12 +194,12 @@ class Adaptive(GraphStrategy):
         return replace(state, tried=(*state.tried, "split"), new=draft, new_hits=0.0)
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        question, hits = state.query.text, spoken_for(state.pool, self.agents)
-        draft: Draft | None = None
-        if await self.debate_of.differ(question, hits, runtime.context):
-            done = await self.debate_of.hold(question, hits, runtime.context)
-            draft = replace(done.draft, confidence=done.verdict)
-        return replace(state, tried=(*state.tried, "debate"), new=draft, new_hits=0.0)
+        state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
+        if not in_conflict(state.draft):
+            return state
+        hits = spoken_for(state.pool, self.agents)
+        done = await self.debates.hold(state.query.text, hits, runtime.context)
+        return replace(state, new=replace(done.draft, confidence=done.confidence))
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         assert self.model_reader is not None
@@ -209,16 +210,19 @@ class Adaptive(GraphStrategy):
     async def gate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         new = state.new
         with runtime.context.step("gate", agent="gate") as here:
-            better = new is not None and is_better(new, state.draft)
+            worked = state.tried[-1]
+            settles = worked == "debate"
+            better = new is not None and is_better(new, state.draft, settles=settles)
             kept = new if new is not None and better else state.draft
             here.done(
                 outputs={"old": state.draft.confidence, "new": new.confidence if new else None},
                 verdict="new" if better else "old",
+                reason="" if new else f"{worked} had nothing to do",
             )
         return replace(
             state,
             draft=kept,
-            phase=state.tried[-1] if better else state.phase,
+            phase=worked if better else state.phase,
             drafts=(*state.drafts, DraftFigures.of(kept)),
             same=kept.short_answer == state.draft.short_answer,
             new=None,
@@ -311,6 +315,11 @@ def _chosen(state: AdaptiveState) -> str:
 
 def _ids(hits: Sequence[Hit]) -> frozenset[str]:
     return frozenset(hit.chunk.id for hit in hits)
+
+
+def _agreement(hits: Sequence[Hit]) -> float:
+    """Share of hits that more than one retriever found."""
+    return round(sum(hit.found_by > 1 for hit in hits) / len(hits), 6) if hits else 0.0
 
 
 def _left(context: RunContext) -> float:
