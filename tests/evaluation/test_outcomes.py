@@ -2,14 +2,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.making import engine_at, hit_of
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.outcomes import OutcomeFile, record_outcomes
+from fathom.evaluation.outcomes import OutcomeFile, RememberingRetriever, record_outcomes
 from fathom.planner.actions import executions
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.features import COLUMNS
+from fathom.types import Hit, Query
 
 QUESTIONS = [
     {"_id": "1", "text": "How much does a mooring permit cost?", "answers": ["40 crowns"]},
@@ -107,3 +108,35 @@ def test_questions_without_answers_teach_nothing(tmp_path: Path, dataset: Datase
         engine.ingest([dataset.corpus])
         with pytest.raises(UsageError, match="no question has an answer"):
             record_outcomes(engine, dataset, dataset.questions[3:], OutcomeFile())
+
+
+def test_the_same_search_is_done_once_for_each_question(tmp_path: Path, dataset: Dataset) -> None:
+    asked: list[tuple[Query, int]] = []
+
+    class Counting:
+        name = "counting"
+
+        def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+            asked.append((query, k))
+            return [hit_of()]
+
+    retriever = RememberingRetriever(Counting())
+    query = Query(text="fees")
+    assert retriever.retrieve(query, k=3) == retriever.retrieve(query, k=3) == [hit_of()]
+    assert retriever.retrieve(query, k=4)
+    assert asked == [(query, 3), (query, 4)]
+    retriever.forget()
+    assert retriever.retrieve(query, k=3)
+    assert len(asked) == 3
+
+
+def test_outcomes_are_those_of_runs_that_remember_nothing(tmp_path: Path, dataset: Dataset) -> None:
+    first, *_ = recorded(tmp_path, dataset)
+    question = dataset.questions[0]
+    for tried in (("bridge",), ("expand", "bridge")):
+        with engine_at(tmp_path, adaptive={"forced": tried}) as engine:
+            answer = engine.ask(question.text, strategy="adaptive")
+        outcome = first.after(tried)
+        assert outcome is not None
+        assert outcome.retrievals == answer.usage.retrievals
+        assert outcome.answered == (answer.status == "answered")

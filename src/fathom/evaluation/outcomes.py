@@ -21,7 +21,8 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, filters_of, setup_of
 from fathom.planner.environment import Outcome, RecordedQuestion
 from fathom.planner.features import COLUMNS, Observation, features
-from fathom.types import Query
+from fathom.retrieval.base import Retriever
+from fathom.types import Hit, Query
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
@@ -30,6 +31,33 @@ if TYPE_CHECKING:
 DEPTH = 2
 """So many executors in a row are recorded by default."""
 WHAT = "outcomes"
+
+
+class RememberingRetriever:
+    """Asks another retriever each thing once: sequences of one question share many searches.
+
+    May be used from several threads.
+    """
+
+    def __init__(self, retriever: Retriever) -> None:
+        """Nothing is known yet."""
+        self._retriever = retriever
+        self._known: dict[tuple[Query, int], list[Hit]] = {}
+
+    @property
+    def name(self) -> str:
+        """That of the other retriever."""
+        return self._retriever.name
+
+    def retrieve(self, query: Query, *, k: int) -> list[Hit]:
+        """See `Retriever.retrieve`."""
+        if (query, k) not in self._known:
+            self._known[query, k] = self._retriever.retrieve(query, k=k)
+        return self._known[query, k]
+
+    def forget(self) -> None:
+        """Before the next question."""
+        self._known.clear()
 
 
 @dataclass
@@ -120,12 +148,17 @@ def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOu
     from fathom.strategies.adaptive import Adaptive
     from fathom.strategies.outcomes import outcomes
 
-    engine.assembly.prepare()
-    engine.assembly.warm_up()
+    parts = engine.assembly
+    parts.prepare()
+    parts.warm_up()
     engine.reader()
-    strategy = replace(Adaptive.of(engine.assembly), model_reader=None)
+    search = parts.search(engine.settings.adaptive.retriever)
+    searched = RememberingRetriever(search.retriever())
+    remembering = replace(search, retriever=lambda: searched)
+    strategy = replace(Adaptive.over(remembering, parts), model_reader=None)
 
     async def every(question: Question) -> "list[ActionOutcome]":
+        searched.forget()
         query = Query(text=question.text, filters=filters_of(question))
         found = outcomes(strategy, query, engine.executor, most=most)
         return [each async for each in found]

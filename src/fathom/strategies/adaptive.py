@@ -106,9 +106,13 @@ class Adaptive(GraphStrategy):
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
+        return cls.over(assembly.search(assembly.settings.adaptive.retriever), assembly)
+
+    @classmethod
+    def over(cls, search: Search, assembly: Assembly) -> Self:
+        """Made of these parts, but for what searches."""
         settings = assembly.settings
         own = settings.adaptive
-        search = assembly.search(own.retriever)
         return cls(
             search=search,
             following=AnchoredSearch.of(assembly, search),
