@@ -1,6 +1,6 @@
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/adaptive.md"
 CHAIN = "Who founded the company that distributed the film Harbour Lights?"
+Reads = Callable[[str, Chunk], Reading]
+Tree = dict[str, Any]
 STEPS = {"deeper": "rerank", "expand": "rm3", "bridge": "hops", "split": "decompose"}
 """A step that an executor takes and no other part of the graph does."""
 
@@ -37,12 +39,14 @@ def crowns(question: str, chunk: Chunk) -> Reading:
 
 
 @contextmanager
-def harbour(folder: Path, texts: tuple[str, ...], **sections: Any) -> Iterator[Engine]:
-    """An engine over documents of these texts, whose readers know crowns."""
+def harbour(
+    folder: Path, texts: tuple[str, ...], read: Reads = crowns, **sections: Any
+) -> Iterator[Engine]:
+    """An engine over documents of these texts; by default its readers know crowns."""
     tree = {"index": {"directory": folder / "index"}, **sections}
     for number, text in enumerate(texts):
         (folder / f"{number}.md").write_text(f"# Paper {number}\n\n{text}\n")
-    settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(crowns)
+    settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(read)
     with Engine(settings, embedder=HashingEmbedder(64), cross_reader=pairs) as engine:
         engine.ingest([*folder.glob("*.md")])
         yield engine
@@ -104,7 +108,7 @@ def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_pat
 
 @pytest.mark.parametrize("executor", [each for each in EXECUTORS if each != "model"])
 def test_a_replay_of_any_executor_gives_the_same_bytes(tmp_path: Path, executor: str) -> None:
-    own = {"adaptive": {"forced": [executor]}}
+    own: Tree = {"adaptive": {"forced": [executor]}}
     with harbour(tmp_path, ("It costs 40 crowns.", "It costs 55 crowns."), **own) as engine:
         answer, trace = asked(engine)
         again, _ = asked(engine)
@@ -127,7 +131,7 @@ def test_no_more_executors_than_are_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("searches", range(7))
 def test_what_the_ledger_could_not_pay_for_is_not_chosen(tmp_path: Path, searches: int) -> None:
-    own = {"adaptive": {"forced": ["expand", "split", "bridge"]}}
+    own: Tree = {"adaptive": {"forced": ["expand", "split", "bridge"]}}
     with engine_at(ingested(tmp_path), **own) as engine:
         answer, trace = asked(engine, CHAIN, budget=Budget(retrievals=searches))
     legal = [step.inputs["legal"] for step in trace.steps if step.agent == "planner"]
@@ -153,8 +157,29 @@ def test_rivals_are_debated_and_the_verdict_takes_the_place_of_the_first_answer(
     assert ["40" in each.answer for each in answer.conflicts] == [True]
 
 
+def test_a_comparison_is_decided_by_what_is_found_of_each_side(tmp_path: Path) -> None:
+    question = "Who was born first, Ana Silva or Nora Berg?"
+    texts = ("Ana Silva was born in 1902.", "Nora Berg was born in 1901. Ana Silva taught her.")
+
+    def read(asked: str, chunk: Chunk) -> Reading:
+        """Sure of the wrong one, unless it is asked about one of them only."""
+        year = re.search(r"\d{4}", chunk.text)
+        if asked.startswith("When") and year and asked.split()[2] in chunk.text[:40]:
+            return reading(chunk, year.group(), 0.8, supported=0.9, unrelated=0.05)
+        if asked.startswith("Who"):
+            return reading(chunk, "Ana Silva", 0.95, supported=0.9, unrelated=0.05)
+        return reading(chunk, relevance=0.02, answerable=0.02)
+
+    own: Tree = {"adaptive": {"forced": ["split"]}}
+    with harbour(tmp_path, texts, read, **own) as engine:
+        answer, trace = asked(engine, question)
+    (weighed,) = [step for step in trace.steps if step.id == "gate"]
+    assert weighed.outputs["new"] < weighed.outputs["old"]
+    assert (answer.phase, answer.short_answer) == ("split", "Nora Berg")
+
+
 def test_where_documents_agree_a_debate_has_nothing_to_do(tmp_path: Path) -> None:
-    own = {"adaptive": {"forced": ["debate"]}}
+    own: Tree = {"adaptive": {"forced": ["debate"]}}
     with harbour(tmp_path, ("It costs 40 crowns.", "It costs 40 crowns now."), **own) as engine:
         answer, trace = asked(engine)
     assert answer.phase == "look"

@@ -5,12 +5,12 @@ from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
-from fathom.strategies.split import Splitter
+from fathom.strategies.split import Splitter, SubAnswered
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Query
 
 
-def split(question: str, search: Looks, reader: Knows) -> Draft | None:
+def split(question: str, search: Looks, reader: Knows) -> SubAnswered | None:
     rules = LocalDecomposer()
     parts: dict[str, Any] = {"search": search, "reader": reader, "rules": rules}
     splitter = Splitter(decomposer=rules, summarizer=LocalSummarizer(), hits=5, **parts)
@@ -20,19 +20,26 @@ def split(question: str, search: Looks, reader: Knows) -> Draft | None:
 
 def test_a_chain_asks_what_the_first_answer_leads_to() -> None:
     search, reader = Looks(), Knows({FIRST: "Acme", SECOND: "Ada Berg"})
-    draft = split(CHAIN, search, reader)
+    found = split(CHAIN, search, reader)
     assert search.asked == [FIRST, SECOND] == reader.read_for
-    assert draft is not None
-    assert draft.short_answer == "Ada Berg"
+    assert found is not None
+    assert (found.draft.short_answer, found.compared) == ("Ada Berg", None)
 
 
 def test_a_comparison_asks_side_by_side_and_compares() -> None:
     search = Looks()
     reader = Knows({"When was Ana Silva born?": "1901", "When was Nora Berg born?": "1902"})
-    draft = split(PAIR, search, reader)
+    found = split(PAIR, search, reader)
     assert sorted(search.asked) == sorted(reader.answers)
-    assert draft is not None
-    assert draft.short_answer == "Ana Silva"
+    assert found is not None
+    assert (found.draft.short_answer, found.compared) == ("Ana Silva", True)
+
+
+def test_sides_that_cannot_be_compared_are_told_and_decide_nothing() -> None:
+    reader = Knows({"When was Ana Silva born?": "in Lisbon", "When was Nora Berg born?": "1902"})
+    found = split(PAIR, Looks(), reader)
+    assert found is not None
+    assert (found.draft.short_answer, found.compared) == ("in Lisbon; 1902", False)
 
 
 def test_what_cannot_be_split_costs_nothing() -> None:
@@ -43,6 +50,7 @@ def test_what_cannot_be_split_costs_nothing() -> None:
 
 def test_a_search_that_the_budget_refuses_leaves_its_question_open() -> None:
     search, reader = Looks(refuses=SECOND), Knows({FIRST: "Acme"})
-    draft = split(CHAIN, search, reader)
+    found = split(CHAIN, search, reader)
     assert search.asked == [FIRST, SECOND]
-    assert draft == Draft() or (draft is not None and draft.short_answer != "Acme")
+    assert found is not None
+    assert found.draft == Draft()

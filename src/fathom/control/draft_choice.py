@@ -13,10 +13,8 @@ def is_better(new: Draft, old: Draft, *, settles: bool = False) -> bool:
 
     Args:
         new: Counts only with evidence.
-        old: Whose confidence says nothing of its rivals.
-        settles: Whether `new` comes of hearing all sides of a conflict that `old` left open: then
-            it counts whatever the confidence, as what one document says is no longer the surest.
+        old: Whose confidence knows nothing of what it left open.
+        settles: Whether `new` comes of hearing all sides of a conflict, or of looking up each side
+            of a comparison: then it counts however sure the reader was of one side.
     """
-    if not new.evidence:
-        return False
-    return (settles and in_conflict(old)) or new.confidence > old.confidence
+    return bool(new.evidence) and (settles or new.confidence > old.confidence)

@@ -27,6 +27,7 @@ from fathom.strategies.base import GraphStrategy
 from fathom.strategies.maf import spoken_for
 from fathom.strategies.mao import AnchoredSearch
 from fathom.strategies.split import Splitter
+from fathom.text.answer_match import answers_match
 from fathom.text.language import question_language
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -50,6 +51,7 @@ class AdaptiveState:
         phase: Where it comes from.
         drafts: What was the best after the first look and after each executor, in numbers.
         new: What the last executor made of it, for the gate; `None` where it had nothing to do.
+        settles: Whether that settles what the draft left open; see `is_better`.
         tried: The executors that have worked.
         decision: The planner's last.
     """
@@ -65,6 +67,7 @@ class AdaptiveState:
     phase: str = LOOK
     drafts: tuple[DraftFigures, ...] = ()
     new: Draft | None = None
+    settles: bool = False
     tried: tuple[Action, ...] = ()
     decision: Decision | None = None
     answer: Answer | None = None
@@ -194,8 +197,13 @@ class Adaptive(GraphStrategy):
         return await self._read("bridge", state, pool or state.pool, runtime.context)
 
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        draft = await self.splitter(state.query, runtime.context)
-        return replace(state, tried=(*state.tried, "split"), new=draft, new_hits=0.0)
+        state = replace(state, tried=(*state.tried, "split"), new_hits=0.0)
+        found = await self.splitter(state.query, runtime.context)
+        if found is None or found.compared is False:
+            return state
+        said = found.draft.short_answer
+        other = not answers_match(state.query.text, said, state.draft.short_answer)
+        return replace(state, new=found.draft, settles=bool(found.compared) and other)
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
@@ -203,7 +211,7 @@ class Adaptive(GraphStrategy):
             return state
         hits = spoken_for(state.pool, self.agents)
         done = await self.debates.hold(state.query.text, hits, runtime.context)
-        return replace(state, new=replace(done.draft, confidence=done.confidence))
+        return replace(state, new=replace(done.draft, confidence=done.confidence), settles=True)
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         assert self.model_reader is not None
@@ -215,8 +223,7 @@ class Adaptive(GraphStrategy):
         new = state.new
         with runtime.context.step("gate", agent="gate") as here:
             worked = state.tried[-1]
-            settles = worked == "debate"
-            better = new is not None and is_better(new, state.draft, settles=settles)
+            better = new is not None and is_better(new, state.draft, settles=state.settles)
             kept = new if new is not None and better else state.draft
             here.done(
                 outputs={"old": state.draft.confidence, "new": new.confidence if new else None},
@@ -230,6 +237,7 @@ class Adaptive(GraphStrategy):
             drafts=(*state.drafts, DraftFigures.of(kept)),
             same=kept.short_answer == state.draft.short_answer,
             new=None,
+            settles=False,
         )
 
     async def finish(self, state: AdaptiveState, context: RunContext) -> Answer:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Self
 
+from fathom.agents.comparison import comparison
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, bridge, filled
 from fathom.agents.reader import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
@@ -13,6 +14,22 @@ from fathom.ledger import BudgetRefused
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
 from fathom.types import Draft, Hit, Query
+
+_MOST = 4
+_LISTED = "; "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubAnswered:
+    """What the sub-answers come to.
+
+    Attributes:
+        compared: Whether one answer to a comparison follows from what was found of each side;
+            `None` where nothing is compared.
+    """
+
+    draft: Draft
+    compared: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +60,7 @@ class Splitter:
             hits=assembly.settings.mao.retrieve,
         )
 
-    async def __call__(self, query: Query, context: RunContext) -> Draft | None:
+    async def __call__(self, query: Query, context: RunContext) -> SubAnswered | None:
         """The draft that the sub-answers come to; `None` where there is nothing to split.
 
         Raises:
@@ -59,7 +76,11 @@ class Splitter:
         hits = fuse_hits(
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
-        return await self.summarizer.summarize(query.text, manner, found, hits, context)
+        draft = await self.summarizer.summarize(query.text, manner, found, hits, context)
+        if manner == "serial" or comparison(query.text, _MOST) is None:
+            return SubAnswered(draft=draft)
+        one = bool(draft.short_answer) and _LISTED not in draft.short_answer
+        return SubAnswered(draft=draft, compared=one)
 
     async def _turns(
         self, query: Query, asked: tuple[str, ...], manner: Manner, context: RunContext
