@@ -1,0 +1,74 @@
+"""How stable decisions are: python -m experiments.decisions --data DATA --indexes DIR.
+
+`adaptive` is asked each question as it stands, with a slip of the fingers, and in other words
+(`experiments/lab/rephrase.py`). Printed is the share of variants on which other executors work, or
+it ends otherwise, with its interval.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from experiments.lab.rephrase import in_other_words, with_slip
+
+from fathom.concurrency import in_loop
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.runner import filters_of
+from fathom.evaluation.statistics import bca_interval
+
+VARIANTS: Mapping[str, Callable[[str], str]] = {
+    "slip": with_slip,
+    "other words": in_other_words,
+}
+SETS = ("hotpotqa-200", "musique-300", "squad-fresh", "facqa-id", "idk-mrc-retrieval", "ramdocs")
+
+
+def decided(engine: Engine, question: Question, text: str) -> tuple[str, ...]:
+    """The actions of `adaptive` on a question put this way."""
+    asked = engine.aoutcome(text, strategy="adaptive", filters=filters_of(question))
+    steps = in_loop(asked).trace.steps
+    return tuple(str(step.outputs["action"]) for step in steps if step.agent == "planner")
+
+
+def changes(
+    engine: Engine, questions: Sequence[Question]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """For each variant that is another text: its name, and both decisions."""
+    for question in questions:
+        plain = decided(engine, question, question.text)
+        for name, vary in VARIANTS.items():
+            text = vary(question.text)
+            if text != question.text:
+                yield name, plain, decided(engine, question, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--indexes", type=Path, required=True, help="an index of each data set")
+    parser.add_argument("--sets", nargs="*", default=SETS)
+    parser.add_argument("--queries", type=int, default=20, help="of each data set")
+    parser.add_argument("--policy", default="", help="adaptive.policy; by default the default")
+    arguments = parser.parse_args()
+    settings = {"trace.enabled": False}
+    if arguments.policy:
+        settings["adaptive.policy"] = arguments.policy
+    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    for name in arguments.sets:
+        dataset = load(arguments.data / name)
+        questions = dataset.sample(arguments.queries, seed=1)
+        with Engine.open(arguments.indexes / name, settings) as engine:
+            own = [(kind, one != other) for kind, one, other in changes(engine, questions)]
+        for kind, changed in own:
+            found[kind].append(float(changed))
+        print(f"{name}: {fmean(changed for _, changed in own):.3f} of {len(own)}", flush=True)
+    together = [each for values in found.values() for each in values]
+    for kind, values in {**found, "together": together}.items():
+        low, high = bca_interval(values, bounds=(0.0, 1.0))
+        print(f"{kind}: {fmean(values):.3f} [{low:.3f}, {high:.3f}] of {len(values)}")
+
+
+if __name__ == "__main__":
+    main()
