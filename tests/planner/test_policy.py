@@ -55,25 +55,36 @@ def drafts(*confidences: float) -> tuple[DraftFigures, ...]:
 
 
 def test_rules_show_what_is_sure_and_work_on_what_is_not() -> None:
-    assert rules(seen(drafts=drafts(0.9))) == "stop"
-    assert rules(seen(drafts=drafts(0.3))) == "deeper"
-    assert rules(seen(drafts=drafts(0.3, 0.3), tried=("deeper",))) == "stop"
-    assert rules(seen(drafts=drafts(0.1, 0.1), tried=("deeper",))) == "abstain"
-    assert rules(seen(drafts=drafts(0.3, 0.3), tried=("deeper",)), has_model=True) == "model"
+    assert rules(seen(drafts=drafts(0.3))) == "stop"
+    assert rules(seen(drafts=drafts(0.29))) == "deeper"
+    assert rules(seen(drafts=drafts(0.2, 0.5), tried=("deeper",))) == "stop"
+    assert rules(seen(drafts=drafts(0.2, 0.2), tried=("deeper",))) == "abstain"
+    assert rules(seen(drafts=drafts(0.2, 0.2), tried=("deeper",)), has_model=True) == "model"
+    decision = RulePolicy(enough=0.6).choose(seen(drafts=drafts(0.5)), legal((), has_model=False))
+    assert (decision.action, decision.reason) == ("deeper", "only 50% sure after the first look")
 
 
 def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
-    conflict = DraftFigures(answered=1, confidence=0.9, rival=0.9, alternatives=1)
+    conflict = DraftFigures(answered=1, confidence=0.9, rival=0.4, alternatives=1)
     assert rules(seen(drafts=(conflict,))) == "debate"
     assert rules(seen(drafts=(conflict, conflict), tried=("debate",))) == "stop"
 
 
-def test_rules_split_and_follow_bridges_only_where_the_question_calls_for_it() -> None:
+def test_rules_look_up_each_side_of_a_comparison_however_sure_the_first_look_is() -> None:
     two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
-    assert rules(seen(situation=two, drafts=drafts(0.3))) == "split"
+    assert rules(seen(situation=two, drafts=drafts(0.9))) == "split"
+    chain = replace(two, parallel=1.0, serial=2.0)
+    assert rules(seen(situation=chain, drafts=drafts(0.9))) == "stop"
+    assert rules(seen(situation=chain, drafts=drafts(0.1))) == "split"
+
+
+def test_rules_follow_bridges_only_over_several_hops_and_where_nothing_would_be_shown() -> None:
+    two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
     hops = replace(two, parallel=1.0, serial=1.0, coverage=0.2, names=2.0)
-    assert rules(seen(situation=hops, drafts=drafts(0.3))) == "bridge"
-    assert rules(seen(situation=replace(hops, names=1.0), drafts=drafts(0.3))) == "deeper"
+    assert rules(seen(situation=hops, drafts=drafts(0.1))) == "bridge"
+    assert rules(seen(situation=hops, drafts=drafts(0.5))) == "stop"
+    assert rules(seen(situation=replace(hops, names=1.0), drafts=drafts(0.1))) == "deeper"
+    assert rules(seen(situation=replace(hops, coverage=0.6), drafts=drafts(0.1))) == "deeper"
 
 
 def test_a_fixed_sequence_does_the_same_whatever_it_sees() -> None:
@@ -148,7 +159,7 @@ def test_a_policy_is_never_larger_than_it_may_be(tmp_path: Path) -> None:
 def test_settings_name_a_policy(tmp_path: Path) -> None:
     file = tmp_path / "own.json"
     file.write_text(learned().to_json(), encoding="utf-8")
-    assert chosen_policy("rules") == RulePolicy()
+    assert chosen_policy("rules", enough=0.4) == RulePolicy(enough=0.4)
     assert chosen_policy(str(file)).name == str(file)
     assert chosen_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
     with pytest.raises(SettingsError, match=r"adaptive\.policy = 'nobody': no such file"):

@@ -351,7 +351,8 @@ class Assembly(RetrievalParts):
         from fathom.planner.policy import ModelForTheRest, chosen_policy
 
         own = self.settings.adaptive
-        policy = chosen_policy(own.policy, own.forced)
+        enough = self.settings.ask.min_confidence
+        policy = chosen_policy(own.policy, own.forced, enough=enough)
         if own.forced or self.models.of("reader") is None:
             return policy
         return ModelForTheRest(policy=policy, certain=self.settings.llm.skip_above_confidence)

@@ -55,18 +55,18 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
-    """Works only where the draft is unsure, and with what the question and the look call for.
+    """Works on what the first look left open, and on nothing else.
+
+    A conflict is debated and a comparison looked up side by side however sure the reader is, as
+    its confidence knows nothing of the other side. All else is tried only where nothing would be
+    shown otherwise.
 
     Attributes:
         enough: From this confidence on a draft is shown.
-        floor: Below it nothing is shown once all has been tried.
-        rival: From this share of the best answer's support on another answer is in conflict.
         coverage: Below this share of the question's terms in the best hit, bridges are followed.
     """
 
-    enough: float = 0.6
-    floor: float = 0.2
-    rival: float = 0.8
+    enough: float = 0.3
     coverage: float = 0.5
     name: str = "rules"
 
@@ -80,17 +80,15 @@ class RulePolicy:
     def _wanted(self, seen: Observation) -> list[tuple[Action, str]]:
         """What is wanted, most of all first."""
         draft, asked = seen.draft, seen.situation
-        parts = max(asked.serial, asked.parallel)
-        open_conflict = draft.rival >= self.rival
-        sure = draft.confidence >= self.enough
+        share = f"{draft.confidence:.0%} sure"
         wanted: list[tuple[Action, str, bool]] = [
-            ("debate", "two answers have like support", open_conflict),
-            ("stop", f"{draft.confidence:.0%} sure", sure),
-            ("split", f"{parts:.0f} questions in one", parts > 1),
-            ("bridge", "the best hit holds few of its words", self._hops(seen)),
-            ("deeper", "unsure after the first look", not seen.tried),
-            ("model", f"only {draft.confidence:.0%} sure", True),
-            ("stop", f"{draft.confidence:.0%} sure", draft.confidence >= self.floor),
+            ("debate", "documents give other answers", draft.alternatives > 0),
+            ("split", f"it compares {asked.parallel:.0f} things", asked.parallel > 1),
+            ("stop", share, draft.confidence >= self.enough),
+            ("split", f"{asked.serial:.0f} questions in a row", asked.serial > 1),
+            ("bridge", f"only {share}, and over several hops", self._hops(seen)),
+            ("deeper", f"only {share} after the first look", True),
+            ("model", f"only {share}", True),
         ]
         return [(action, reason) for action, reason, applies in wanted if applies]
 
@@ -283,12 +281,13 @@ class LearnedPolicy:
             raise UsageError(f"{name}: not a policy ({error}); train it again") from error
 
 
-def chosen_policy(name: str, forced: Sequence[str] = ()) -> Policy:
+def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.3) -> Policy:
     """The policy that settings name.
 
     Args:
         name: `rules`, `learned` (the shipped one), or the path of an exported one.
         forced: Where there are any, these actions and then `stop`, whatever the name.
+        enough: See `RulePolicy`.
 
     Raises:
         SettingsError: If there is no such file, or the forced actions are not legal.
@@ -302,7 +301,7 @@ def chosen_policy(name: str, forced: Sequence[str] = ()) -> Policy:
             )
         return FixedSequence(actions=tuple(map(_action, forced)))
     if name == "rules":
-        return RulePolicy()
+        return RulePolicy(enough=enough)
     file = SHIPPED if name == "learned" else Path(name)
     try:
         text = file.read_text(encoding="utf-8")
