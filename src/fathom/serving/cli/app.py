@@ -10,7 +10,7 @@ import typer
 
 from fathom import __version__
 from fathom.errors import UsageError
-from fathom.serving.cli import documents, traces, training
+from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.ending import prepare_streams, told
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.options import (
@@ -50,6 +50,7 @@ app.add_typer(documents.docs, name="docs")
 app.add_typer(documents.vectors, name="vectors")
 app.add_typer(documents.config, name="config")
 app.add_typer(training.train, name="train")
+app.add_typer(questions.questions, name="questions")
 app.command()(documents.status)
 app.command()(documents.doctor)
 app.command()(traces.trace)

@@ -1,0 +1,193 @@
+"""Makes questions of all kinds from an index; the same index and seed give the same questions."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fathom.errors import UsageError
+from fathom.index.base import IndexReader
+from fathom.questions.base import KINDS, Kind, Made, MadeQuestion
+from fathom.questions.facts import Fact, facts_of, shuffled_chunks
+from fathom.questions.round_trip import Checked, RoundTrip
+from fathom.questions.unanswerable import removed, twisted
+from fathom.text.entities import texts
+from fathom.text.language import Language
+
+_LANGUAGES: tuple[Language, ...] = ("en", "id")
+_TRIES = 12
+"""So many questions are looked at, at most, for each that is wanted."""
+_A_DOCUMENT = 0.1
+"""Of all questions at most such a share, and three, are from one document."""
+OnMade = Callable[[int, int], None]
+"""Told how many questions are made, and how many are wanted."""
+
+
+class Choice(NamedTuple):
+    """Which kinds and languages are wanted."""
+
+    kinds: tuple[Kind, ...]
+    languages: tuple[Language, ...]
+
+
+def checked_choice(number: int, kinds: Sequence[str], languages: Sequence[str]) -> Choice:
+    """What is asked for, all where nothing is named.
+
+    Raises:
+        UsageError: If a kind or a language is unknown, or the number below 1.
+    """
+    if number < 1:
+        raise UsageError(f"number = {number}: ask for at least 1 question")
+    for each in kinds:
+        if each not in KINDS:
+            raise UsageError(f"kind {each!r}: choose of {', '.join(KINDS)}")
+    for each in languages:
+        if each not in _LANGUAGES:
+            raise UsageError(f"language {each!r}: choose of {', '.join(_LANGUAGES)}")
+    return Choice(
+        tuple(kind for kind in KINDS if kind in (kinds or KINDS)),
+        tuple(each for each in _LANGUAGES if each in (languages or _LANGUAGES)),
+    )
+
+
+@dataclass
+class _Work:
+    """What is made so far."""
+
+    wanted: dict[Kind, int]
+    found: dict[Kind, list[MadeQuestion]] = field(default_factory=lambda: defaultdict(list))
+    refused: Counter[str] = field(default_factory=Counter)
+    texts: set[str] = field(default_factory=set)
+    documents: Counter[str] = field(default_factory=Counter)
+
+    def lacks(self, kind: Kind) -> bool:
+        return len(self.found[kind]) < self.wanted.get(kind, 0)
+
+    def add(self, made: MadeQuestion | None) -> bool:
+        """Whether it was taken."""
+        if made is None or made.text in self.texts or not self.lacks(made.kind):
+            return False
+        self.texts.add(made.text)
+        self.found[made.kind].append(made)
+        return True
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.found.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionMaker:
+    """Makes questions from what an index holds."""
+
+    index: IndexReader
+    trip: RoundTrip
+
+    def make(
+        self,
+        number: int,
+        *,
+        kinds: Sequence[Kind] = KINDS,
+        languages: Sequence[Language] = ("en", "id"),
+        seed: int = 0,
+        on_made: OnMade = lambda _made, _wanted: None,
+    ) -> Made:
+        """At most `number` questions, as many of each kind as the documents allow."""
+        work = _Work(_shares(number, kinds))
+        chunks = shuffled_chunks(self.index, seed)
+        facts = [fact for chunk in chunks for fact in facts_of(chunk, languages)]
+        most = max(3, round(_A_DOCUMENT * number))
+        named = sorted({name for fact in facts for name in texts(fact.subject)})
+        tries = _TRIES * number
+        for fact in _in_turn(facts):
+            kind = _kind(fact)
+            needed = work.lacks(kind) or work.lacks("unanswerable") or work.lacks("conflicting")
+            if not needed or work.documents[fact.document] >= most or tries <= 0:
+                continue
+            tries -= 1
+            checked = self.trip(fact)
+            if checked.refusal:
+                work.refused[checked.refusal] += 1
+                continue
+            draw = random.Random(f"{seed} {fact.question}")  # noqa: S311 - no secret
+            if self._took(work, fact, checked, named, draw):
+                work.documents[fact.document] += 1
+                on_made(work.count, number)
+        return Made(questions=_mixed(work.found), refused=dict(work.refused), wanted=number)
+
+    def _took(
+        self, work: _Work, fact: Fact, checked: Checked, named: Sequence[str], draw: random.Random
+    ) -> bool:
+        if checked.rivals:
+            work.refused["another document answers it otherwise"] += 1
+            return work.add(_conflict(fact, checked))
+        # What is asked with its answer is not asked without it too.
+        answered = work.lacks(_kind(fact)) and draw.random() >= _share_of_none(work)
+        if answered or not work.lacks("unanswerable"):
+            return work.add(_single(fact, checked))
+        ways = [removed(fact, self.trip), twisted(fact, named, self.trip, draw)]
+        draw.shuffle(ways)
+        return any(work.add(way) for way in ways)
+
+
+def _share_of_none(work: _Work) -> float:
+    none = work.wanted.get("unanswerable", 0) - len(work.found["unanswerable"])
+    return none / max(1, sum(work.wanted.values()) - work.count)
+
+
+def _kind(fact: Fact) -> Kind:
+    if fact.several:
+        return "list"
+    return "numeric" if fact.numeric else "single-hop"
+
+
+def _shares(number: int, kinds: Sequence[Kind]) -> dict[Kind, int]:
+    """The same share of each; what is left over goes to the first."""
+    chosen = [kind for kind in KINDS if kind in kinds]
+    whole, rest = divmod(number, max(1, len(chosen)))
+    return {kind: whole + (at < rest) for at, kind in enumerate(chosen)}
+
+
+def _in_turn(facts: Sequence[Fact]) -> Iterator[Fact]:
+    """The facts, one of each rule in turn, so that no pattern drowns the others."""
+    by_rule: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        by_rule[fact.rule].append(fact)
+    for at in range(max(map(len, by_rule.values()), default=0)):
+        yield from (own[at] for own in by_rule.values() if at < len(own))
+
+
+def _single(fact: Fact, checked: Checked) -> MadeQuestion:
+    return MadeQuestion(
+        text=fact.question,
+        kind=_kind(fact),
+        language=fact.language,
+        answers=(fact.answer,),
+        relevant=(fact.document,),
+        rule=fact.rule,
+        chunks=(fact.chunk.id,),
+        answerable=checked.answerable,
+    )
+
+
+def _conflict(fact: Fact, checked: Checked) -> MadeQuestion:
+    rivals = checked.rivals
+    return MadeQuestion(
+        text=fact.question,
+        kind="conflicting",
+        language=fact.language,
+        answers=tuple(dict.fromkeys([fact.answer, *(each.answer for each in rivals)])),
+        relevant=tuple(dict.fromkeys([fact.document, *(r.chunk.document_id for r in rivals)])),
+        rule=fact.rule,
+        chunks=(fact.chunk.id, *(each.chunk.id for each in rivals)),
+        answerable=checked.answerable,
+    )
+
+
+def _mixed(found: dict[Kind, list[MadeQuestion]]) -> tuple[MadeQuestion, ...]:
+    """One of each kind in turn."""
+    longest = max(map(len, found.values()), default=0)
+    return tuple(
+        found[kind][at] for at in range(longest) for kind in KINDS if at < len(found.get(kind, ()))
+    )
