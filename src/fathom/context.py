@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from fathom.errors import (
     FathomError,
@@ -50,6 +50,24 @@ class Listener:
         """A sentence, its quote found, of an answer that a language model is still writing."""
 
 
+class Weighed(NamedTuple):
+    """What a calibration says of an answer.
+
+    Attributes:
+        confidence: Probability of being right; `None` where nobody can say.
+        enough: Whether it may be given, as far as the rate of errors is concerned.
+        by: Whose questions the calibration was learned from; empty without one.
+    """
+
+    confidence: float | None
+    enough: bool = True
+    by: str = ""
+
+
+Weigh = Callable[[Mapping[str, float]], Weighed]
+"""Weighs an answer by its signals."""
+
+
 class DeadlineOver(BudgetRefused):
     """A step was cut, because the time of the run is over."""
 
@@ -72,6 +90,8 @@ class RunContext:
         end: Instant when the last step must be over too.
         seed: Of everything random.
         listener: Is told what happens.
+        weigh: Says how sure an answer is; without it that is what its draft says, as in runs that
+            were recorded before there were calibrations.
         refusals: What the budget did not allow, in order; shared by all steps.
     """
 
@@ -82,6 +102,7 @@ class RunContext:
     end: float = inf
     seed: int = 0
     listener: Listener = field(default_factory=Listener)
+    weigh: Weigh | None = None
     refusals: list[str] = field(default_factory=list)
 
     @contextmanager

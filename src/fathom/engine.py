@@ -24,6 +24,8 @@ from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, sec
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
+    from fathom.assembly.calibrations import Chosen
+    from fathom.control.calibration import Answered, Calibrated
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -63,6 +65,7 @@ class Engine(Library):
         self._executor: ThreadPoolExecutor | None = None
         self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
         self._digests = Digests()
+        self._calibrations: dict[tuple[str, str], Chosen] = {}
 
     @classmethod
     def open(
@@ -99,6 +102,16 @@ class Engine(Library):
         index = self.settings.index.model_copy(update={"directory": directory})
         return Engine(
             self.settings.model_copy(update={"index": index}),
+            embedder=self._embedder,
+            cross_reader=self._cross_reader,
+            connect=self._connect,
+        )
+
+    def unbounded(self) -> "Engine":
+        """An engine of its own that gives answers however often they are wrong."""
+        ask = self.settings.ask.model_copy(update={"max_error": None})
+        return Engine(
+            self.settings.model_copy(update={"ask": ask}),
             embedder=self._embedder,
             cross_reader=self._cross_reader,
             connect=self._connect,
@@ -274,6 +287,7 @@ class Engine(Library):
         _ = self.assembly.domain
         if not self.assembly.warm:  # meanwhile, as importing LangGraph takes as long
             self.executor.submit(self.assembly.warm_up)
+        from fathom.assembly.calibrations import weigher
         from fathom.strategies.run import Surroundings, run
 
         name = strategy or self.settings.ask.strategy
@@ -283,6 +297,7 @@ class Engine(Library):
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self.executor, self.assembly.warm_up)
         index = self._filled()
+        found = self.calibration(name)
         chosen, graph = self._strategy(name)
         origin = Origin(
             question=question,
@@ -291,7 +306,11 @@ class Engine(Library):
             index_revision=index.revision(),
             seed=self.settings.ask.seed,
             budget=budget or self.assembly.budget,
-            arguments={"filters": query.filters, **({"history": turns} if turns else {})},
+            arguments={
+                "filters": query.filters,
+                "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
+                **({"history": turns} if turns else {}),
+            },
         )
         surroundings = Surroundings(
             executor=self.executor,
@@ -301,7 +320,7 @@ class Engine(Library):
             graph=graph,
         )
         outcome = await run(chosen, query, origin, surroundings)
-        return self._kept(self._warned(outcome, index))
+        return self._kept(self._warned(outcome, index, found.stale))
 
     def _replaced(self) -> None:
         self._strategies.clear()  # their searches look into the index that was open then
@@ -316,9 +335,10 @@ class Engine(Library):
                 self._strategies[name] = strategy, strategy.graph().compile()
             return self._strategies[name]
 
-    def _warned(self, outcome: "RunOutcome", index: IndexReader) -> "RunOutcome":
-        """The answer says which of its documents are not any more what was read."""
+    def _warned(self, outcome: "RunOutcome", index: IndexReader, stale: str = "") -> "RunOutcome":
+        """The answer says which documents, or calibration, are not any more what they were."""
         warnings = warnings_of(outcome.answer.citations, index, self._digests)
+        warnings += (stale,) if stale else ()
         return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
 
     def _kept(self, outcome: "RunOutcome") -> "RunOutcome":
@@ -334,6 +354,57 @@ class Engine(Library):
             logging.getLogger("fathom").warning("the trace was not kept: %s", error)
             return outcome
         return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
+
+    def calibration(self, strategy: str | None = None) -> "Chosen":
+        """What says how sure the answers of a strategy are, by default of `ask.strategy`.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+            UsageError: If the index keeps a calibration that this version cannot read.
+        """
+        from fathom.assembly.calibrations import chosen
+
+        name = strategy or self.settings.ask.strategy
+        kept = self.reader().calibrations()
+        key = name, kept.get(name, "")
+        if key not in self._calibrations:
+            self._calibrations[key] = chosen(self.assembly, name, kept)
+        return self._calibrations[key]
+
+    def calibrate(
+        self,
+        asked: "Sequence[Answered | None]",
+        *,
+        strategy: str | None = None,
+        max_error: float | None = None,
+        delta: float = 0.05,
+        made_of: Mapping[str, Any] | None = None,
+    ) -> "Calibrated":
+        """Learn from recorded answers how sure answers are; kept with the index.
+
+        `fathom.evaluation.calibration.calibrate` asks a file of questions and gives what comes
+        of it to this.
+
+        Args:
+            asked: One for each question; `None` where it was not answered.
+            strategy: That answered, by default `ask.strategy`.
+            max_error: A rate of errors to certify beside the usual ones.
+            delta: How often a certificate may fail.
+            made_of: What the questions are, for `fathom status`.
+
+        Raises:
+            UsageError: If there are too few answers to learn from, or all are right, or none is.
+            IndexLocked: If another process is writing.
+        """
+        from fathom.assembly.calibrations import calibrated
+
+        name = strategy or self.settings.ask.strategy
+        check_strategy(name)
+        made = calibrated(
+            self.assembly, name, asked, max_error=max_error, delta=delta, made_of=made_of or {}
+        )
+        self.keep_calibration(name, made.calibration)
+        return made
 
     def trace(self, trace_id: str) -> Trace:
         """The record of an answer: every step, every outside event.

@@ -1,5 +1,6 @@
 """The library: the documents of one index directory; what goes in, is there, and is taken out."""
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from fathom.types import Document
 
 if TYPE_CHECKING:  # who asks reads no files
     from fathom.assembly import Assembly
+    from fathom.control.calibration import Calibration
     from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
     from fathom.llm.role_models import Connect
@@ -263,6 +265,12 @@ class Library:
             writer.set_roots(roots)
         self._sweep_traces()
         return removed
+
+    def keep_calibration(self, strategy: str, made: "Calibration") -> None:
+        """Keep a calibration with the index, instead of an older one of the strategy."""
+        data = json.dumps(made.to_json(), ensure_ascii=False, sort_keys=True)
+        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+            writer.keep_calibration(strategy, data)
 
     def drop_vectors(self, name: str) -> None:
         """Remove the vectors of a further embedder, and their graph; all else stays.

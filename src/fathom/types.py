@@ -387,6 +387,8 @@ class Answer:
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: A few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
+        calibration: Whose questions that was learned from: `own questions` or `public questions`;
+            `None` where there is no calibration for these settings.
         phase: The step of the strategy that answered.
         stop_reason: Why it stopped: `answered`, `partial_list` where fewer things are given than
             were asked for, the reason of the abstention, or what broke.
@@ -401,6 +403,7 @@ class Answer:
     answer: str = ""
     short_answer: str = ""
     confidence: float | None = None
+    calibration: str | None = None
     citations: tuple[Citation, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     strategy: str

@@ -1,10 +1,12 @@
 """The finalizer: the last draft becomes an answer whose quotes are verified, or an abstention."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from fathom.agents.answer_signals import AnswerSignals
 from fathom.agents.requirements import items_of
-from fathom.context import RunContext
+from fathom.context import DeadlineOver, RunContext, Weighed
 from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
 from fathom.text.question_form import asked_count
 from fathom.types import (
@@ -15,6 +17,7 @@ from fathom.types import (
     Conflict,
     Draft,
     Evidence,
+    Hit,
     Span,
 )
 from fathom.usage import Budget, Usage
@@ -27,11 +30,13 @@ class Finalizer:
     Attributes:
         strategy: Whose draft it is.
         min_confidence: Below it the answer is withheld.
+        signals: Tells in numbers what is known of an answer, for who weighs it.
     """
 
     quotes: Quotes
     strategy: str
     min_confidence: float
+    signals: AnswerSignals | None = None
 
     async def __call__(
         self,
@@ -40,6 +45,7 @@ class Finalizer:
         *,
         phase: str,
         context: RunContext,
+        hits: Sequence[Hit] = (),
         withheld: AbstentionReason | None = None,
     ) -> Answer:
         """Turn a draft into an answer, as one step of the run.
@@ -49,6 +55,7 @@ class Finalizer:
             draft: The last one.
             phase: The step of the strategy that it comes from.
             context: Where it is recorded.
+            hits: What the draft was made of, best first.
             withheld: Why a gate decided against the answer; it abstains then.
 
         Returns:
@@ -58,12 +65,37 @@ class Finalizer:
         with context.step("finalize", agent="finalizer") as here:
             found = await self._found(draft.evidence, here)
             answer = self.answer(question, draft, found, phase=phase, withheld=withheld)
+            outputs: dict[str, object] = {
+                "citations": len(answer.citations),
+                "confidence": draft.confidence,
+            }
+            if here.weigh is not None:
+                signals = await self._signals(question, draft, hits, here)
+                answer = _weighed(answer, here.weigh(signals) if signals else Weighed(None))
+                outputs |= {"signals": signals}
             here.done(
-                outputs={"citations": len(answer.citations), "confidence": draft.confidence},
+                outputs=outputs,
                 verdict=answer.status,
                 reason=answer.stop_reason,
             )
         return answer
+
+    async def _signals(
+        self, question: str, draft: Draft, hits: Sequence[Hit], context: RunContext
+    ) -> dict[str, float]:
+        """The signals of the answer; empty where there was no time for them."""
+        if self.signals is None:
+            return {}
+        searches = context.scope.observe(
+            "spent", "retrievals", lambda: context.ledger.usage.retrievals
+        )
+        # It may take what is kept for the last step, and is no part of the answer's own work.
+        late = replace(context, deadline=context.end, refusals=[])
+        job = partial(self.signals, question, draft, hits, searches=searches)
+        try:
+            return await late.compute("signals", job)
+        except DeadlineOver:
+            return {}
 
     async def _found(
         self, evidence: Sequence[Evidence], context: RunContext
@@ -111,6 +143,21 @@ class Finalizer:
             usage=Usage(),
             budget=Budget(),
         )
+
+
+def _weighed(answer: Answer, weighed: Weighed) -> Answer:
+    """The answer with its calibrated confidence; withheld where that is not enough."""
+    answer = replace(answer, confidence=weighed.confidence, calibration=weighed.by or None)
+    if weighed.enough or answer.status != "answered":
+        return answer
+    return replace(
+        answer,
+        status="abstained",
+        answer="",
+        short_answer="",
+        conflicts=(),
+        stop_reason="low_confidence",
+    )
 
 
 def _said(question: str, draft: Draft) -> str:

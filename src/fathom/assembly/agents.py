@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
+from fathom.agents.answer_signals import AnswerSignals
 from fathom.agents.finalizer import Finalizer
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.quotes import Quotes
@@ -55,7 +56,13 @@ class Assembly(RetrievalParts):
             quotes=self.quotes,
             strategy=strategy,
             min_confidence=self.settings.ask.min_confidence,
+            signals=self.answer_signals,
         )
+
+    @cached_property
+    def answer_signals(self) -> AnswerSignals:
+        """Tells in numbers what is known of an answer."""
+        return AnswerSignals(pairs=self.cross_reader, terms=self.terms)
 
     @cached_property
     def web(self) -> "WebSearch | None":

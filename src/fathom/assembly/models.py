@@ -130,6 +130,11 @@ class ModelParts:
         asked = CheckedEmbedder(for_questions(embedder))
         return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
 
+    @property
+    def given_reader(self) -> CrossReader | None:
+        """What is used instead of the cross-reader that the settings name, if anything is."""
+        return self._cross_reader
+
     @cached_property
     def cross_reader(self) -> CrossReader:
         """What reads a question and a chunk together."""

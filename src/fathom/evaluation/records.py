@@ -49,6 +49,7 @@ class Record:
         evidence: Documents that the run had before it, or the ranking; best first, each once.
         usage: As in `Usage`.
         seconds: Wall time of the run.
+        signals: What was known of the answer, in numbers; see `agents.answer_signals`.
         trace_id: Under which the index keeps the run; `None` when it does not.
     """
 
@@ -77,6 +78,7 @@ class Record:
     evidence: tuple[str, ...] = ()
     usage: Mapping[str, float | None]
     seconds: float
+    signals: Mapping[str, float] = field(default_factory=dict)
     trace_id: str | None = None
 
     @property

@@ -208,6 +208,10 @@ class IndexReader(Protocol):
         """The files and folders that the index was asked to hold, as they were named."""
         ...
 
+    def calibrations(self) -> dict[str, str]:
+        """What was kept of calibrations, as JSON by strategy; no document stands in it."""
+        ...
+
     def revision(self) -> str:
         """Names the state of the index; another one after every published change."""
         ...
@@ -246,6 +250,13 @@ class IndexWriter(IndexReader, Protocol):
 
     def set_roots(self, roots: Sequence[str]) -> None:
         """Note which files and folders the index is asked to hold."""
+        ...
+
+    def keep_calibration(self, strategy: str, data: str) -> None:
+        """Keep the calibration of a strategy, instead of an older one; empty removes that.
+
+        The documents stay as they are, and so does the revision.
+        """
         ...
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:

@@ -145,6 +145,9 @@ class AskSettings(Section):
     """All that the chunks may take that `naive` reads; 0 for no bound."""
     min_confidence: float = Field(default=0.3, ge=0, le=1)
     """Below it the answer is an abstention."""
+    max_error: float | None = Field(default=None, gt=0, lt=1)
+    """At most this share of the answers may be wrong: what a calibration does not certify at
+    this rate is an abstention."""
     sentences: int = Field(default=2, ge=1)
     """At most so many quotes."""
     strategy: str = "naive"

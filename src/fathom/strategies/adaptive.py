@@ -248,6 +248,7 @@ class Adaptive(GraphStrategy):
             state.draft,
             phase=state.phase,
             context=context,
+            hits=state.pool[: self.chunks],
             withheld="low_confidence" if refused else None,
         )
 

@@ -249,6 +249,7 @@ class AnchorGate(GraphStrategy):
             shortened(state.query.text, state.draft),
             phase=phase,
             context=context,
+            hits=state.hits,
             withheld=state.verdict.withheld if state.verdict else None,
         )
 

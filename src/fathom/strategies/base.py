@@ -54,7 +54,13 @@ class GraphStrategy:
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
         """See `Strategy.finish`."""
-        return await self.finalizer(state.query.text, state.draft, phase="read", context=context)
+        return await self.finalizer(
+            state.query.text,
+            state.draft,
+            phase="read",
+            context=context,
+            hits=getattr(state, "hits", ()),
+        )
 
 
 def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:

@@ -159,7 +159,12 @@ class Maf(GraphStrategy):
             if state.conflict and state.draft.confidence < finalizer.min_confidence:
                 withheld = "conflict"
         return await finalizer(
-            state.query.text, state.draft, phase=phase, context=context, withheld=withheld
+            state.query.text,
+            state.draft,
+            phase=phase,
+            context=context,
+            hits=state.hits,
+            withheld=withheld,
         )
 
     async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:

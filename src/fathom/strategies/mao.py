@@ -294,7 +294,10 @@ class Mao(GraphStrategy):
     async def finish(self, state: MaoState, context: RunContext) -> Answer:
         """See `Strategy.finish`."""
         phase = ",".join(state.turns[0].plan)
-        return await self.finalizer(state.query.text, state.draft, phase=phase, context=context)
+        hits = dict.fromkeys(hit for turn in state.turns for hit in turn.hits)
+        return await self.finalizer(
+            state.query.text, state.draft, phase=phase, context=context, hits=tuple(hits)
+        )
 
     # What is done to one turn.
 

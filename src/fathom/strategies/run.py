@@ -15,6 +15,7 @@ from langsmith import tracing_context
 
 from fathom.agents.rewriter import Rewriter
 from fathom.context import DeadlineOver, Listener, RunContext, log_failure
+from fathom.control.calibration import Weigher
 from fathom.conversation import dialogue_of
 from fathom.errors import FathomError
 from fathom.jsonable import Json
@@ -105,7 +106,8 @@ async def run(
     seconds = origin.budget.seconds
     last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
     last, refusal = _hold_back(recorder, ledger, last_s)
-    here = replace(_opened(recorder, ledger, last_s, surroundings), seed=origin.seed)
+    opened = _opened(recorder, ledger, last_s, surroundings)
+    here = replace(opened, seed=origin.seed, weigh=_weigher(origin))
     if refusal:
         here.refusals.append(refusal)
         answer = await _finished(strategy, strategy.start(query), here)
@@ -175,6 +177,12 @@ async def _stand_alone(
     ask = partial(surroundings.rewriter.stand_alone, query.text, turns)
     done = await attempt("stand alone", ask, context)
     return replace(query, text=done.value or query.text)
+
+
+def _weigher(origin: Origin) -> Weigher | None:
+    """What weighs answers; `None` where a run was recorded before there were calibrations."""
+    given = origin.arguments.get("calibration")
+    return None if given is None else Weigher.from_json(given)
 
 
 def _hold_back(

@@ -119,6 +119,20 @@ class IndexConformance:
             "cats#0",
         ]
 
+    def test_calibrations_are_kept_by_strategy_and_change_nothing_else(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        before = reader.revision(), reader.status().content
+        assert reader.calibrations() == {}
+        for name, data in (("rrf", "one"), ("naive", "two"), ("rrf", "three")):
+            writer.keep_calibration(name, data)
+        assert reader.calibrations() == writer.calibrations() == {"naive": "two", "rrf": "three"}
+        writer.keep_calibration("rrf", "")
+        assert reader.calibrations() == {"naive": "two"}
+        assert (reader.revision(), reader.status().content) == before
+
     def test_words_by_stem_and_title(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)

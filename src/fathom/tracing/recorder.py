@@ -270,13 +270,15 @@ class Recorder(_Scope):
 def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     """An answer as it stands in a trace: plain JSON, its `trace_id` null, without `warnings`.
 
-    `standalone_question` stands there only where there was a conversation.
+    `standalone_question` stands there only where there was a conversation, `calibration` only
+    where there was one.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
         return plain
-    if plain.get("standalone_question") is None:
-        plain.pop("standalone_question", None)
+    for name in ("standalone_question", "calibration"):
+        if plain.get(name) is None:
+            plain.pop(name, None)
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 

@@ -122,6 +122,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
         "answer",
         "short_answer",
         "confidence",
+        "calibration",
         "citations",
         "conflicts",
         "strategy",

@@ -88,6 +88,13 @@ class Changes:
         rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
         return [row[0] for row in rows]
 
+    def keep_calibration(self, strategy: str, data: str) -> None:
+        """Keep what was learned of a strategy, or forget it where that is nothing."""
+        with transaction(self._connection, write=True):
+            self._connection.execute("DELETE FROM calibrations WHERE strategy = ?", (strategy,))
+            if data:
+                self._connection.execute("INSERT INTO calibrations VALUES (?, ?)", (strategy, data))
+
     def lay_out(self, wanted: Sequence[Space]) -> None:
         """Make spaces where they are missing or were made otherwise."""
         known = {space.name: space for space in self._store.spaces()}

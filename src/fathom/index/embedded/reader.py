@@ -175,6 +175,11 @@ class EmbeddedReader:
         with self._snapshot():
             return self._store.roots()
 
+    def calibrations(self) -> dict[str, str]:
+        """See `IndexReader.calibrations`."""
+        with self._snapshot():
+            return self._store.calibrations()
+
     def revision(self) -> str:
         """See `IndexReader.revision`."""
         with self._snapshot() as revision:

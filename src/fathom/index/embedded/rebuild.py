@@ -58,6 +58,8 @@ def rebuilding(
         if before is not None:
             stack.enter_context(before)
         with _continued(new, roots, before, open_new) as writer:
+            for strategy, data in (before.calibrations() if before else {}).items():
+                writer.keep_calibration(strategy, data)
             yield Rebuilding(writer, before)
         _replace(directory, new, on_step)
 

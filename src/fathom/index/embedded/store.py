@@ -84,8 +84,19 @@ class Store:
         return next((space for space in self.all_spaces() if space.name == name), None)
 
     def _has_spaces(self) -> bool:
-        query = "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE name = 'spaces')"
-        return bool(self.connection.execute(query).fetchone()[0])
+        return self._has("spaces")
+
+    def _has(self, table: str) -> bool:
+        """Whether there is a table that older indexes get only when they are written to."""
+        query = "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE name = ?)"
+        return bool(self.connection.execute(query, (table,)).fetchone()[0])
+
+    def calibrations(self) -> dict[str, str]:
+        """What was kept of calibrations, by strategy."""
+        if not self._has("calibrations"):
+            return {}
+        rows = self.connection.execute("SELECT strategy, data FROM calibrations ORDER BY strategy")
+        return {row[0]: row[1] for row in rows}
 
     def lacking(self, space: StoredSpace, revision: int) -> int:
         """How many visible chunks have no vector in a space."""

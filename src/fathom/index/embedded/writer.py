@@ -96,6 +96,11 @@ class EmbeddedWriter(EmbeddedReader):
         with self._writing():
             self._changes.note("roots", json.dumps(list(roots)))
 
+    def keep_calibration(self, strategy: str, data: str) -> None:
+        """See `IndexWriter.keep_calibration`."""
+        with self._writing():
+            self._changes.keep_calibration(strategy, data)
+
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
         """See `IndexWriter.keep_vectors`."""
         with self._writing():

@@ -11,6 +11,7 @@ import typer
 from fathom import __version__
 from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
+from fathom.serving.cli.calibration import calibrate
 from fathom.serving.cli.ending import prepare_streams, told
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.options import (
@@ -23,6 +24,7 @@ from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
     LlmOption,
+    MaxErrorOption,
     OfflineOption,
     RetrieverOption,
     SetOption,
@@ -56,6 +58,7 @@ app.command()(documents.doctor)
 app.command()(traces.trace)
 app.command()(traces.replay)
 app.command("eval")(evaluate)
+app.command()(calibrate)
 
 
 def main() -> NoReturn:
@@ -167,6 +170,7 @@ def ask(
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     deadline: DeadlineOption = None,
+    max_error: MaxErrorOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the steps with their reasons too.")
     ] = False,
@@ -191,7 +195,7 @@ def ask(
     text = _text(question)
     turns = load_dialogue(history) if history else ()
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    flags["ask.strategy"] = strategy
+    flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)
         answer = engine.ask(text, filters=filters or (), history=turns, listener=steps_shown())

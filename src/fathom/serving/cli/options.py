@@ -48,6 +48,10 @@ EffortOption = Annotated[
 TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
 CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
 CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in USD.")]
+MaxErrorOption = Annotated[
+    float | None,
+    typer.Option("--max-error", help="Share of answers that may be wrong; see calibrate."),
+]
 DeadlineOption = Annotated[float | None, typer.Option("--deadline", help="Seconds.")]
 
 

@@ -128,12 +128,19 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
         if answer.citations:
             lines.append("Nearest, but not enough:")
     lines += [_cited(citation) for citation in answer.citations]
-    if answer.confidence is not None:
-        lines.append(f"  confidence {answer.confidence:.2f}, {_spent(answer.usage, seconds)}")
+    lines.append(f"  {_sureness(answer)}, {_spent(answer.usage, seconds)}")
     lines += [f"  warning: {warning}" for warning in answer.warnings]
     if answer.trace_id:
         lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
+
+
+def _sureness(answer: Answer) -> str:
+    """How sure an answer is, and what that rests on."""
+    if answer.confidence is None:
+        return "confidence unknown: not calibrated for these settings (fathom calibrate)"
+    by = f" (calibrated on {answer.calibration})" if answer.calibration else ""
+    return f"confidence {answer.confidence:.2f}{by}"
 
 
 def _short(answer: Answer) -> list[str]:

@@ -1,0 +1,231 @@
+"""Calibrations in the whole: kept with the index, used, refused, replayed."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import QUESTION, engine_at, ingested, open_folder
+
+from fathom.agents.answer_signals import COLUMNS
+from fathom.assembly.calibrations import chosen
+from fathom.control.calibration import Answered
+from fathom.engine import Engine
+from fathom.errors import UsageError
+from fathom.evaluation.calibration import calibrate
+from fathom.index.embedded.schema import FILE
+
+OFF = "What does a lighthouse keeper earn?"
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        yield ingested(made)
+
+
+def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[Answered | None]:
+    """Answers that are right where the reader is surer than this, but for one in `share`."""
+    silent = dict.fromkeys(COLUMNS, 0.0)
+    return [
+        Answered({**silent, "sure": value}, (value > right_from) != (at % share == 7))
+        for at in range(count)
+        for value in [at % 16 / 2]
+    ]
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[Engine]:
+    with engine_at(folder) as made:
+        yield made
+        if made.reader().calibrations():
+            _forget(made)
+
+
+def _forget(engine: Engine) -> None:
+    with closing(sqlite3.connect(engine.directory / FILE)) as opened, opened:
+        opened.execute("DELETE FROM calibrations")
+
+
+def test_without_a_calibration_nobody_can_say_how_sure_an_answer_is(engine: Engine) -> None:
+    answer = engine.ask(QUESTION)
+    assert answer.status == "answered"
+    assert (answer.confidence, answer.calibration) == (None, None)
+
+
+def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Path) -> None:
+    with engine_at(folder) as first:
+        made = first.calibrate(sure(400), made_of={"questions": "mine"})
+    with engine_at(folder) as later:
+        answer = later.ask(QUESTION)
+        (step,) = [
+            each for each in later.trace(answer.trace_id or "").steps if each.agent == "finalizer"
+        ]
+        assert answer.confidence == made.calibration.law(step.outputs["signals"])
+        assert answer.calibration == "own questions"
+        assert later.calibration().calibration == made.calibration
+        _forget(later)
+
+
+def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> None:
+    with engine_at(folder) as engine:
+        engine.calibrate(sure(800, right_from=3.2))
+        loose = engine.ask(QUESTION)
+    with engine_at(folder, ask={"max_error": 0.1}) as strict:
+        answer = strict.ask(QUESTION)
+        assert loose.status == "answered"
+        known = strict.calibration().calibration
+        assert known is not None
+        assert (known.threshold(0.1) or 0) > (answer.confidence or 0)
+        assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
+        assert (answer.answer, answer.short_answer) == ("", "")
+        assert answer.confidence == loose.confidence
+        _forget(strict)
+
+
+def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
+    with (
+        engine_at(folder, ask={"max_error": 0.1}) as engine,
+        pytest.raises(
+            UsageError,
+            match=r"--max-error 0.1: there is no calibration of naive .* `fathom calibrate",
+        ),
+    ):
+        engine.ask(QUESTION)
+
+
+def test_a_rate_that_nothing_certifies_is_refused_with_those_that_are(folder: Path) -> None:
+    with engine_at(folder) as engine:
+        engine.calibrate(sure(800, share=30))
+    with engine_at(folder, ask={"max_error": 0.001}) as strict:
+        with pytest.raises(UsageError, match=r"certifies no such rate; certified are .*0\.1"):
+            strict.ask(QUESTION)
+        _forget(strict)
+
+
+def test_a_calibration_of_other_settings_does_not_count_and_says_so(folder: Path) -> None:
+    with engine_at(folder) as engine:
+        engine.calibrate(sure(400))
+    with engine_at(folder, ask={"chunks": 3}) as other:
+        answer = other.ask(QUESTION)
+        assert answer.confidence is None
+        assert any("ask.chunks was 8, is 3" in each for each in answer.warnings)
+    with engine_at(folder, ask={"chunks": 3, "max_error": 0.1}) as strict:
+        with pytest.raises(UsageError, match=r"ask.chunks was 8, is 3\); run `fathom calibrate"):
+            strict.ask(QUESTION)
+        _forget(strict)
+
+
+@pytest.mark.parametrize(
+    "section", [{"maf": {"rounds": 3}}, {"ask": {"seed": 4}}, {"budget": {"calls": 3}}]
+)
+def test_settings_that_naive_does_not_depend_on_do_not_matter(
+    folder: Path, section: dict[str, Any]
+) -> None:
+    with engine_at(folder) as engine:
+        engine.calibrate(sure(400))
+    with engine_at(folder, **section) as other:
+        assert other.ask(QUESTION).confidence is not None
+        _forget(other)
+
+
+def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
+    engine.calibrate(sure(400))
+    kept = engine.reader().calibrations()
+    data = json.loads(kept["naive"])
+    del data["identity"]["settings"]["ask.sentences"]
+    assert not chosen(engine.assembly, "naive", {"naive": json.dumps(data)}).stale
+
+
+def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> None:
+    with pytest.raises(UsageError, match="another version of Fathom; run `fathom calibrate"):
+        chosen(engine.assembly, "naive", {"naive": "{}"})
+
+
+def test_one_strategy_s_calibration_is_not_another_s(engine: Engine) -> None:
+    engine.calibrate(sure(400))
+    assert engine.ask(QUESTION, strategy="rrf").calibration is None
+
+
+def test_too_few_answers_are_refused_with_their_number(engine: Engine) -> None:
+    with pytest.raises(
+        UsageError, match=r"12 questions, 10 answered, 6 of them wrong: .* at least 20"
+    ):
+        engine.calibrate([*sure(10), None, None])
+    assert not engine.reader().calibrations()
+
+
+def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> None:
+    engine.calibrate(sure(400))
+    first = engine.ask(QUESTION)
+    engine.calibrate(sure(400, right_from=5.0))
+    again = engine.ask(QUESTION)
+    assert first.confidence != again.confidence
+    assert engine.replay(first.trace_id or "").same
+    assert engine.replay(again.trace_id or "").same
+
+
+def test_a_calibration_changes_neither_documents_nor_revision(engine: Engine) -> None:
+    before = engine.reader().revision()
+    engine.calibrate(sure(400))
+    assert engine.reader().revision() == before
+    assert engine.verify() == []
+
+
+def test_a_rebuilt_index_keeps_its_calibrations(folder: Path) -> None:
+    with engine_at(folder) as engine:
+        engine.calibrate(sure(400))
+        engine.ingest(rebuild=True)
+        assert engine.ask(QUESTION).calibration == "own questions"
+        _forget(engine)
+
+
+def test_an_index_that_was_made_before_has_no_calibrations_until_it_is_written_to(
+    folder: Path,
+) -> None:
+    with closing(sqlite3.connect(folder / "index" / FILE)) as opened, opened:
+        opened.execute("DROP TABLE calibrations")
+    with engine_at(folder) as engine:
+        assert engine.ask(QUESTION).confidence is None
+        engine.calibrate(sure(400))
+        assert engine.ask(QUESTION).calibration == "own questions"
+        _forget(engine)
+
+
+def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
+    corpus, asked = tmp_path / "corpus.jsonl", []
+    with corpus.open("w") as lines:
+        for at in range(40):
+            word = f"{'bcdfghjklmnpqrstvwxz'[at % 20]}o{'rnls'[at % 4]}a{at}"
+            text = f"{word} permits cost {at + 3} crowns."
+            lines.write(json.dumps({"_id": f"d{at}", "title": word, "text": text}) + "\n")
+            asked.append((str(at), f"How much does the {word} permit cost?"))
+    file = tmp_path / "questions.jsonl"
+    with engine_at(tmp_path, ask={"min_confidence": 0.0}) as engine:
+        engine.ingest([corpus])
+        said = {
+            name: engine.ask(text).short_answer if int(name) % 3 else "nobody knows"
+            for name, text in asked
+        }
+        rows = [{"_id": name, "text": text, "answers": [said[name]]} for name, text in asked]
+        file.write_text("".join(json.dumps(each) + "\n" for each in rows))
+        report = calibrate(engine, file, max_error=0.3, records=tmp_path / "kept")
+        assert (report.questions, report.answered) == (40, 40)
+        assert report.wrong >= 13
+        assert [each.max_error for each in report.calibration.certificates] == [
+            0.01, 0.02, 0.05, 0.1, 0.3,
+        ]  # fmt: skip
+        assert engine.calibration().calibration == report.calibration
+        assert report.calibration.made_of == {"questions": "questions", "count": 40}
+        told = report.to_text()
+        assert "40 questions, 40 answered" in told
+        assert "never" in told
+        assert "ECE" in told
+        assert report.to_dict()["certificates"][0]["coverage"] == 0.0
+        coverage, risk = report.risk[-1]
+        assert (coverage, risk) == (1.0, report.wrong / 40)
+        kept = (tmp_path / "kept" / "questions" / "naive.jsonl").read_text().splitlines()
+        assert set(json.loads(kept[0])["signals"]) == set(COLUMNS)
