@@ -4,8 +4,9 @@ Each data set is split at random many times: one half calibrates, as `fathom cal
 other is answered at a rate of errors. Told is in which share of the splits more than that of what
 is answered is wrong, and how many questions are answered; the same with thresholds on the cosine
 of the best hit, and on the reader's own confidence, certified in the same way. Questions are asked
-once and kept in WORK (some 300 ms each); the splits take minutes. What was shipped was learned on
-other data sets. A data set's index is looked for in INDEXES, else made in WORK.
+once and kept in WORK (some 300 ms each); the splits take minutes. They begin with nothing but the
+reader's confidence, as what is shipped was learned on some of these questions. A data set's index
+is looked for in INDEXES, else made in WORK.
 """
 
 import argparse
@@ -17,9 +18,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from fathom.assembly.calibrations import shipped
-from fathom.control.calibration import READER, Answered, learn
-from fathom.control.sureness import SurenessLaw
+from fathom.control.calibration import Answered, learn
 from fathom.engine import Engine
 from fathom.evaluation.calibration import answered, gradable
 from fathom.evaluation.datasets import Dataset, load
@@ -59,12 +58,6 @@ class Way:
             )
             for each in outcomes
         ]
-
-    @property
-    def before(self) -> SurenessLaw:
-        """What is known before."""
-        given = None if self.signals else shipped().get(STRATEGY)
-        return given.law if given else READER
 
 
 WAYS = (
@@ -131,7 +124,7 @@ def split(outcomes: Outcomes, way: Way, rates: Sequence[float], seed: int) -> li
     own = way.of(outcomes)
     first = [own[at] for at in order[: len(order) // 2]]
     rest = [own[at] for at in order[len(order) // 2 :]]
-    made = learn(first, rates=rates, delta=DELTA, before=way.before)
+    made = learn(first, rates=rates, delta=DELTA)
     told = [(made.law(each.signals), each.right) for each in rest if each]
     sure, right = [score for score, _ in told], [each for _, each in told]
     found = []

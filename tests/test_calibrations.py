@@ -4,19 +4,22 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, ingested, open_folder
+from tests.making import FEES, QUESTION, engine_at, ingested, open_folder
 
 from fathom.agents.answer_signals import COLUMNS
-from fathom.assembly.calibrations import chosen
+from fathom.assembly.calibrations import chosen, shipped
 from fathom.control.calibration import Answered
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
+from fathom.extensions import STRATEGIES
 from fathom.index.embedded.schema import FILE
+from fathom.models.shipped import card_of
 
 OFF = "What does a lighthouse keeper earn?"
 
@@ -229,3 +232,38 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
         assert (coverage, risk) == (1.0, report.wrong / 40)
         kept = (tmp_path / "kept" / "questions" / "naive.jsonl").read_text().splitlines()
         assert set(json.loads(kept[0])["signals"]) == set(COLUMNS)
+
+
+def test_what_is_shipped_was_learned_with_the_shipped_reader() -> None:
+    again = "learn it again: python -m training.fit_calibration"
+    assert shipped(), again
+    for name, made in shipped().items():
+        assert made.identity["reader"] == card_of()["sha256"], f"{name}: {again}"
+        assert made.source == "public questions"
+        assert made.made_of
+        assert set(made.law.weights) <= set(COLUMNS), f"{name}: {again}"
+
+
+def test_only_strategies_that_were_asked_come_with_certificates() -> None:
+    assert set(shipped()) == set(STRATEGIES)
+    file = resources.files("fathom.data") / "calibration.json"
+    asked = json.loads(file.read_text(encoding="utf-8"))["strategies"]
+    assert not any(made.certificates for name, made in shipped().items() if name not in asked)
+
+
+def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> None:
+    with open_folder() as folder:
+        (folder / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
+        with Engine.open(folder / "index") as engine:
+            engine.ingest([folder / "fees.md"])
+            answer = engine.ask(QUESTION)
+            assert answer.calibration == "public questions"
+            assert 0.5 < (answer.confidence or 0) < 1
+            assert engine.replay(answer.trace_id or "").same
+        with Engine.open(folder / "index", {"ask.chunks": 3}) as other:
+            assert other.ask(QUESTION).confidence is None
+        with (
+            Engine.open(folder / "index", {"ask.max_error": 0.01}) as strict,
+            pytest.raises(UsageError, match="by public questions certifies no such rate"),
+        ):
+            strict.ask(QUESTION)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -27,6 +27,7 @@ from fathom.settings import Settings
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers that a calibration is learned from."""
+_STAND_IN = "naive"
 _SHOWN = 3
 
 
@@ -193,12 +194,18 @@ def loaded(data: str, strategy: str) -> Calibration:
 
 @cache
 def shipped() -> Mapping[str, Calibration]:
-    """The calibrations of public questions that come with Fathom, by strategy."""
+    """The calibrations of public questions that come with Fathom, by strategy.
+
+    Fathom's own strategies emit the same signals. One that was not asked itself gets the law of
+    `naive`, and no rate of errors is certified for it.
+    """
     file = resources.files("fathom.data") / SHIPPED
     if not file.is_file():
         return {}
     given = json.loads(file.read_text(encoding="utf-8"))
-    return {name: Calibration.from_json(each) for name, each in given["strategies"].items()}
+    known = {name: Calibration.from_json(each) for name, each in given["strategies"].items()}
+    others = {name: replace(known[_STAND_IN], certificates=()) for name in STRATEGIES}
+    return others | known
 
 
 def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:

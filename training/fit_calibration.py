@@ -1,0 +1,132 @@
+"""Learns the shipped calibration: python -m training.fit_calibration --data DATA --work WORK.
+
+Asks questions of the data sets that `[calibration]` of chosen.toml names, by the default settings,
+and writes `src/fathom/data/calibration.json`. What was asked is kept in WORK: a run that was
+stopped goes on, and the same records give the same file. Indexes are looked for below INDEXES,
+else made in WORK. Strategies that are not named get the law of `naive`, without certificates.
+"""
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from training.chosen import ROOT, named
+from training.manifest import CHOSEN
+
+from fathom.assembly.calibrations import SHIPPED, identity_of
+from fathom.control.calibration import Calibration, learn
+from fathom.control.drift import Drift
+from fathom.engine import Engine
+from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.contamination import choices
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.harness import indexed
+from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Session
+from fathom.measures.calibration_metrics import aurc, auroc, calibration_error
+from fathom.settings import IndexSettings, Settings
+
+ENTRY = "calibration"
+MOST = 250
+"""So many questions of a data set, lest the largest speak for all."""
+FILE = ROOT / "src" / "fathom" / "data" / SHIPPED
+
+
+def chosen(data: Path, most: int) -> Iterator[tuple[Dataset, int]]:
+    """The data sets with nothing but the questions that may be learned from."""
+    for name, parts in choices(CHOSEN)[ENTRY]["sets"].items():
+        dataset = load(data / name)
+        own = tuple(dict.fromkeys(named(dataset, parts)))
+        yield replace(dataset, questions=own), min(most, len(own))
+
+
+def engine_at(index: Path) -> Engine:
+    """An engine of the default settings that gives whatever it finds: all is learned from."""
+    found = Settings(index=IndexSettings(directory=index))
+    ask = found.ask.model_copy(update={"min_confidence": 0.0})
+    trace = found.trace.model_copy(update={"enabled": False})
+    return Engine(found.model_copy(update={"ask": ask, "trace": trace}))
+
+
+def recorded(
+    dataset: Dataset, strategy: str, queries: int, *, index: Path, work: Path
+) -> list[Record]:
+    """What came of the questions that can be graded."""
+    with indexed(engine_at(index), dataset) as engine:
+        session = Session(
+            engine=engine, dataset=dataset, queries=queries, folder=work, on_progress=told
+        )
+        return [record for record in session.answers(strategy) if gradable(record)]
+
+
+def told(what: str, done: int, total: int) -> None:
+    print(f"\r{what} {done}/{total}", end="\n" if done == total else "", flush=True)
+
+
+def learned(strategy: str, records: list[Record], made_of: dict[str, int]) -> Calibration:
+    """The calibration that the records of a strategy give; says how good it is."""
+    outcomes = [answered(record) for record in records]
+    made = learn(outcomes)
+    right = [each.right for each in outcomes if each]
+    sure = list(made.held_out)
+    print(
+        f"{strategy}: {len(right)} answers, {fmean(right):.1%} right; held out ECE "
+        f"{calibration_error(sure, right):.3f} AUROC {auroc(sure, right):.3f} "
+        f"AURC {aurc(sure, right):.3f}"
+    )
+    for each in made.certificates:
+        print(f"  {each.max_error:.0%}: from {each.threshold}, coverage {each.coverage:.1%}")
+    own = identity_of(Engine(Settings()).assembly, strategy)
+    return Calibration(
+        identity={name: own[name] for name in ("strategy", "reader", "index")},
+        source="public questions",
+        made_of=made_of,
+        law=made.law,
+        certificates=made.certificates,
+        drift=Drift(answers=len(right), spreads={}),  # the user's questions are always others
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--indexes", type=Path)
+    parser.add_argument("--strategies", nargs="*", default=["naive"])
+    parser.add_argument("--most", type=int, default=MOST)
+    options = parser.parse_args()
+    indexes = options.indexes or options.work / "indexes"
+    strategies = {}
+    for strategy in options.strategies:
+        records: list[Record] = []
+        made_of = {}
+        for dataset, queries in chosen(options.data, options.most):
+            found = recorded(
+                dataset, strategy, queries, index=indexes / dataset.name, work=options.work
+            )
+            made_of[dataset.name] = len(found)
+            records += found
+        strategies[strategy] = learned(strategy, records, made_of).to_json()
+    write(strategies)
+
+
+def write(strategies: dict[str, object]) -> None:
+    """Write the file, with the commit whose code was asked."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    told = {"commit": commit, "settings": "the defaults, all answers given"}
+    FILE.write_text(json.dumps({**told, "strategies": strategies}, indent=1) + "\n")
+    print(f"{FILE}: {', '.join(strategies)}")
+
+
+if __name__ == "__main__":
+    main()
