@@ -94,7 +94,7 @@ def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Act
 
 def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_path: Path) -> None:
     with engine_at(ingested(tmp_path)) as engine:
-        answer, trace = asked(engine, "Which enzyme unwinds a helix?")
+        answer, trace = asked(engine, CHAIN)
         plans = [step for step in trace.steps if step.agent == "planner"]
         assert len(plans) > 1
         for step in plans:
