@@ -1,9 +1,8 @@
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.planner.worlds import HELPS, question, questions
+from tests.planner.worlds import question, questions
 
 from fathom.errors import UsageError
 from fathom.evaluation.planning import (
@@ -14,19 +13,15 @@ from fathom.evaluation.planning import (
     RULES,
     Fixed,
     PlannerTable,
-    choices_of,
     cross_fitted,
     planned,
     ppo_name,
 )
-from fathom.planner.actions import Action
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
-from fathom.planner.features import COLUMNS, Observation
-from fathom.planner.policy import Decision, FixedSequence
 from fathom.planner.ppo import Training
 
 REWARD = Reward(alpha=0.05)
-QUICK = Training(updates=40, episodes=256, noise=0.0)
+QUICK = Training(updates=40, episodes=256, noise=0.0, prior=0.0)
 
 
 def routed(count: int = 30) -> list[RecordedQuestion]:
@@ -123,24 +118,6 @@ def test_what_cannot_be_told_apart_is_said_so() -> None:
     systems += [Planned.of(name, other) for name in (BEST, ROUTER, RULES, ORACLE)]
     said = list(PlannerTable(reward=REWARD, systems=tuple(systems)).verdict())
     assert all("cannot be told from" in each for each in said)
-
-
-def test_a_policy_is_asked_in_every_state_with_what_was_seen_there() -> None:
-    class Recorder(FixedSequence):
-        def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-            told.append((observation.tried, tuple(legal), observation.situation.coverage))
-            return super().choose(observation, legal)
-
-    told: list[tuple[tuple[Action, ...], tuple[Action, ...], float]] = []
-    world = Environment.of([question(0), question(1)], REWARD)
-    choices = choices_of(Recorder(actions=HELPS[:1]), world)
-    assert len(told) == len(world.states)
-    assert set(world.follow(choices).sequences) == {("bridge", "stop")}
-    for (tried, legal, coverage), state in zip(told, range(len(told)), strict=True):
-        at, known = world.states[state]
-        assert set(tried) == set(known)
-        assert [each in legal for each in world.actions] == list(world.legal[state])
-        assert coverage == world.inputs[state, list(COLUMNS).index("coverage")] == float(at == 0)
 
 
 def test_too_few_questions_are_no_measure() -> None:

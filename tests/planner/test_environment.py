@@ -1,9 +1,10 @@
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.planner.worlds import question, questions
+from tests.planner.worlds import HELPS, question, questions
 
 from fathom.errors import UsageError
 from fathom.planner.actions import Action, is_legal
@@ -15,7 +16,8 @@ from fathom.planner.environment import (
     Reward,
     depth_of,
 )
-from fathom.planner.features import COLUMNS
+from fathom.planner.features import COLUMNS, Observation
+from fathom.planner.policy import Decision, FixedSequence
 
 FREE = Reward(alpha=0.0)
 
@@ -133,3 +135,21 @@ def test_fewer_executors_than_were_recorded_can_be_looked_at() -> None:
     assert world.most == 1
     assert len(world.states) == 3 * 6
     assert world.inputs.shape == (18, len(COLUMNS))
+
+
+def test_a_policy_is_asked_in_every_state_with_what_was_seen_there() -> None:
+    class Recorder(FixedSequence):
+        def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
+            told.append((observation.tried, tuple(legal), observation.situation.coverage))
+            return super().choose(observation, legal)
+
+    told: list[tuple[tuple[Action, ...], tuple[Action, ...], float]] = []
+    world = Environment.of([question(0), question(1)], FREE)
+    choices = world.choices(Recorder(actions=HELPS[:1]))
+    assert len(told) == len(world.states)
+    assert set(world.follow(choices).sequences) == {("bridge", "stop")}
+    for (tried, legal, coverage), state in zip(told, range(len(told)), strict=True):
+        at, known = world.states[state]
+        assert set(tried) == set(known)
+        assert [each in legal for each in world.actions] == list(world.legal[state])
+        assert coverage == world.inputs[state, list(COLUMNS).index("coverage")] == float(at == 0)

@@ -54,14 +54,13 @@ def drafts(*confidences: float) -> tuple[DraftFigures, ...]:
     return tuple(DraftFigures(answered=1, confidence=each) for each in confidences)
 
 
-def test_rules_show_what_is_sure_and_work_on_what_is_not() -> None:
+def test_rules_show_what_is_sure_and_take_no_second_look_at_what_is_not() -> None:
     assert rules(seen(drafts=drafts(0.3))) == "stop"
-    assert rules(seen(drafts=drafts(0.29))) == "deeper"
-    assert rules(seen(drafts=drafts(0.2, 0.5), tried=("deeper",))) == "stop"
-    assert rules(seen(drafts=drafts(0.2, 0.2), tried=("deeper",))) == "abstain"
-    assert rules(seen(drafts=drafts(0.2, 0.2), tried=("deeper",)), has_model=True) == "model"
-    decision = RulePolicy(enough=0.6).choose(seen(drafts=drafts(0.5)), legal((), has_model=False))
-    assert (decision.action, decision.reason) == ("deeper", "only 50% sure after the first look")
+    assert rules(seen(drafts=drafts(0.29))) == "abstain"
+    assert rules(seen(drafts=drafts(0.29)), has_model=True) == "model"
+    assert rules(seen(drafts=drafts(0.2, 0.2), tried=("model",)), has_model=True) == "abstain"
+    decision = RulePolicy(enough=0.6).choose(seen(drafts=drafts(0.5)), legal((), has_model=True))
+    assert (decision.action, decision.reason) == ("model", "only 50% sure")
 
 
 def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
@@ -78,13 +77,17 @@ def test_rules_look_up_each_side_of_a_comparison_however_sure_the_first_look_is(
     assert rules(seen(situation=chain, drafts=drafts(0.1))) == "split"
 
 
-def test_rules_follow_bridges_only_over_several_hops_and_where_nothing_would_be_shown() -> None:
+def test_rules_follow_bridges_only_over_several_hops_that_the_look_does_not_cover() -> None:
     two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
-    hops = replace(two, parallel=1.0, serial=1.0, coverage=0.2, names=2.0)
-    assert rules(seen(situation=hops, drafts=drafts(0.1))) == "bridge"
-    assert rules(seen(situation=hops, drafts=drafts(0.5))) == "stop"
-    assert rules(seen(situation=replace(hops, names=1.0), drafts=drafts(0.1))) == "deeper"
-    assert rules(seen(situation=replace(hops, coverage=0.6), drafts=drafts(0.1))) == "deeper"
+    chain = replace(two, parallel=1.0, serial=2.0, coverage=0.2, names=2.0)
+    after = {"drafts": drafts(0.1, 0.1), "tried": ("split",)}
+    assert rules(seen(situation=chain, **after)) == "bridge"
+    assert rules(seen(situation=replace(chain, coverage=0.6), **after)) == "abstain"
+    named = replace(chain, serial=1.0)
+    assert rules(seen(situation=named, drafts=drafts(0.1))) == "abstain"
+    assert rules(seen(situation=named, drafts=drafts(0.1)), has_model=True) == "bridge"
+    alone = replace(named, names=1.0)
+    assert rules(seen(situation=alone, drafts=drafts(0.1)), has_model=True) == "model"
 
 
 def test_a_fixed_sequence_does_the_same_whatever_it_sees() -> None:

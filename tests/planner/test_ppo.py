@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.planner.worlds import questions
 
 from fathom.planner.environment import Environment, Reward
 from fathom.planner.features import Vector
+from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import (
     Learner,
     Network,
@@ -15,7 +18,7 @@ from fathom.planner.ppo import (
 )
 
 RNG = np.random.default_rng(1)
-SHORT = Training(updates=60, episodes=256, noise=0.0)
+SHORT = Training(updates=60, episodes=256, noise=0.0, prior=0.0)
 
 
 def numeric(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
@@ -39,6 +42,7 @@ def sampled(count: int = 6, actions: int = 4) -> Steps:
         logs=RNG.normal(size=count) * 0.3 - 1,
         advantages=RNG.normal(size=count),
         returns=RNG.normal(size=count),
+        guided=np.zeros(count, dtype=np.int64),
     )
 
 
@@ -74,9 +78,9 @@ def test_the_gradient_of_the_clipped_loss_is_its_slope() -> None:
     logits = RNG.normal(size=steps.legal.shape)
 
     def loss(at: Vector) -> float:
-        return policy_slope(at, steps, clip=0.2, entropy=0.1)[1]
+        return policy_slope(at, steps, clip=0.2, entropy=0.1, prior=0.3)[1]
 
-    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1)
+    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1, prior=0.3)
     assert slope == pytest.approx(numeric(loss, logits), abs=1e-6)
 
 
@@ -89,6 +93,7 @@ def test_a_ratio_counts_no_further_than_the_clip() -> None:
         np.array([-9.0]),  # far likelier now than when it was chosen
         np.array([1.0]),
         steps.returns,
+        steps.guided,
     )
     slope, loss, _ = policy_slope(np.array([[3.0, 0, 0, 0]]), far, clip=0.2, entropy=0.0)
     assert (slope == 0).all()
@@ -143,8 +148,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_others() -> None:
 
 def test_a_discount_makes_long_ways_worth_less() -> None:
     """Both executors answer and cost the same, but splitting waits: the quick one is learned."""
-    from dataclasses import replace
-
     recorded = []
     for question in questions(20):
         outcomes = [
@@ -161,3 +164,22 @@ def test_a_discount_makes_long_ways_worth_less() -> None:
     learner = Learner.of(world, SHORT)
     list(learner.learn())
     assert set(world.follow(learner.choices(world)).sequences) == {("bridge", "stop")}
+
+
+def test_where_the_data_say_nothing_it_does_as_the_rules_do() -> None:
+    """Nothing earns anything; the rules show the half that is sure and work on the other."""
+    plain = {"alternatives": 0.0, "parallel": 1.0, "serial": 1.0, "names": 0.0}
+    nothing = []
+    for number, each in enumerate(questions(40)):
+        known = {**plain, "confidence": 0.9 if number % 2 else 0.1}
+        outcomes = [
+            replace(one, f1=0.0, retrievals=1, waits=0, features={**one.features, **known})
+            for one in each.outcomes
+        ]
+        nothing.append(replace(each, answerable=True, outcomes=tuple(outcomes)))
+    world = Environment.of(nothing, Reward(alpha=0.0))
+    learner = Learner.of(world, replace(SHORT, prior=0.1))
+    list(learner.learn())
+    sequences = world.follow(learner.choices(world)).sequences
+    assert sequences == world.follow(world.choices(RulePolicy())).sequences
+    assert len(set(sequences)) == 2

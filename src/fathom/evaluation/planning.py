@@ -27,8 +27,7 @@ from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
 from fathom.jsonable import digest
 from fathom.planner.actions import Action, executions
 from fathom.planner.environment import Environment, Outcome, Places, RecordedQuestion, Reward, Walks
-from fathom.planner.features import recalled
-from fathom.planner.policy import Policy, RulePolicy
+from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import Training
 from fathom.planner.train import ALPHAS, train
 
@@ -114,22 +113,6 @@ def _bits(sequences: Sequences) -> float:
     return -sum(each / len(sequences) * log2(each / len(sequences)) for each in counts)
 
 
-def choices_of(policy: Policy, environment: Environment) -> Places:
-    """What a policy chooses in every state of an environment."""
-    found = np.zeros(len(environment.states), dtype=np.int64)
-    for state, (at, tried) in enumerate(environment.states):
-        outcome = environment.questions[at].after(tried)
-        assert outcome is not None
-        open_ = [
-            action
-            for action, legal in zip(environment.actions, environment.legal[state], strict=True)
-            if legal
-        ]
-        chosen = policy.choose(recalled(outcome.features), open_)
-        found[state] = environment.actions.index(chosen.action)
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
     """The best fixed sequence of executors: of all questions, and of those of each data set."""
@@ -183,7 +166,7 @@ def planned(
     best = world.always(fixed.overall)
     yield Planned.of(BEST, world.follow(best))
     yield Planned.of(ROUTER, world.follow(fixed.route(world)))
-    yield Planned.of(RULES, world.follow(choices_of(RulePolicy(), world)))
+    yield Planned.of(RULES, world.follow(world.choices(RulePolicy())))
     for alpha in alphas:
         done = train(known, replace(reward, alpha=alpha), training)
         yield Planned.of(ppo_name(alpha), world.follow(done.learner.choices(world)))

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from fathom.errors import UsageError
 from fathom.planner.actions import ACTIONS, ENDING, Action, executions, legal
-from fathom.planner.features import COLUMNS, Vector
+from fathom.planner.features import COLUMNS, Vector, recalled
+from fathom.planner.policy import Policy
 
 RETRIEVAL_PRICE = 0.25
 WAIT_PRICE = 0.25
@@ -282,6 +283,16 @@ class Environment:
             if done < len(sequence) and tuple(sequence[:done]) == tried:
                 choices[number] = self.actions.index(sequence[done])
         return choices
+
+    def choices(self, policy: Policy) -> Places:
+        """What a policy chooses in every state; see `follow`."""
+        found = np.zeros(len(self.states), dtype=np.int64)
+        for state, row in enumerate(self.inputs):
+            seen = recalled(dict(zip(COLUMNS, map(float, row), strict=True)))
+            pairs = zip(self.actions, self.legal[state], strict=True)
+            chosen = policy.choose(seen, [action for action, legal in pairs if legal])
+            found[state] = self.actions.index(chosen.action)
+        return found
 
     def hindsight(self) -> Places:
         """The choices that earn most, of equal ones the cheapest, then the first."""

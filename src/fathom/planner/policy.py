@@ -59,7 +59,8 @@ class RulePolicy:
 
     A conflict is debated and a comparison looked up side by side however sure the reader is, as
     its confidence knows nothing of the other side. All else is tried only where nothing would be
-    shown otherwise.
+    shown otherwise. A second look by the same reader is none of it: where it became sure of
+    something after all, it was wrong four times out of five (docs/strategies/adaptive.md).
 
     Attributes:
         enough: From this confidence on a draft is shown.
@@ -72,28 +73,26 @@ class RulePolicy:
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
         """See `Policy.choose`."""
-        for action, reason in self._wanted(observation):
+        for action, reason in self._wanted(observation, has_model="model" in legal):
             if action in legal:
                 return Decision(action=action, probabilities={action: 1.0}, reason=reason)
         return Decision(action="abstain", probabilities={"abstain": 1.0}, reason="nothing holds")
 
-    def _wanted(self, seen: Observation) -> list[tuple[Action, str]]:
+    def _wanted(self, seen: Observation, *, has_model: bool) -> list[tuple[Action, str]]:
         """What is wanted, most of all first."""
         draft, asked = seen.draft, seen.situation
         share = f"{draft.confidence:.0%} sure"
+        # Several names are hops enough for a model, which can put together what it reads.
+        hops = asked.serial > 1 or (has_model and asked.names > 1)
         wanted: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
             ("split", f"it compares {asked.parallel:.0f} things", asked.parallel > 1),
             ("stop", share, draft.confidence >= self.enough),
             ("split", f"{asked.serial:.0f} questions in a row", asked.serial > 1),
-            ("bridge", f"only {share}, and over several hops", self._hops(seen)),
-            ("deeper", f"only {share} after the first look", True),
-            ("model", f"only {share}", True),
+            ("bridge", f"only {share}, and several hops", hops and asked.coverage < self.coverage),
+            ("model", f"only {share}", has_model),
         ]
         return [(action, reason) for action, reason, applies in wanted if applies]
-
-    def _hops(self, seen: Observation) -> bool:
-        return seen.situation.coverage < self.coverage and seen.situation.names > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from fathom.planner.environment import END, Environment, Mask, Places
 from fathom.planner.features import Vector
+from fathom.planner.policy import RulePolicy
 
 _MASKED = -1e9
 _SMALL = 1e-8
@@ -38,6 +39,7 @@ class Training:
         noise: Standard deviation of what is added to each standardised column while learning, so
             that a question put a little differently is treated alike.
         norm: Longest gradient.
+        prior: Weight of doing as the guide does: what the data do not speak against stays so.
         seed: Of everything that is drawn.
     """
 
@@ -54,6 +56,7 @@ class Training:
     decay: float = 0.02
     noise: float = 0.3
     norm: float = 0.5
+    prior: float = 0.1
     seed: int = 0
 
 
@@ -137,6 +140,7 @@ class Steps:
     logs: Vector
     advantages: Vector
     returns: Vector
+    guided: Places
 
     def rows(self, places: Places) -> "Steps":
         """Some of them."""
@@ -147,6 +151,7 @@ class Steps:
             self.logs[places],
             self.advantages[places],
             self.returns[places],
+            self.guided[places],
         )
 
 
@@ -178,9 +183,11 @@ def gae(rewards: Vector, values: Vector, discounts: Vector, *, lam: float) -> Ve
 
 
 def policy_slope(
-    logits: Vector, steps: Steps, *, clip: float, entropy: float
+    logits: Vector, steps: Steps, *, clip: float, entropy: float, prior: float = 0.0
 ) -> tuple[Vector, float, float]:
     """The gradient of PPO's clipped loss, less the weighted entropy, in the logits.
+
+    With a prior the weighted cross-entropy to what the guide would choose is added.
 
     Returns:
         The gradient of the mean, the loss, and the mean entropy.
@@ -193,11 +200,15 @@ def policy_slope(
     clipped = bounded * steps.advantages
     spread = -np.where(steps.legal, shares * logs, 0.0).sum(axis=1)
     loss = -np.minimum(plain, clipped).mean() - entropy * spread.mean()
+    loss -= prior * logs[rows, steps.guided].mean()
     pull = np.where(plain <= clipped, plain, 0.0)  # no slope where the clip holds
     chosen = np.zeros_like(logits)
     chosen[rows, steps.actions] = 1.0
     slope = -pull[:, None] * (chosen - shares)
     slope += entropy * np.where(steps.legal, shares * (logs + spread[:, None]), 0.0)
+    wanted = np.zeros_like(logits)
+    wanted[rows, steps.guided] = 1.0
+    slope -= prior * (wanted - shares)
     return slope / len(rows), float(loss), float(spread.mean())
 
 
@@ -225,6 +236,7 @@ class Learner:
     Attributes:
         mean: Of each column over the states.
         spread: Standard deviation of each column over the states.
+        guide: What the rules would choose in each state.
     """
 
     environment: Environment
@@ -233,6 +245,7 @@ class Learner:
     spread: Vector
     actor: Network
     critic: Network
+    guide: Places
     rng: np.random.Generator
 
     @classmethod
@@ -248,6 +261,7 @@ class Learner:
             spread=np.maximum(inputs.std(axis=0), 0.05),
             actor=Network.made((*sizes, len(environment.actions)), 0.01, rng),
             critic=Network.made((*sizes, 1), 1.0, rng),
+            guide=environment.choices(RulePolicy()),
             rng=rng,
         )
 
@@ -309,6 +323,7 @@ class Learner:
             logs[running],
             flat,
             returns,
+            self.guide[states[running]],
         )
         return steps, float(rewards.sum(axis=0).mean())
 
@@ -320,7 +335,9 @@ class Learner:
     def _gradients(self, steps: Steps) -> tuple[list[Vector], float, float]:
         own = self.training
         logits, given = self.actor.forward(steps.inputs)
-        slope, loss, spread = policy_slope(logits, steps, clip=own.clip, entropy=own.entropy)
+        slope, loss, spread = policy_slope(
+            logits, steps, clip=own.clip, entropy=own.entropy, prior=own.prior
+        )
         judged, seen = self.critic.forward(steps.inputs)
         miss = (judged[:, 0] - steps.returns) / len(steps.returns)
         gradients = self.actor.backward(given, slope)
