@@ -1,0 +1,129 @@
+"""Check Fathom's PPO against MaskablePPO of sb3-contrib, on the same recorded outcomes.
+
+    nice python -m training.check_ppo --records FILE [--seeds 3]
+
+Needs stable-baselines3 and sb3-contrib beside torch, in an environment of their own: nothing of
+Fathom does. Both learn with the same network, rates and sizes of batches, without noise and decay
+of weights; printed is the mean reward of what each then chooses, and of hindsight. What came of it
+is in experiments/LOG.md.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import gymnasium
+import numpy as np
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+from torch.nn import Tanh
+
+from fathom.evaluation.outcomes import OutcomeFile
+from fathom.planner.environment import END, Environment, Mask, Reward
+from fathom.planner.features import Vector
+from fathom.planner.ppo import Learner, Training
+
+SAME = Training(noise=0.0, decay=0.0, hidden=(32,), updates=100, episodes=256, minibatch=256)
+WORLDS = 8
+"""Episodes that MaskablePPO walks at a time."""
+
+
+class Walk(gymnasium.Env[Any, Any]):
+    """The table as an environment of Gymnasium, one episode at a time."""
+
+    def __init__(self, environment: Environment, learner: Learner, seed: int) -> None:
+        self.world, self.rng = environment, np.random.default_rng(seed)
+        seen = (environment.inputs - learner.mean) / learner.spread
+        self.seen = seen.astype(np.float32)
+        self.state = 0
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (seen.shape[1],))
+        self.action_space = gymnasium.spaces.Discrete(len(environment.actions))
+
+    def reset(self, **_: object) -> tuple[Vector, dict[str, object]]:
+        """At a question that is drawn."""
+        self.state = int(self.rng.choice(self.world.starts))
+        return self.seen[self.state], {}
+
+    def step(self, action: int) -> tuple[Vector, float, bool, bool, dict[str, object]]:
+        """One action."""
+        earned = float(self.world.rewards[self.state, action])
+        after = int(self.world.after[self.state, action])
+        ended = after == END
+        if not ended:
+            self.state = after
+        return self.seen[self.state], earned, ended, False, {}
+
+    def action_masks(self) -> Mask:
+        """What is legal here; MaskablePPO asks for it by this name."""
+        return self.world.legal[self.state]
+
+
+def theirs(world: Environment, seed: int) -> float:
+    """What MaskablePPO's choices earn."""
+    learner = Learner.of(world, SAME)
+    walks = DummyVecEnv(
+        [lambda at=at: Walk(world, learner, 100 * seed + at) for at in range(WORLDS)]
+    )
+    network = {"net_arch": list(SAME.hidden), "activation_fn": Tanh}
+    steps = SAME.episodes // WORLDS
+    model = MaskablePPO(
+        "MlpPolicy",
+        walks,
+        learning_rate=lambda left: SAME.rate * left,
+        n_steps=steps,
+        batch_size=SAME.minibatch,
+        n_epochs=SAME.epochs,
+        gamma=world.reward.gamma,
+        gae_lambda=SAME.lam,
+        clip_range=SAME.clip,
+        ent_coef=SAME.entropy,
+        vf_coef=SAME.value,
+        max_grad_norm=SAME.norm,
+        policy_kwargs=network,
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(SAME.updates * SAME.episodes)
+    seen = Walk(world, learner, 0).seen
+    choices, _ = model.predict(seen, deterministic=True, action_masks=world.legal)
+    return float(world.follow(np.asarray(choices, dtype=np.int64)).earned.mean())
+
+
+def ours(world: Environment, seed: int) -> float:
+    """What our choices earn; as many steps are sampled."""
+    walks = SAME.episodes // 2  # two steps a walk, about
+    learner = Learner.of(world, replace(SAME, seed=seed, episodes=walks))
+    for _ in learner.learn():
+        pass
+    return float(world.follow(learner.choices(world)).earned.mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--alphas", type=float, nargs="*", default=[0.0, 0.1])
+    arguments = parser.parse_args()
+    questions = OutcomeFile(arguments.records).all()
+    for alpha in arguments.alphas:
+        world = Environment.of(questions, Reward(alpha=alpha, gamma=1.0))
+        best = world.follow(world.hindsight()).earned.mean()
+        look = world.follow(world.always(())).earned.mean()
+        one = [ours(world, seed) for seed in range(arguments.seeds)]
+        other = [theirs(world, seed) for seed in range(arguments.seeds)]
+        print(
+            f"alpha {alpha:g}, {len(questions)} questions: ours {fmean(one):.4f} {_list(one)}, "
+            f"MaskablePPO {fmean(other):.4f} {_list(other)}, hindsight {best:.4f}, "
+            f"first look alone {look:.4f}",
+            flush=True,
+        )
+
+
+def _list(values: list[float]) -> str:
+    return "(" + ", ".join(f"{each:.4f}" for each in values) + ")"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Train the planner's policy that ships with Fathom: records outcomes, trains, writes the policy.
+
+    nice python -m training.fit_planner --data DATA --indexes DIR --records FILE [--each 60]
+
+`--indexes` holds one index for each data set, under its name. Recording goes on where it was
+stopped; training takes a minute. Learned from are questions of even number (see `chosen.toml`);
+with --reported the odd ones, and sets that nothing is fitted on, are recorded and reported on too.
+"""
+
+import argparse
+import subprocess
+from pathlib import Path
+
+from training.cross_reader.rows import number_of
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.outcomes import OutcomeFile, record_outcomes
+from fathom.evaluation.planning import PlannerTable, cross_fitted, planned
+from fathom.planner.environment import RecordedQuestion, Reward
+from fathom.planner.policy import SHIPPED
+from fathom.planner.ppo import Training
+from fathom.planner.train import train
+
+FITTED = (
+    "hotpotqa-200",
+    "musique-300",
+    "squad-retrieval",
+    "facqa-id",
+    "idk-mrc-retrieval",
+    "ramdocs",
+)
+REPORTED = ("squad-fresh", "covid-qa")
+"""Nothing is fitted on these; the odd questions of the others are reported on too."""
+
+
+def half(dataset: Dataset, *, rest: int) -> list[Question]:
+    """The questions whose number leaves this rest by two, in the order of a sample."""
+    return [each for each in dataset.sample() if number_of(each.id) % 2 == rest]
+
+
+def recorded(
+    arguments: argparse.Namespace,
+) -> tuple[list[RecordedQuestion], list[RecordedQuestion]]:
+    """The outcomes to learn from, and with --reported those to report on."""
+    kept = OutcomeFile(arguments.records)
+    found: tuple[list[RecordedQuestion], list[RecordedQuestion]] = ([], [])
+    for name in (*FITTED, *REPORTED) if arguments.reported else FITTED:
+        dataset = load(arguments.data / name)
+        with Engine.open(arguments.indexes / name) as engine:
+            for rest in (0, 1) if arguments.reported else (0,):
+                questions = half(dataset, rest=rest)[: arguments.each]
+                known = record_outcomes(engine, dataset, questions, kept, on_progress=_told)
+                found[rest == 1 or name in REPORTED].extend(known)
+    return found
+
+
+def _told(what: str, done: int, of: int) -> None:
+    if done % 10 == 0 or done == of:
+        print(f"{what}: {done} of {of}", flush=True)
+
+
+def commit() -> str:
+    """Of the code that recorded and trained."""
+    asked = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--each", type=int, default=60, help="questions of each set and half")
+    parser.add_argument("--reported", action="store_true", help="record what is reported on too")
+    parser.add_argument("--alpha", type=float, default=0.1)
+    parser.add_argument("--wrong", type=float, default=0.0)
+    parser.add_argument("--out", type=Path, default=SHIPPED)
+    arguments = parser.parse_args()
+    known, reported = recorded(arguments)
+    reward, training = Reward(alpha=arguments.alpha, wrong=arguments.wrong), Training()
+    print(f"{len(known)} questions, each by what the others taught:")
+    print(cross_fitted(known, reward, training).to_text())
+    if reported:
+        print(f"\n{len(reported)} others, by what all of the former taught:")
+        systems = tuple(planned(known, reported, reward, training))
+        print(PlannerTable(reward=reward, systems=systems).to_text())
+    origin = {"commit": commit(), "questions": "even numbers; see training/fit_planner.py"}
+    policy = train(known, reward, training, origin=origin).policy
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(policy.to_json(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
