@@ -11,7 +11,7 @@ from tests.scripted_server import Extractive, served
 from fathom.errors import UsageError
 from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
 from fathom.evaluation.grading import Judgement, Judgements, grade_all
-from fathom.evaluation.judges import Grade, LLMAnswerJudge, NoGrade
+from fathom.evaluation.judges import PROMPTS, Grade, LLMAnswerJudge, NoGrade
 from fathom.llm.call import RoleModel
 from fathom.llm.chat import LangChainChat
 from fathom.llm.endpoint import endpoint_of
@@ -92,7 +92,8 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
             endpoint_of("openai:m", base_url=server.base_url, key_env="K", environment=keys)
         )
         chat.prepare()
-        judge = LLMAnswerJudge(name="correctness", model=RoleModel(chat=chat))
+        name = "correctness"
+        judge = LLMAnswerJudge(name=name, model=RoleModel(chat=chat), prompt=PROMPTS[name])
         found = grade_all(given, judge, Judgements())
         asked = server.calls
     assert asked == len(PRICES)

@@ -9,7 +9,7 @@ from tests.evaluation.making import abstained, failed, record
 
 from fathom.errors import UsageError
 from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, with_grades
-from fathom.evaluation.judges import Grade, LLMAnswerJudge, NoGrade
+from fathom.evaluation.judges import PROMPTS, Grade, LLMAnswerJudge, NoGrade
 from fathom.evaluation.rows import row_of
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
@@ -28,7 +28,7 @@ def opinion(score: float) -> Completion:
 
 def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
     model = RoleModel(chat=ScriptedChat(*outcomes), retry=RetryPolicy(tries=1))
-    return LLMAnswerJudge(name=name, model=model)
+    return LLMAnswerJudge(name=name, model=model, prompt=PROMPTS[name])
 
 
 def test_who_is_asked_and_what_a_rule_settles() -> None:

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.evaluation.making import abstained, cited, failed, record
 
-from fathom.errors import ModelError
+from fathom.errors import ModelError, SettingsError
 from fathom.evaluation.judges import (
     JUDGES,
     PROMPTS,
@@ -18,6 +20,7 @@ from fathom.evaluation.judges import (
     NoGrade,
     SimilarityJudge,
     applies,
+    grading_prompts,
     prompt_pin,
     settled,
 )
@@ -28,6 +31,8 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.models.base import Matrix
+from fathom.settings import Settings
+from fathom.settings.tree import GradingSettings
 from fathom.testing.doubles import HashingEmbedder, ScriptedChat, completion, run_context
 from fathom.usage import Budget, Usage
 
@@ -45,7 +50,7 @@ def opinion(score: object, reasoning: str = "It agrees.") -> Completion:
 
 def language(*outcomes: Completion | Exception, name: str = "correctness") -> LLMAnswerJudge:
     model = RoleModel(chat=ScriptedChat(*outcomes), retry=RetryPolicy(tries=1))
-    return LLMAnswerJudge(name=name, model=model)
+    return LLMAnswerJudge(name=name, model=model, prompt=PROMPTS[name])
 
 
 def grade(
@@ -56,16 +61,35 @@ def grade(
 
 
 def test_prompts_are_pinned() -> None:
-    assert {name: prompt_pin(name) for name in PROMPTS} == PINS
+    assert {name: prompt_pin(name, prompt) for name, prompt in PROMPTS.items()} == PINS
 
 
 def test_the_model_is_part_of_the_pin() -> None:
     other = ScriptedChat()
     other.name = "openai:other"
-    pins = {language().pin, LLMAnswerJudge(name="correctness", model=RoleModel(chat=other)).pin,
+    own = language()
+    pins = {own.pin, replace(own, model=RoleModel(chat=other)).pin,
             language(name="conciseness").pin, SimilarityJudge(embedder=HashingEmbedder(8)).pin,
             SimilarityJudge(embedder=HashingEmbedder(16)).pin}  # fmt: skip
     assert len(pins) == 5
+
+
+def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("1: it is right. 0: it is wrong.\n")
+    mine = grading_prompts(Settings(grading=GradingSettings(correctness=str(file))))
+    assert mine["conciseness"] == PROMPTS["conciseness"]
+    judge = replace(language(opinion(1)), prompt=mine["correctness"])
+    grade(judge)
+    chat = judge.model.chat
+    assert isinstance(chat, ScriptedChat)
+    assert chat.calls[0].messages[0].text.startswith("1: it is right. 0: it is wrong.\nThe parts")
+    assert judge.pin != language().pin
+    absent = Settings(grading=GradingSettings(no_hallucination="none.txt"))
+    with pytest.raises(
+        SettingsError, match=r"grading\.no_hallucination = 'none.txt' cannot be read"
+    ):
+        grading_prompts(absent)
 
 
 def test_a_reply_is_a_grade() -> None:

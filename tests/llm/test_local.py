@@ -117,18 +117,48 @@ async def first_words(real_model: RealModel, **more: Any) -> "asyncio.Task[Compl
     return call
 
 
-def test_a_call_that_is_cancelled_stops_the_generation_too(run: Run, real_model: RealModel) -> None:
-    async def cancelled() -> float:
-        call = await first_words(real_model)
-        before = busy_s(real_model.server.pid)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        # It serves one call after the other, so this one waits for what is left of the first.
-        assert (await real_model.chat().complete(asked(max_tokens=1))).text
-        return busy_s(real_model.server.pid) - before
+async def begun(real_model: RealModel) -> "asyncio.Task[Completion]":
+    """A call that would read for a minute, as soon as the model works for it."""
+    before = busy_s(real_model.server.pid)
+    long = Call((Message("user", "harbour " * 3_000),), max_tokens=9, deadline=soon(PATIENT))
+    call = asyncio.create_task(real_model.chat().complete(long))
+    while busy_s(real_model.server.pid) < before + 0.2:
+        await asyncio.sleep(0.01)
+    return call
 
-    assert run(cancelled()) < 15  # the whole reply takes a minute and more
+
+async def cancelled(call: "asyncio.Task[Completion]") -> None:
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+@pytest.mark.parametrize("when", ["it reads", "it writes"])
+def test_a_call_that_is_cancelled_works_no_more(run: Run, real_model: RealModel, when: str) -> None:
+    async def left() -> str:
+        real_model.chat()
+        call = await (begun if when == "it reads" else first_words)(real_model)
+        await cancelled(call)
+        assert real_model.server.pid is None
+        return (await real_model.chat().complete(asked(max_tokens=3))).text
+
+    assert run(left())
+
+
+def test_a_call_that_is_cancelled_ends_no_other(run: Run, real_model: RealModel) -> None:
+    async def left() -> Completion:
+        real_model.chat()
+        child = real_model.server.pid
+        assert child is not None
+        other = asyncio.create_task(real_model.chat().complete(asked(max_tokens=3)))
+        call = asyncio.create_task(real_model.chat().complete(asked(max_tokens=3_500)))
+        await asyncio.sleep(0)
+        await cancelled(call)
+        done = await other
+        assert real_model.server.pid == child
+        return done
+
+    assert run(left()).text
 
 
 def test_a_deadline_ends_a_reply(run: Run, real_model: RealModel) -> None:
@@ -136,6 +166,7 @@ def test_a_deadline_ends_a_reply(run: Run, real_model: RealModel) -> None:
         run(real_model.chat().complete(asked(max_tokens=3_500, deadline=soon(1.0))))
     assert not late.value.retriable
     assert late.value.usage.llm_calls == 1
+    assert real_model.server.pid is None
 
 
 def test_a_crash_in_the_middle_is_a_fault_that_passes(run: Run, real_model: RealModel) -> None:
@@ -188,18 +219,18 @@ def test_a_question_that_is_cancelled_stops_the_model(
     child = real_model.server.pid
     idle = busy_s(child)
 
-    async def cancelled(engine: Engine) -> None:
+    async def left(engine: Engine) -> None:
         question = asyncio.create_task(engine.aask(QUESTION, budget=Budget(seconds=PATIENT)))
         while busy_s(child) < idle + 0.2:
             await asyncio.sleep(0.01)
         question.cancel()
         with pytest.raises(asyncio.CancelledError):
             await question
+        assert real_model.server.pid is None
 
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
-        run(cancelled(engine))
+        run(left(engine))
     assert run(real_model.chat().complete(asked(max_tokens=1))).text
-    assert busy_s(child) - idle < 15
 
 
 def is_call(record: Step | Event) -> TypeGuard[Event]:

@@ -25,6 +25,7 @@ from fathom.evaluation.judges import (
     NoGrade,
     SimilarityJudge,
     applies,
+    grading_prompts,
     settled,
 )
 from fathom.evaluation.measures import bounds
@@ -216,12 +217,13 @@ class Panel:
         """The judges, with the models of this engine.
 
         Raises:
-            UsageError: If one needs a language model and none is named.
+            UsageError: If one needs a language model and none is named, or a prompt cannot be read.
         """
+        prompts = grading_prompts(engine.settings)
         return [
             SimilarityJudge(embedder=engine.embedder)
             if name == SIMILARITY
-            else LLMAnswerJudge(name=name, model=self._model(engine, name))
+            else LLMAnswerJudge(name=name, model=self._model(engine, name), prompt=prompts[name])
             for name in self.names
         ]
 

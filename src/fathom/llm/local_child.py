@@ -53,12 +53,12 @@ def _end_with_owner() -> None:
 
 
 def _params(params: Any, key: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - of xllamacpp
-    """One question at a time, each as if it were the first: the same prompt, the same reply."""
+    """One question at a time; without `cache_prompts` the same prompt gets the same reply."""
     params.model.path = options["path"]
     params.n_ctx = options["context_tokens"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options["threads"]
     params.n_parallel = 1
-    params.cache_prompt = False
+    params.cache_prompt = options["cache_prompts"]
     params.cache_ram_mib = 0
     params.n_batch = params.n_ubatch = BATCH_TOKENS
     params.hostnames = [HOST]

@@ -42,10 +42,12 @@ class LocalOptions:
     Attributes:
         threads: Processor threads, at least 1.
         context_tokens: Room for prompt and reply together; a model may have been made for less.
+        cache_prompts: Whether what a prompt begins with like the one before is not read again.
     """
 
     threads: int = 1
     context_tokens: int = 8192
+    cache_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,9 @@ class LocalServer:
     async def using(self, path: Path, deadline: float) -> AsyncIterator[Address]:
         """The address of the file's child, which serves no other file within the block.
 
-        Who gives up waiting ends nothing: the next call finds the file loaded further on.
+        Who gives up waiting ends nothing: the next call finds the file loaded further on. Who
+        leaves the block unanswered, cancelled or at the deadline, ends the child, unless others
+        use it: llama.cpp would work on for seconds, and the next use starts another sooner.
 
         Args:
             path: The file.
@@ -110,11 +114,17 @@ class LocalServer:
             if time.monotonic() >= deadline:
                 raise TimeoutError
             await asyncio.sleep(_POLL_S)
+        unanswered = False
         try:
             yield address
+        except BaseException as error:
+            unanswered = isinstance(error, asyncio.CancelledError) or time.monotonic() >= deadline
+            raise
         finally:
             with self._lock:
                 self._users -= 1
+                if unanswered and not self._users:
+                    self._drop()
 
     def stop(self) -> None:
         """End the child at once; whoever is being answered sees the connection break.
@@ -172,6 +182,7 @@ class _Child:
             "path": str(path),
             "context_tokens": options.context_tokens,
             "threads": options.threads,
+            "cache_prompts": options.cache_prompts,
         }
         # S603: our own interpreter with our own code; -I keeps the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603

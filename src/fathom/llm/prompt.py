@@ -73,11 +73,12 @@ class Prompt:
     """What a role is told, whatever it is asked.
 
     Attributes:
-        name: The setting `llm.prompts.NAME` replaces it.
+        name: The setting `NAME` of its section replaces it.
         agent: The role it belongs to.
         text: The whole of it, with its `$names`.
         example: The part of it that is a worked example.
         source: The file it is from, all of whose text may be an example; empty for our own.
+        section: Of the settings.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Prompt:
     text: str
     example: str = ""
     source: str = ""
+    section: str = "llm.prompts"
 
     @classmethod
     def of(  # noqa: PLR0913 - the parts that every prompt has
@@ -160,7 +162,7 @@ class Prompt:
         Raises:
             SettingsError: If it cannot be read, is empty or too long, or has other `$names`.
         """
-        where = f"llm.prompts.{self.name} = {str(file)!r}"
+        where = f"{self.section}.{self.name} = {str(file)!r}"
         try:
             text = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

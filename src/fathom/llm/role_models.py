@@ -40,7 +40,9 @@ class RoleModels:
         self._local: list[LocalChat] = []
         self.server = LocalServer(
             LocalOptions(
-                threads=settings.llm.threads or cores, context_tokens=settings.llm.context_tokens
+                threads=settings.llm.threads or cores,
+                context_tokens=settings.llm.context_tokens,
+                cache_prompts=settings.llm.cache_prompts,
             )
         )
         self.called = cache(self._called)

@@ -199,6 +199,16 @@ class PromptSettings(Section):
     planner: str = ""
 
 
+class GradingSettings(Section):
+    """Files with prompts of one's own for the judges of `fathom eval`; empty for those shown."""
+
+    _RECORDED: ClassVar[frozenset[str]] = frozenset()
+
+    correctness: str = ""
+    conciseness: str = ""
+    no_hallucination: str = ""
+
+
 class LlmSettings(Section):
     """The language model, and how it is used."""
 
@@ -226,6 +236,9 @@ class LlmSettings(Section):
     """Room for prompt and reply of a `local:` model; a model made for less takes less."""
     threads: int = Field(default=0, ge=0)
     """Of a `local:` model; 0 is one for each core."""
+    cache_prompts: bool = False
+    """Whether a `local:` model does not read again what a prompt has in common with the one before:
+    sooner done, but by rounding a reply may then depend on what was asked before."""
     tries: int = Field(default=4, ge=1)
     """At most so many calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
@@ -331,6 +344,7 @@ class Settings(Section):
     roles: RoleSettings = Field(default_factory=RoleSettings)
     domain: DomainSettings = Field(default_factory=DomainSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    grading: GradingSettings = Field(default_factory=GradingSettings)
     web: WebSettings = Field(default_factory=WebSettings)
     effort: EffortSettings = Field(default_factory=EffortSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

@@ -16,7 +16,7 @@ import pytest
 from tests.real_model import RealModel
 
 from fathom.serving import cli
-from fathom.settings.tree import PromptSettings
+from fathom.settings.tree import GradingSettings, PromptSettings
 from fathom.testing.doubles import OVERLAP
 
 
@@ -310,7 +310,9 @@ def test_a_local_model_that_is_not_there_is_one_line(run: Run, corpus: Path) -> 
 
 def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
     listed = run("config", "prompts", "--json").json["prompts"]
-    assert [each["name"] for each in listed] == list(PromptSettings.model_fields)
+    fields = [*PromptSettings.model_fields, *GradingSettings.model_fields]
+    assert [each["name"] for each in listed] == fields
+    assert run("config", "prompts", "no_hallucination").out.startswith("You check whether")
     assert {each["source"] for each in listed} == {None}
     reader = run("config", "prompts", "reader", "--json").json
     assert reader in listed

@@ -167,9 +167,12 @@ def config_prompts(
     """What language models are told: every prompt with its version, or the text of one."""
     from fathom.assembly.prompts import chosen_prompts
     from fathom.config import Layers
+    from fathom.evaluation.judges import grading_prompts
     from fathom.serving.cli.output import prompt_json, prompts_text, show, show_json
 
-    prompts = chosen_prompts(Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings())
+    settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings()
+    graders = {each.name: each for each in grading_prompts(settings).values()}
+    prompts = {**chosen_prompts(settings), **graders}
     if name is None:
         if as_json:
             show_json({"prompts": [prompt_json(each) for each in prompts.values()]})
