@@ -145,10 +145,15 @@ class ExtractiveModel:
     def speak(self, prompt: Prompt) -> object:
         """The best sentence of its own chunk; supports whoever says what stands there."""
         (own,), others = prompt.fenced(), prompt.fenced("agent")
-        (best,) = self._quoted(prompt.question, [own])
+        numbered = _NUMBERED.findall(own)
+        found = self._quoted(prompt.question, [text for _, text in numbered])
+        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
         said = [each.partition("\n")[0].removeprefix("answer: ") for each in others]
         supports = [number for number, each in enumerate(said, start=1) if _within(each, own)]
-        answer = {"quote": best.sentence, "text": best.answer[:_SHORT]} if best.sentence else None
+        answer = None
+        if place is not None and found[place].sentence:
+            number, short = numbered[place][0], found[place].answer[:_SHORT]
+            answer = {"sentence": int(number), "text": short}
         return {"answer": answer, "supports": supports, "contradicts": []}
 
     def order(self, prompt: Prompt) -> object:

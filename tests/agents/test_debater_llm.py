@@ -2,7 +2,8 @@ import asyncio
 import json
 from typing import Any
 
-from tests.making import FEES, QUESTION, hit_of
+import pytest
+from tests.making import QUESTION, hit_of
 
 from fathom.agents.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel
@@ -20,6 +21,7 @@ from fathom.types import Evidence, Span
 from fathom.usage import Budget, Usage
 
 HIT = hit_of()
+PLACE = 2
 QUOTE = "A mooring permit costs 40 crowns a year."
 PAIRS = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns"))
 LOCAL = LocalDebater(pairs=PAIRS)
@@ -51,24 +53,29 @@ def spoken(
     return position, step.verdict, chat
 
 
-def test_an_answer_counts_with_its_quote() -> None:
-    position, verdict, chat = spoken({"answer": {"quote": QUOTE, "text": "40 crowns"}})
+def test_an_answer_counts_with_the_sentence_of_its_number() -> None:
+    position, verdict, chat = spoken({"answer": {"sentence": PLACE, "text": "40 crowns"}})
     # As sure as the pair reader is that the chunk answers: any true quote would be verbatim.
     assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 0.9)
     assert verdict == "opens"
     system, user, *_ = (message.text for message in chat.calls[0].messages)
     fence = user.split("\n")[1].removesuffix(" chunk 1")
     assert fence in system
-    assert FEES in user
+    assert f"[{PLACE}] {QUOTE}" in user
+    schema = chat.calls[0].schema
+    assert schema is not None
+    answer, _ = schema["properties"]["answer"]["anyOf"]
+    assert answer["properties"]["sentence"] == {"enum": [1, 2, 3]}
 
 
-def test_an_answer_in_other_words_than_its_quote_counts_half() -> None:
-    position, _, _ = spoken({"answer": {"quote": QUOTE, "text": "forty crowns"}})
+def test_an_answer_in_other_words_than_its_sentence_counts_half() -> None:
+    position, _, _ = spoken({"answer": {"sentence": PLACE, "text": "forty crowns"}})
     assert (position.answer, position.score) == ("forty crowns", 0.45)
 
 
-def test_without_a_true_quote_the_local_mind_speaks() -> None:
-    position, verdict, _ = spoken({"answer": {"quote": "It costs 50 crowns.", "text": "50 crowns"}})
+@pytest.mark.parametrize("number", [-1, 0, 4])
+def test_without_a_sentence_of_its_chunk_the_local_mind_speaks(number: int) -> None:
+    position, verdict, _ = spoken({"answer": {"sentence": number, "text": "50 crowns"}})
     assert verdict == "local"
     assert position.answer == "40"
     down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
@@ -76,7 +83,7 @@ def test_without_a_true_quote_the_local_mind_speaks() -> None:
 
 
 def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None:
-    answer = {"quote": QUOTE, "text": "40 crowns"}
+    answer = {"sentence": PLACE, "text": "40 crowns"}
     reply = {"answer": answer, "supports": [2, 9], "contradicts": [1, 3]}
     heard = (peer("50 crowns"), peer("forty"), peer(""))
     position, verdict, chat = spoken(reply, peer("50 crowns"), heard)

@@ -1,12 +1,17 @@
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tests.making import hit_of
+from tests.making import hit_of, reply
 
+from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.editor import Editor, is_better, supported, within
+from fathom.agents.judge import LocalJudge
+from fathom.agents.reader import LLMReader
 from fathom.agents.requirements import Requirements
 from fathom.context import RunContext
-from fathom.testing.doubles import run_context
+from fathom.llm.call import RoleModel
+from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 EVIDENCE = tuple(
@@ -75,6 +80,42 @@ def mended(draft: Draft, hits: Sequence[Hit]) -> Draft:
 def test_a_draft_about_another_year_is_mended_from_the_hit_that_holds_the_year() -> None:
     draft = mended(quoting(OLD, confidence=0.9), [OLD, NEW])
     assert [each.hit.chunk.document_id for each in draft.evidence] == ["d2"]
+
+
+def asked_to_mend(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
+    """What a language model makes of it, and what it was asked."""
+    chat = ScriptedChat(completion(reply("Nadal won in 2017.", NEW.chunk.text)))
+    reader = LLMReader(
+        model=RoleModel(chat=chat),
+        local=First(),
+        judge=LocalJudge(pairs=OVERLAP),
+        confidence=AnswerConfidence(pairs=OVERLAP),
+        skip_above_confidence=2,
+        min_support=0.1,
+        fallback="abstain",
+    )
+    editor = Editor(reader=reader, faith=0.5, bar=0.0)
+    with run_context() as context:
+        new = asyncio.run(editor(ASKED, draft, REQUIRED, hits, context))
+    (call,) = chat.calls
+    return new, call.messages[1].text
+
+
+def test_a_language_model_is_told_the_fault_of_the_draft_and_mends_it() -> None:
+    draft, asked = asked_to_mend(quoting(OLD, confidence=0.9), [OLD, NEW])
+    assert asked.endswith(
+        f"Question: {ASKED}\n\nAn earlier answer was rejected: It is not about 2017. "
+        "Mend that, or say that nothing answers."
+    )
+    assert OLD.chunk.text not in asked  # what was wrong is not shown again
+    assert [each.text for each in draft.claims] == ["Nadal won in 2017."]
+    assert [each.quote for each in draft.evidence] == [NEW.chunk.text]
+
+
+def test_a_draft_that_lacks_nothing_was_doubted_for_its_support() -> None:
+    other = replace(NEW, chunk=replace(NEW.chunk, id="d3#0"))
+    _, asked = asked_to_mend(quoting(NEW, confidence=0.5), [NEW, other])
+    assert "rejected: What it quotes does not support it. Mend that" in asked
 
 
 def test_what_cannot_be_mended_stays() -> None:

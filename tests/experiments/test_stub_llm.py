@@ -61,10 +61,11 @@ def test_a_reader_names_the_best_of_numbered_sentences() -> None:
 
 def test_a_debater_speaks_for_its_own_chunk() -> None:
     others = ["answer: 40 crowns\nquote: x", "answer: 99 crowns\nquote: x", "answer: unknown\n"]
-    fence = fence_for(QUESTION, [HARBOUR, *others])
-    own, heard = fenced(fence, [HARBOUR]), fenced(fence, others, label="agent")
+    chunk = f"[1] Fees\n[2] {FEES}\n[3] Dogs pay nothing."
+    fence = fence_for(QUESTION, [chunk, *others])
+    own, heard = fenced(fence, [chunk]), fenced(fence, others, label="agent")
     reply = said(DebaterReply, f"Your chunk:\n{own}\n\nOthers:\n{heard}\n\nQuestion: {QUESTION}")
-    assert reply.answer.quote == "A mooring permit costs 40 crowns a year."
+    assert (reply.answer.sentence, bool(reply.answer.text)) == (2, True)
     assert (reply.supports, reply.contradicts) == ([1], [])
 
 

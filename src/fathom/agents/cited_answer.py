@@ -174,25 +174,17 @@ class ByNumber:
 
     def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
         """See `CitedForm.asked`."""
-        texts, number = [], 0
-        for hit in hits:
-            lines: list[str] = []
-            head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
-            for item in shown(hit):
-                number += 1
-                lines.append(f"[{number}] {head if item.heading else ' '.join(item.quote.split())}")
-            web = [head] if head and hit.chunk.source == "web" else []
-            texts.append("\n".join([*web, *lines]))
+        texts, places = numbered(hits)
         fence = fence_for(question, texts)
         return self.prompt.asking(
             f"{fenced(fence, texts)}\n\nQuestion: {question}",
             rule=rule_of(fence),
-            choices={"sentence": numbers(number)},
+            choices={"sentence": numbers(len(places))},
         )
 
     def cited(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
         """See `CitedForm.cited`."""
-        places = [item for hit in hits for item in shown(hit)]
+        _, places = numbered(hits)
         found = (places[number - 1] for number in sentence.evidence if 1 <= number <= len(places))
         return _cited(sentence.text, len(sentence.evidence), found)
 
@@ -207,6 +199,21 @@ def form_for(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> Eviden
         return chosen
     found = (form for begin, form in MEASURED.items() if model.startswith(begin))
     return next(found, "quotes")
+
+
+def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
+    """The texts of hits with their sentences numbered from 1 through all of them, and those."""
+    texts: list[str] = []
+    places: list[Evidence] = []
+    for hit in hits:
+        head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
+        lines = [head] if head and hit.chunk.source == "web" else []
+        for item in shown(hit):
+            places.append(item)
+            said = head if item.heading else " ".join(item.quote.split())
+            lines.append(f"[{len(places)}] {said}")
+        texts.append("\n".join(lines))
+    return texts, places
 
 
 def shown(hit: Hit) -> tuple[Evidence, ...]:

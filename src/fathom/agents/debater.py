@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.answer_candidates import Option, options_of
+from fathom.agents.cited_answer import numbered
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
 from fathom.agents.quotable import around
-from fathom.agents.quoting import located
 from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Asked, Prompt
@@ -233,36 +233,35 @@ def _touches(run: Sequence[str], answer: str) -> bool:
 PROMPT = Prompt.of(
     "debater",
     task="""\
-You are one of several agents who debate a question. You speak for one chunk of a document, and \
-you know nothing else.
-- answer: what your chunk says to the question. quote the part that says so, word for word; text \
-is the answer in a few words.
+You are one of several agents who debate a question. You speak for one chunk of a document, its \
+sentences numbered, and you know nothing else.
+- answer: what your chunk says to the question. sentence is the number of the one that says so; \
+text is the answer in a few words.
 - The other agents speak for other chunks. A question can mean several things of the same name: \
 what they say about another thing contradicts nothing. Change your answer only if your own chunk \
 supports the change.
 - supports: numbers of the other agents whose answer your chunk says too.
 - contradicts: numbers of those whose answer your chunk says is wrong.""",
-    language="- Answer in the language of the question; quote in that of the chunk.",
+    language="- Answer in the language of the question.",
     unsure="- If your chunk does not say it, the answer is null. Do not guess.",
     example="""\
-chunk 1: The ferry to Sandholm leaves at 9:15 from pier 4.
+[1] Dogs travel free of charge.
+[2] The ferry to Sandholm leaves at 9:15 from pier 4.
 agent 1: answer: 9:15
 agent 2: answer: 10:40
 Question: When does the ferry to Sandholm leave?""",
     reply="""\
-{"answer": {"quote": "The ferry to Sandholm leaves at 9:15", "text": "9:15"}, "supports": [1], \
-"contradicts": [2]}""",
+{"answer": {"sentence": 2, "text": "9:15"}, "supports": [1], "contradicts": [2]}""",
 )
 
-_LONGEST_CHUNK = 6_000
 _MOST_AGENTS = 20
 _UNQUOTED = 0.5
 
 
 class DebaterAnswer(BaseModel):
-    """An answer with the part of the chunk that says so."""
+    """An answer with the number of the sentence that says so."""
 
-    quote: Annotated[str, Field(min_length=1, max_length=2_000), AtMost(240)]
+    sentence: Annotated[int, OneOf("sentence")]
     text: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
 
 
@@ -279,10 +278,10 @@ class DebaterReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMDebater:
-    """Asks a language model; an answer counts only if its quote stands in the agent's own chunk.
+    """Asks a language model; an answer counts only with a sentence of the agent's own chunk.
 
     How sure its chunk makes it is not for the model to say: it is the probability that the chunk
-    answers the question, by the pair reader, and half of that where the quote does not hold the
+    answers the question, by the pair reader, and half of that where the sentence does not hold the
     answer in so many words.
 
     Attributes:
@@ -309,7 +308,7 @@ class LLMDebater:
             reply = await ask_model(self.model, DebaterReply, asked, here)
             said = _position(reply.value, question, hit, own, heard) if reply.value else None
             if said is None:
-                reason = reply.reason or "the quote does not stand in the chunk"
+                reason = reply.reason or "the chunk has no such sentence"
                 here.done(verdict="local", reason=reason)
                 return await self.local.speak(question, hit, own, heard, here)
             said = await here.compute("weigh", partial(self._weighed, question, said))
@@ -329,7 +328,7 @@ class LLMDebater:
 def _position(
     reply: DebaterReply, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Position | None:
-    """What the reply says, not yet weighed; `None` if its quote cannot be verified."""
+    """What the reply says, not yet weighed; `None` if there is no sentence of that number."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
     move = _move(question, own, answer)
     told = Position(
@@ -340,10 +339,10 @@ def _position(
     )
     if reply.answer is None or not answer:
         return told
-    evidence = located(reply.answer.quote, [hit], chunk=1)
-    if evidence is None:
+    _, places = numbered([hit])
+    if not 1 <= reply.answer.sentence <= len(places):
         return None
-    return replace(told, answer=answer, evidence=evidence)
+    return replace(told, answer=answer, evidence=places[reply.answer.sentence - 1])
 
 
 def _move(question: str, own: Position | None, answer: str) -> Move:
@@ -363,16 +362,15 @@ def _named(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]
 def _asked(
     prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Asked:
-    chunk = hit.chunk.context[:_LONGEST_CHUNK]
+    chunks, places = numbered([hit])
     others = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in heard]
     before = [] if own is None else [own.answer or "unknown"]
-    fence = fence_for(question, [chunk, *others, *before])
-    parts = [f"Your chunk:\n{fenced(fence, [chunk])}"]
+    fence = fence_for(question, [*chunks, *others, *before])
+    parts = [f"Your chunk:\n{fenced(fence, chunks)}"]
     if before:
         parts.append(f"Your answer in the round before:\n{fenced(fence, before, label='answer')}")
     if others:
         parts.append(f"The other agents, one a chunk:\n{fenced(fence, others, label='agent')}")
     parts.append(f"Question: {question}")
-    return prompt.asking(
-        "\n\n".join(parts), rule=rule_of(fence), choices={"agent": numbers(len(others))}
-    )
+    choices = {"sentence": numbers(len(places)), "agent": numbers(len(others))}
+    return prompt.asking("\n\n".join(parts), rule=rule_of(fence), choices=choices)
