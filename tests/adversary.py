@@ -38,6 +38,7 @@ from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
 from fathom.llm.call import RoleModel
+from fathom.llm.role_models import ROLES
 from fathom.retrieval.search import Search
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
@@ -47,7 +48,6 @@ from fathom.types import Answer, Draft, Query
 from fathom.usage import Budget
 
 QUESTIONS = (QUESTION, "Where is it paid, and how much is it?", "Which enzyme unwinds a helix?")
-ROLES = ("reader", "judge", "debater", "rewriter", "decomposer", "hyde", "reorderer", "summarizer")
 PRICES = '[openai]\n"m" = [3.0, 9.0]\n'
 LIES = (None, 0, -5, 7, 10**12, "many", 1.5)
 WORDS = "the harbour office keeps 40 crowns for a permit and "

@@ -167,6 +167,12 @@ def _where(prompt: Prompt, claim: str) -> tuple[int, str]:
     return 1, claim
 
 
+def _number(prompt: Prompt, quote: str) -> int:
+    """Of the numbered sentence that holds a quote; the first one where none does."""
+    numbered = re.findall(r"^\[(\d+)\] (.*)$", prompt.user, re.MULTILINE)
+    return next((int(number) for number, text in numbered if quote in text), 1)
+
+
 def _reply(prompt: Prompt, *, chunk: int, quote: str, text: str, short: str) -> object:
     """What the order wants, in the shape that the role is asked for."""
     count = len(prompt.fenced("chunk")) or len(prompt.fenced("agent")) or 1
@@ -179,7 +185,7 @@ def _reply(prompt: Prompt, *, chunk: int, quote: str, text: str, short: str) -> 
             }
         },
         "DebaterReply": {
-            "answer": {"quote": quote, "text": short},
+            "answer": {"sentence": _number(prompt, quote), "text": short},
             "supports": [],
             "contradicts": [],
         },

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -15,12 +15,17 @@ Value = str | int | float | bool | list[str] | list[float]
 Settings = Mapping[str, Value]
 SAMPLES = "samples"
 """The data set that the project itself brings."""
+MODELS = "models"
+"""The folder of files of another kind: `role_plan.py`."""
 
 
 class Part(BaseModel):
     """A part of an experiment's file: frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+PartT = TypeVar("PartT", bound=Part)
 
 
 class Data(Part):
@@ -82,7 +87,7 @@ class Arm(Part):
     @property
     def assignments(self) -> dict[str, str]:
         """Its settings as `--set` takes them."""
-        return {key: _written(value) for key, value in sorted(self.settings.items())}
+        return {key: written(value) for key, value in sorted(self.settings.items())}
 
     def each(self, groups: Mapping[str, Settings]) -> Iterator["Arm"]:
         """One arm for each strategy, each corpus and each choice of the varied values.
@@ -94,7 +99,7 @@ class Arm(Part):
         strategies, corpora = self.strategies or (self.strategy,), self.corpora or (self.corpus,)
         choices = list(product(*self.vary.values()))
         for strategy, corpus, chosen in product(strategies, corpora, choices):
-            told = map(_written, chosen)
+            told = map(written, chosen)
             yield Arm(
                 name=self.name.format(*told, strategy=strategy),
                 strategy=strategy,
@@ -205,9 +210,25 @@ def read(file: Path) -> Experiment:
     Raises:
         UsageError: If it is not TOML, or an unknown or missing key is in it.
     """
+    return parsed(Experiment, file, id=f"{file.parent.name}/{file.stem}")
+
+
+def parsed(kind: type[PartT], file: Path, **known: str) -> PartT:
+    """What a TOML file says, as a part of this kind.
+
+    Args:
+        kind: Of which part.
+        file: Where it stands.
+        known: Fields that the file does not say.
+
+    Raises:
+        UsageError: If it is not TOML, or an unknown or missing key is in it.
+    """
     try:
         told = tomllib.loads(file.read_text(encoding="utf-8"))
-        return Experiment.model_validate({**told, "id": f"{file.parent.name}/{file.stem}"})
+        return kind.model_validate({**told, **known})
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: not TOML: {error}") from None
     except ValidationError as error:
@@ -226,7 +247,8 @@ def found(root: Path, wanted: Sequence[str] = ()) -> list[Experiment]:
     Raises:
         UsageError: If one is malformed, or nothing is called so.
     """
-    known = [read(file) for file in sorted(root.glob("*/*.toml"))]
+    files = (file for file in sorted(root.glob("*/*.toml")) if file.parent.name != MODELS)
+    known = [read(file) for file in files]
     known.sort(key=lambda each: (each.paper, each.order, each.id))
     for name in wanted:
         if not any(name in (each.id, each.paper) for each in known):
@@ -235,5 +257,5 @@ def found(root: Path, wanted: Sequence[str] = ()) -> list[Experiment]:
     return [each for each in known if not wanted or {each.id, each.paper} & {*wanted}]
 
 
-def _written(value: Value) -> str:
+def written(value: Value) -> str:
     return value if isinstance(value, str) else canonical(value)

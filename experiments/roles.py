@@ -1,0 +1,211 @@
+"""What each role of a language model costs and does: python -m experiments.roles [ROLE ...].
+
+Every role in turn has the model (`local:`, or another that -m and --set name), all others are
+local; each question is asked so, and with all roles local. Printed is a table: calls, valid
+replies, repairs, quotes found, tokens, seconds, and what it changed in the answers. A run that was
+killed goes on. Records hold replies, so texts of the data sets: keep --work out of the repository.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from experiments.lab.bench import ROOT
+from experiments.lab.plan import SAMPLES, Data
+from experiments.lab.role_calls import AskedTwice, CallsOf, given, same
+from experiments.lab.role_plan import RolePlan, RoleRow, read_plan
+from experiments.lab.role_table import page, summary, table
+from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
+
+from fathom.agents.cited_answer import form_for
+from fathom.concurrency import in_loop
+from fathom.config import Layers
+from fathom.engine import Engine
+from fathom.errors import UsageError
+from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.runner import file_name, filters_of, holds
+from fathom.models.base import Embedder
+from fathom.models.embedder import load_embedder
+from fathom.models.reading import CrossReader
+from fathom.models.shipped import load_shipped_reader
+from fathom.strategies.run import RunOutcome
+from fathom.types import Hit
+
+PLAN = ROOT / "experiments" / "models" / "roles.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleBench:
+    """Where roles are measured; what was asked before is not asked again.
+
+    Attributes:
+        data: The folder of the data sets.
+        indexes: Those of the data sets; made where they are missing.
+        records: A file of one JSON object a line.
+        model: Has the role.
+        assignments: Of the user, such as where the model's server is.
+    """
+
+    plan: RolePlan
+    data: Path
+    indexes: Path
+    records: Path
+    model: str
+    assignments: Sequence[str] = ()
+
+    def known(self) -> list[AskedTwice]:
+        """What was asked before."""
+        return [AskedTwice.from_json(json.loads(line)) for line in whole_lines(self.records)]
+
+    def ask(self, row: RoleRow, most: int | None = None) -> Iterator[AskedTwice]:
+        """The questions of a row that were not asked yet, of each data set at most so many."""
+        done = {(each.set, each.question) for each in self.known() if each.row == row.name}
+        for data in row.data:
+            dataset = load(ROOT / SAMPLES if data.set == SAMPLES else self.data / data.set)
+            left = [
+                question
+                for question in dataset.sample(data.queries)[:most]
+                if (data.set, question.id) not in done
+            ]
+            if left:
+                yield from self._asked(row, data, dataset, left)
+
+    def _asked(
+        self, row: RoleRow, data: Data, dataset: Dataset, questions: Sequence[Question]
+    ) -> Iterator[AskedTwice]:
+        with (
+            self._engine(dataset, row, "") as local,
+            self._engine(dataset, row, self.model) as model,
+        ):
+            if not holds(local, dataset):
+                local.ingest([dataset.corpus], prune=True)
+            for question in questions:
+                yield self._twice(row, data.set, question, (local, model))
+
+    def _twice(
+        self, row: RoleRow, name: str, question: Question, engines: tuple[Engine, Engine]
+    ) -> AskedTwice:
+        local, model = engines
+        before, after = (_outcome(engine, row.strategy, question) for engine in engines)
+        reader = CallsOf(
+            quotes=form_for(self.model, model.settings.llm.evidence) == "quotes",
+            chunks=lambda ids: [
+                Hit(chunk=chunk, score=0.0, rank=rank, retriever=row.strategy)
+                for rank, chunk in enumerate(model.reader().chunks(ids), start=1)
+            ],
+        )
+        asked = AskedTwice(
+            row=row.name,
+            set=name,
+            question=question.id,
+            calls=tuple(reader(after.trace)),
+            local=given(before.answer, question, local.document),
+            model=given(after.answer, question, model.document),
+            same=same(before.answer, after.answer),
+            overshoot=overshoots(after),
+        )
+        add_line(self.records, asdict(asked))
+        return asked
+
+    def _engine(self, dataset: Dataset, row: RoleRow, model: str) -> Engine:
+        place = self.indexes / dataset.name
+        told = [f'index.directory="{place}"', "trace.enabled=false"]
+        told += [*self.plan.assignments(row, model=model), *self.assignments]
+        layers = Layers.load(cwd=ROOT, environment={}, assignments=told)
+        connect = (lambda _: self._stub) if model == NAME else None
+        return Engine(
+            layers.settings(), embedder=self._embedder, cross_reader=self._reader, connect=connect
+        )
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        return load_embedder()
+
+    @cached_property
+    def _reader(self) -> CrossReader:
+        """Of all engines: what is read once is not read again with the model's role."""
+        return load_shipped_reader()
+
+    @cached_property
+    def _stub(self) -> StubLLM:
+        """Quotes whatever it is shown; for trying a plan without a model."""
+        return StubLLM(ExtractiveModel(self._reader))
+
+
+def overshoots(outcome: RunOutcome) -> bool:
+    """Whether a run spent more than its budget, in anything that is bounded."""
+    usage, budget = outcome.answer.usage, outcome.trace.origin.budget
+    spent = {
+        "tokens": usage.tokens,
+        "calls": usage.llm_calls,
+        "retrievals": usage.retrievals,
+        "cost_usd": usage.cost_usd,
+    }
+    limits = asdict(budget)
+    return any(
+        limits[name] is not None and (amount is None or amount > limits[name])
+        for name, amount in spent.items()
+    )
+
+
+def _outcome(engine: Engine, strategy: str, question: Question) -> RunOutcome:
+    filters = filters_of(question)
+    asked = engine.aoutcome(
+        question.text, strategy=strategy, filters=filters, history=question.history
+    )
+    return in_loop(asked)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Ask what is not known yet, and print the table; gives the exit code."""
+    options = _options(arguments)
+    try:
+        plan = read_plan(options.plan)
+        model = options.llm or plan.model
+        bench = RoleBench(
+            plan=plan,
+            data=options.data,
+            indexes=options.indexes or options.work / "indexes",
+            records=options.work / f"{file_name(model, {})}.jsonl",
+            model=model,
+            assignments=options.set,
+        )
+        rows = plan.named(options.rows)
+        for row in rows if not options.table else ():
+            for count, _ in enumerate(bench.ask(row, options.questions), start=1):
+                sys.stderr.write(f"{row.name}: {count} more questions\n")
+        found = [each for each in bench.known() if each.row in {row.name for row in rows}]
+    except UsageError as error:
+        sys.stderr.write(f"experiments.roles: {error}\n")
+        return error.exit_code
+    lines = summary(found)
+    sys.stdout.write(table(lines) + "\n")
+    if options.out:
+        options.out.write_text(page(plan, model, lines), encoding="utf-8")
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.roles", description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROLE", help="a row or a role; default all")
+    parser.add_argument("-m", "--llm", help="provider:model; default: that of the plan")
+    parser.add_argument("--set", action="append", default=[], help="a setting, a.b=c")
+    parser.add_argument("--questions", type=int, help="at most so many of each data set")
+    parser.add_argument("--plan", type=Path, default=PLAN, help="another TOML file")
+    parser.add_argument("--table", action="store_true", help="ask nothing, print what is known")
+    parser.add_argument("--work", type=Path, default=ROOT / ".work" / "roles", help="records")
+    parser.add_argument("--indexes", type=Path, help="of the data sets; default: below --work")
+    parser.add_argument("--out", type=Path, help="a page of the table, in Markdown")
+    options = parser.parse_args(arguments)
+    options.data = Path(os.environ.get("SHARED_DATA", ROOT.parent / "shared" / "data"))
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
