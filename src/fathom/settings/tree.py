@@ -143,8 +143,8 @@ class AskSettings(Section):
     """How many of the best hits the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
     """All that the chunks may take that `naive` reads; 0 for no bound."""
-    min_confidence: float = Field(default=0.3, ge=0, le=1)
-    """Below it the answer is an abstention."""
+    min_confidence: float = Field(default=0.5, ge=0, le=1)
+    """Below it the answer is an abstention; at 0.5 what is given is more likely right than not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """At most this share of the answers may be wrong: what a calibration does not certify at
     this rate is an abstention."""
