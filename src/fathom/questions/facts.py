@@ -9,6 +9,7 @@ from fathom.agents.rows import NamedCell, tables_of
 from fathom.index.base import IndexReader
 from fathom.jsonable import digest
 from fathom.text.asking import Posed, posed
+from fathom.text.entities import names
 from fathom.text.instructions import gives_orders
 from fathom.text.language import Language, detect
 from fathom.types import Chunk, Span
@@ -56,6 +57,11 @@ class Fact:
     def document(self) -> str:
         """The id of its document."""
         return self.chunk.document_id
+
+
+def is_named(subject: str) -> bool:
+    """Whether a subject holds a name, so that it is the same wherever it is told of."""
+    return bool(names(f"x {subject}"))
 
 
 def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:

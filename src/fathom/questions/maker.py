@@ -4,12 +4,14 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader
 from fathom.questions.base import KINDS, Kind, Made, MadeQuestion
 from fathom.questions.facts import Fact, facts_of, shuffled_chunks
+from fathom.questions.multihop import Hop, hops
 from fathom.questions.round_trip import Checked, RoundTrip
 from fathom.questions.unanswerable import removed, twisted
 from fathom.text.entities import texts
@@ -99,6 +101,7 @@ class QuestionMaker:
         facts = [fact for chunk in chunks for fact in facts_of(chunk, languages)]
         most = max(3, round(_A_DOCUMENT * number))
         named = sorted({name for fact in facts for name in texts(fact.subject)})
+        self._join(work, facts, on_made)
         tries = _TRIES * number
         for fact in _in_turn(facts):
             kind = _kind(fact)
@@ -115,6 +118,19 @@ class QuestionMaker:
                 work.documents[fact.document] += 1
                 on_made(work.count, number)
         return Made(questions=_mixed(work.found), refused=dict(work.refused), wanted=number)
+
+    def _join(self, work: _Work, facts: Sequence[Fact], on_made: OnMade) -> None:
+        """Add questions over two documents, as far as such are wanted and found."""
+        tries = _TRIES * work.wanted.get("multi-hop", 0)
+        for hop in islice(hops(facts), tries):
+            if not work.lacks("multi-hop"):
+                return
+            checked = [self.trip(fact) for fact in hop.facts]
+            refusal = next((each.refusal for each in checked if each.refusal), "")
+            if refusal:
+                work.refused[refusal] += 1
+            elif work.add(_joined(hop, checked)):
+                on_made(work.count, sum(work.wanted.values()))
 
     def _took(
         self, work: _Work, fact: Fact, checked: Checked, named: Sequence[str], draw: random.Random
@@ -168,6 +184,19 @@ def _single(fact: Fact, checked: Checked) -> MadeQuestion:
         rule=fact.rule,
         chunks=(fact.chunk.id,),
         answerable=checked.answerable,
+    )
+
+
+def _joined(hop: Hop, checked: Sequence[Checked]) -> MadeQuestion:
+    return MadeQuestion(
+        text=hop.question,
+        kind="multi-hop",
+        language=hop.facts[0].language,
+        answers=(hop.answer,),
+        relevant=tuple(fact.document for fact in hop.facts),
+        rule=hop.rule,
+        chunks=tuple(fact.chunk.id for fact in hop.facts),
+        answerable=min(each.answerable for each in checked),
     )
 
 

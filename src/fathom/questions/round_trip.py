@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fathom.agents.reader import LocalReader
 from fathom.measures.qa_metrics import f1
-from fathom.questions.facts import Fact
+from fathom.questions.facts import Fact, is_named
 from fathom.retrieval.base import Retriever
 from fathom.text.answer_match import answers_match, normalize_answer
 from fathom.types import Chunk, Filter, Hit, Query
@@ -20,6 +20,8 @@ _ALIKE = 0.6
 _ITEMS = 0.5
 _SURE = 0.5
 _OTHERS = 3
+_COMMON = 3
+"""So many other documents about a thing without a name make it none in particular."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class RoundTrip:
         hits = self.hits(fact.question)
         if not any(_holds(hit.chunk, fact) for hit in hits):
             return Checked(refusal="its source is not found")
+        if self._is_common(fact, hits):
+            return Checked(refusal="several documents are about such a thing")
         rivals = self._rivals(fact, hits)
         session = self.reader.pairs.session(fact.question)
         (reading,) = session.read([fact.chunk])
@@ -85,6 +89,17 @@ class RoundTrip:
         session = self.reader.pairs.session(question)
         readings = session.read([hit.chunk for hit in hits[:_OTHERS]])
         return max((each.answerable for each in readings), default=0.0)
+
+    def _is_common(self, fact: Fact, hits: Sequence[Hit]) -> bool:
+        """Whether it is about a thing without a name that other documents have too: "the club"."""
+        if not fact.subject or is_named(fact.subject) or fact.rule == "cell":
+            return False
+        others = {
+            hit.chunk.document_id
+            for hit in hits
+            if fact.subject.casefold() in hit.chunk.text.casefold()
+        }
+        return len(others - {fact.document}) >= _COMMON
 
     def _rivals(self, fact: Fact, hits: Sequence[Hit]) -> list[Rival]:
         others = [hit for hit in hits if hit.chunk.document_id != fact.document]

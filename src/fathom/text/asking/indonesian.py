@@ -75,6 +75,14 @@ _MEASURE = re.compile(
 )
 _AGENT = re.compile(r"\boleh\s+(?P<who>.+)$")
 _REVERSED = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
+# What there is only one of.
+_ONE = re.compile(
+    r"\b(?:ter[a-z]{4,}|pertama|kedua|ketiga|terakhir|ibu kota|pusat|presiden|ketua|direktur|"
+    r"pendiri|raja|"
+    r"ratu|gubernur|bupati|wali kota|menteri|kepala|penerus|pendahulu|lambang|mata uang|bahasa "
+    r"resmi|"
+    r"satuan|unsur|putra|putri|istri|suami|ayah|penulis|pencipta|penemu|pemimpin|nama)\b"
+)
 _PEOPLE = re.compile(
     r"\b(?:seorang|presiden|gubernur|bupati|wali kota|raja|ratu|ketua|pendiri|direktur|menteri|"
     r"kepala|"
@@ -247,11 +255,7 @@ def _identity(clause: _Clause) -> Iterator[Posed]:
         if span.start == 0 and span.end == len(clause.subject)
     ]
     turned = _REVERSED.match(rest)
-    if (
-        named
-        and turned
-        and not re.match(r"(?:sebuah|seorang|salah|suatu|nama|satu|bagian|jenis) ", rest)
-    ):
+    if named and turned and _ONE.search(turned["what"]) and not _ACTS.match(rest.split()[0]):
         word = "Siapa" if _PEOPLE.match(rest) else "Apa"
         yield Posed(tidy(f"{word} {turned['what']}"), named[0], "which")
     elif (
