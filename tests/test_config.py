@@ -1,12 +1,13 @@
 """Settings come in layers, and every mistake is one line that names its place."""
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fathom.config import RENAMED, Layers, Settings, settings_of
+from fathom.config import RENAMED, Layers, Settings, save_settings, settings_of
 from fathom.errors import SettingsError
 
 
@@ -120,3 +121,34 @@ def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> 
         settings_of({"effort.low.calls": -1})
     with pytest.raises(SettingsError, match=r"budget\.effort = 'huge' in settings: .*'low'"):
         settings_of({"budget.effort": "huge"})
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "offline = true\n",
+        "[ask]\nstrategy = 'naive' # mine\n\n[maf]\nmin_score = 0.2\n",
+        "[maf]\nmin_score = 0.2\n[ask]",
+        "# only a remark\n",
+    ],
+)
+def test_settings_are_saved_and_the_rest_of_the_file_stays(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "fathom.toml"
+    file.write_text(before)
+    known = tomllib.loads(before)
+    save_settings(file, {"ask.strategy": "maf", "ask.min_confidence": "0.5"})
+    now = tomllib.loads(file.read_text())
+    assert now.pop("ask") == {"strategy": "maf", "min_confidence": 0.5}
+    known.pop("ask", None)
+    assert now == known
+    assert all(line in file.read_text() for line in before.splitlines() if line.startswith("#"))
+    assert [each.name for each in tmp_path.iterdir()] == ["fathom.toml"]
+
+
+def test_a_file_that_cannot_be_changed_line_by_line_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "fathom.toml"
+    file.write_text('ask.strategy = "naive"\n')
+    with pytest.raises(SettingsError, match=r"cannot be changed: set ask.strategy=maf there"):
+        save_settings(file, {"ask.strategy": "maf"})
+    assert file.read_text() == 'ask.strategy = "naive"\n'

@@ -7,7 +7,9 @@ are errors. The user file is `fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default
 """
 
 import difflib
+import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +22,15 @@ from fathom.extensions import names
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.section import first_fault
 
-__all__ = ["IndexSettings", "Layers", "SettingValue", "Settings", "load_settings", "settings_of"]
+__all__ = [
+    "IndexSettings",
+    "Layers",
+    "SettingValue",
+    "Settings",
+    "load_settings",
+    "save_settings",
+    "settings_of",
+]
 
 PREFIX = "FATHOM_"
 _TRACE = "trace"
@@ -204,6 +214,62 @@ def load_settings(path: str | Path = ".") -> Settings:
         SettingsError: If a file or variable holds an unknown or illegal setting.
     """
     return Layers.load(cwd=Path(path)).settings()
+
+
+def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
+    """Write settings into a `fathom.toml`; everything else in it stays as it is, in one step.
+
+    Args:
+        file: Made where there is none.
+        assignments: Values as in TOML, or bare texts, by dotted keys.
+
+    Raises:
+        SettingsError: If the file cannot be read or written, or holds a setting in a form that
+            cannot be replaced line by line.
+    """
+    before = dict(_flatten(_read_toml(file)))
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    for key, value in assignments.items():
+        text = _with_setting(text, key, value)
+    wanted = {**before, **{key: _parse(value) for key, value in assignments.items()}}
+    try:
+        after = dict(_flatten(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError:
+        after = {}
+    if after != wanted:
+        told = ", ".join(f"{key}={value}" for key, value in assignments.items())
+        raise SettingsError(f"{file} is written in a way that cannot be changed: set {told} there")
+    new = file.with_name(f".{file.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def _with_setting(text: str, key: str, value: str) -> str:
+    """A TOML text with one more or another value, in its table where that is there."""
+    table, _, name = key.rpartition(".")
+    line = f"{name} = {_as_toml(value)}\n"
+    head = re.search(rf"^\[{re.escape(table)}\][ \t]*(?:#.*)?$\n?", text, re.MULTILINE)
+    if head is None:
+        blank = "\n" if text.strip() else ""
+        joined = f"{text.rstrip()}\n" if text.strip() else ""
+        return f"{joined}{blank}[{table}]\n{line}"
+    following = re.search(r"^\[", text[head.end() :], re.MULTILINE)
+    end = head.end() + following.start() if following else len(text)
+    own = re.compile(rf"^{re.escape(name)}[ \t]*=.*$\n?", re.MULTILINE).search(
+        text, head.end(), end
+    )
+    if own:
+        return text[: own.start()] + line + text[own.end() :]
+    joint = "" if text[: head.end()].endswith("\n") else "\n"
+    return text[: head.end()] + joint + line + text[head.end() :]
+
+
+def _as_toml(value: str) -> str:
+    """A text as a TOML value: itself where it is one, else quoted."""
+    return value if not isinstance(_parse(value), str) else json.dumps(_parse(value))
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
-    from fathom.questions.base import Made
-    from fathom.questions.maker import OnMade
     from fathom.retrieval.base import Retriever
     from fathom.strategies.base import CompiledGraph, Strategy
     from fathom.strategies.run import Replay, RunOutcome
@@ -457,43 +455,6 @@ class Engine(Library):
         strategy = make_strategy(name, assembly)
         work = replay(trace, strategy, assembly.recorded(name), self.executor, assembly.rewriter)
         return replace(in_loop(work), prompts=changed_prompts(trace, settings))
-
-    def make_questions(
-        self,
-        number: int = 120,
-        *,
-        kinds: Sequence[str] = (),
-        languages: Sequence[str] = (),
-        seed: int = 0,
-        on_made: "OnMade" = lambda _made, _wanted: None,
-    ) -> "Made":
-        """Make questions from the documents, with answers and without; see docs/questions.md.
-
-        The same index, settings and arguments give the same questions.
-
-        Args:
-            number: At most so many, all kinds together.
-            kinds: Of `fathom.questions.KINDS`; all by default.
-            languages: `en`, `id`; both by default.
-            seed: Draws where they are from.
-            on_made: Told how many there are, after each.
-
-        Raises:
-            UsageError: If a kind or a language is unknown, or the number below 1.
-            IndexMissing: If nothing has been ingested.
-        """
-        from fathom.questions.maker import QuestionMaker, checked_choice
-        from fathom.questions.round_trip import RoundTrip
-
-        chosen = checked_choice(number, kinds, languages)
-        assembly = self.assembly
-        trip = RoundTrip(
-            retriever=self.retriever("hybrid"), reader=assembly.local_reader, terms=assembly.terms
-        )
-        maker = QuestionMaker(index=self._filled(), trip=trip)
-        return maker.make(
-            number, kinds=chosen.kinds, languages=chosen.languages, seed=seed, on_made=on_made
-        )
 
     def retriever(self, name: str | None = None) -> "Retriever":
         """The retriever of this name, by default that of the settings.

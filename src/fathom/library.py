@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
+    from fathom.questions.base import Made
+    from fathom.questions.maker import OnMade
 
 Paths = Sequence[str | Path] | str | Path
 
@@ -321,6 +323,45 @@ class Library:
         writer = self.writer()
         todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
         raise IndexMissing(f"the index at {self.directory} holds no documents yet: {todo}")
+
+    def make_questions(
+        self,
+        number: int = 120,
+        *,
+        kinds: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        seed: int = 0,
+        on_made: "OnMade" = lambda _made, _wanted: None,
+    ) -> "Made":
+        """Make questions from the documents, with answers and without; see docs/questions.md.
+
+        The same index, settings and arguments give the same questions.
+
+        Args:
+            number: At most so many, all kinds together.
+            kinds: Of `fathom.questions.KINDS`; all by default.
+            languages: `en`, `id`; both by default.
+            seed: Draws where they are from.
+            on_made: Told how many there are, after each.
+
+        Raises:
+            UsageError: If a kind or a language is unknown, or the number below 1.
+            IndexMissing: If nothing has been ingested.
+        """
+        from fathom.questions.maker import QuestionMaker, checked_choice
+        from fathom.questions.round_trip import RoundTrip
+
+        chosen = checked_choice(number, kinds, languages)
+        assembly = self.assembly
+        trip = RoundTrip(
+            retriever=assembly.retriever("hybrid", self._filled()),
+            reader=assembly.local_reader,
+            terms=assembly.terms,
+        )
+        maker = QuestionMaker(index=self._filled(), trip=trip)
+        return maker.make(
+            number, kinds=chosen.kinds, languages=chosen.languages, seed=seed, on_made=on_made
+        )
 
     def status(self) -> IndexStatus:
         """Counts, sizes and identity of the index."""

@@ -17,6 +17,7 @@ from fathom.evaluation.statistics import (
     holm,
     kappa,
     mcnemar_p,
+    needed,
     randomisation_p,
     resampled_interval,
     t_test_p,
@@ -229,3 +230,11 @@ def test_kappa_of_what_chance_explains_is_nothing() -> None:
     assert kappa([], []) is None
     assert kappa([True, True], [True, True]) is None
     assert kappa([True, False], [False, True]) == -1.0
+
+
+def test_the_questions_that_are_needed_would_just_show_the_difference() -> None:
+    seen = [0.0, 0.0, 0.0, 1.0] * 10
+    count = needed(seen)
+    assert detectable(seen) * (40 / count) ** 0.5 == pytest.approx(0.25)
+    assert needed(seen, level=0.99) > count
+    assert needed([0.0, -1.0]) == needed([]) == needed([1.0]) == float("inf")

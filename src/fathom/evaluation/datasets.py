@@ -35,6 +35,7 @@ class Question:
             names none. Such a data set wants every one of `answers`, others want any of them.
         history: What was asked and answered before it (`history`, turns of `role` and `content`).
             Strategies are given it; a retriever ranks for `text` alone.
+        synthetic: Whether nobody asked it: it was made from the documents.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Question:
     kind: str = ""
     wrong: tuple[str, ...] | None = None
     history: Dialogue = ()
+    synthetic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +234,7 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
         kind=str(metadata.get("type") or ""),
         wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
         history=_history(row.get("history")),
+        synthetic=_flag(metadata, "synthetic", default=False),
     )
     relevant = (*_names(metadata, "relevant"), *_names(metadata, "pdfs"))
     return question, relevant if _flag(metadata, "pdfs_present") else None
@@ -244,8 +247,8 @@ def _history(value: object) -> Dialogue:
         raise TypeError(str(error)) from None
 
 
-def _flag(metadata: Mapping[str, Any], name: str) -> bool:
-    value = metadata.get(name, True)
+def _flag(metadata: Mapping[str, Any], name: str, *, default: bool = True) -> bool:
+    value = metadata.get(name, default)
     if not isinstance(value, bool):
         raise TypeError(f"metadata.{name} must be true or false")
     return value

@@ -85,6 +85,15 @@ class Findings:
         return found
 
     @property
+    def synthetic(self) -> dict[str, int]:
+        """How many questions of each data set nobody asked, where there are such."""
+        asked: dict[str, set[str]] = {}
+        for record in chain.from_iterable(self.recorded):
+            if record.synthetic:
+                asked.setdefault(record.dataset, set()).add(record.question)
+        return {dataset: len(questions) for dataset, questions in asked.items()}
+
+    @property
     def warnings(self) -> list[str]:
         """A line for each system with questions that failed, and for each judge without grades."""
         return [*_failures_told(self.recorded), *faults_told(self.judgements)]
@@ -96,6 +105,8 @@ class Findings:
             by: Further rows, of each system by phase or by kind, under `by`.
         """
         told: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
+        if self.synthetic:
+            told["synthetic"] = self.synthetic
         if by:
             told["by"] = {
                 field: [asdict(row) for row in rows_of_parts(self.recorded, field)] for field in by

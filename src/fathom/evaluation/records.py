@@ -38,6 +38,7 @@ class Record:
         kind: What sort of question it is, as the data set says.
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
+        synthetic: Whether nobody asked it: it was made from the documents.
         relevant: Document -> grade above 0: its qrels.
         documents: How many the corpus holds; 0 is not known.
         varied: The settings that were varied on purpose, where some were.
@@ -61,6 +62,7 @@ class Record:
     gold: tuple[str, ...] = ()
     wrong: tuple[str, ...] | None = None
     answerable: bool = True
+    synthetic: bool = False
     relevant: Mapping[str, int] = field(default_factory=dict)
     documents: int = 0
     varied: Mapping[str, str] = field(default_factory=dict)

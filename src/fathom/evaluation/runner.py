@@ -280,6 +280,7 @@ def _known(dataset: Dataset, question: Question, records: Records) -> Fields:
         "gold": question.answers,
         "wrong": question.wrong,
         "answerable": question.answerable,
+        "synthetic": question.synthetic,
         "relevant": dict(sorted(dataset.qrels.get(question.id, {}).items())),
         "documents": len(dataset.documents),
         "varied": dict(records.varied),

@@ -175,6 +175,18 @@ def detectable(differences: Sequence[float], *, level: float = 0.95, power: floa
     return wanted * spread / sqrt(len(differences))
 
 
+def needed(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
+    """How many questions would show the mean difference with this power, were it the true one.
+
+    By the normal approximation, as `detectable`; infinite where the mean is not above 0.
+    """
+    mean = fmean(differences) if len(differences) > 1 else 0.0
+    if mean <= 0:
+        return inf
+    within = detectable(differences, level=level, power=power)
+    return len(differences) * (within / mean) ** 2
+
+
 _PRECISION = 1e-15
 _TINY = 1e-300
 

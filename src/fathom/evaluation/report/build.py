@@ -56,6 +56,7 @@ def brief(found: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
     ):
         blocks += [measured(rows, wanted)] if rows else []
     blocks += _said([each.sentence for each in found.comparisons])
+    blocks += _said(_synthetic(found))
     for field in by:
         blocks += _by(found, field)
     blocks += _said([each.sentence for each in found.agreements])
@@ -72,8 +73,9 @@ def full(found: Findings) -> EvaluationReport:
     Raises:
         UsageError: If there is something to draw and the `eval` extra is not installed.
     """
-    scopes = [told for told in (scope(found.ranked), scope(found.answered), INTERVALS) if told]
-    lead = ReportSection(blocks=tuple(ReportStatement(text=told) for told in scopes))
+    told = (scope(found.ranked), scope(found.answered), *_synthetic(found), INTERVALS)
+    scopes = [each for each in told if each]
+    lead = ReportSection(blocks=tuple(ReportStatement(text=each) for each in scopes))
     sections = (ReportSection(title=title, blocks=tuple(held)) for title, held in _sections(found))
     filled = (section for section in sections if section.blocks)
     return EvaluationReport(title=_title(found), sections=(lead, *filled), foot=_foot(found))
@@ -127,6 +129,14 @@ def _foot(found: Findings) -> str:
         f"Fathom {__version__}; made by setup {', '.join(setups) or 'unknown'}. What each measure "
         "means: docs/measures.md and docs/evaluation.md."
     )
+
+
+def _synthetic(found: Findings) -> list[str]:
+    return [
+        f"{count} of the questions of {dataset} are synthetic: made from the documents, asked by "
+        "nobody; what people ask is harder"
+        for dataset, count in found.synthetic.items()
+    ]
 
 
 def _said(sentences: Sequence[str]) -> list[ReportBlock]:

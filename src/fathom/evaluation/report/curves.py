@@ -76,7 +76,8 @@ def headline(groups: Sequence[Group]) -> str:
     records = [record for group in groups for record in group]
     if any(record.ranks for record in records):
         return "nDCG@10"
-    if any(record.wrong is not None for record in records):
+    answerable = [record for record in records if record.answerable]
+    if answerable and all(record.wrong is not None for record in answerable):
         return "RAMDocs-EM"
     graded = any(record.gold or not record.answerable for record in records)
     return "F1" if graded else "R@10"

@@ -34,6 +34,7 @@ from fathom.serving.cli.options import (
     note_writer,
     run_flags,
 )
+from fathom.serving.cli.tune import tune
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -58,6 +59,7 @@ app.command()(documents.doctor)
 app.command()(traces.trace)
 app.command()(traces.replay)
 app.command("eval")(evaluate)
+app.command()(tune)
 app.command()(calibrate)
 
 

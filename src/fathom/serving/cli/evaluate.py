@@ -112,14 +112,14 @@ def evaluate(
     from fathom.evaluation.harness import evaluate as measure
     from fathom.serving.cli.output import show, show_json
 
-    systems = Systems.of(_names(retriever), _names(strategy), compare)
+    systems = Systems.of(names_of(retriever), names_of(strategy), compare)
     systems.check()
-    Panel(names=_names(judge), model=judge_model, labels=labels).check(systems.strategies)
+    Panel(names=names_of(judge), model=judge_model, labels=labels).check(systems.strategies)
     reports = Reports(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
     baseline = reports.check()
-    shown_by = fields(_names(by))
+    shown_by = fields(names_of(by))
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     parts = []
     named = loaded(datasets, build_engine(index, assignments, offline=offline, flags=flags))
@@ -133,7 +133,7 @@ def evaluate(
                 strategies=systems.strategies,
                 compare=compare,
                 queries=queries,
-                judges=_names(judge),
+                judges=names_of(judge),
                 judge_model=judge_model,
                 labels=labels,
                 records=records,
@@ -256,12 +256,13 @@ def variants(vary: Sequence[str]) -> list[dict[str, str]]:
     keys, choices = [], []
     for each in vary:
         key, _, listed = each.partition("=")
-        if not key.strip() or not _names(listed):
+        if not key.strip() or not names_of(listed):
             raise UsageError(f"--vary {each!r}: expected a setting and its values, a.b=1,2,3")
         keys.append(key.strip())
-        choices.append(_names(listed))
+        choices.append(names_of(listed))
     return [dict(zip(keys, chosen, strict=True)) for chosen in product(*choices)]
 
 
-def _names(listed: str | None) -> list[str]:
+def names_of(listed: str | None) -> list[str]:
+    """The names of a list by commas."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]

@@ -1,0 +1,342 @@
+"""Which strategy and settings answer a user's own questions best, and whether that is sure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fathom.errors import UsageError
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
+from fathom.evaluation.findings import Findings
+from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, bounds
+from fathom.evaluation.records import Group, Record
+from fathom.evaluation.report.blocks import EvaluationReport, ReportSection, ReportTable, Sentences
+from fathom.evaluation.report.build import full
+from fathom.evaluation.report.render import as_html, as_markdown, as_text
+from fathom.evaluation.rows import values
+from fathom.evaluation.statistics import bca_interval, needed
+
+Interval = tuple[float, float]
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One strategy with one choice of settings.
+
+    Attributes:
+        quality: Mean of the measure over the questions that can have it.
+        cost: Mean of a question, in the unit of the tuning.
+        on_front: Share of resampled sets of questions in which no other one is both at least as
+            good and at least as cheap.
+    """
+
+    strategy: str
+    varied: tuple[tuple[str, str], ...]
+    quality: float
+    quality_interval: Interval
+    cost: float
+    cost_interval: Interval
+    seconds: float
+    best: bool
+    on_front: float
+
+    @property
+    def name(self) -> str:
+        """The strategy, and what was varied."""
+        told = ", ".join(f"{key}={value}" for key, value in self.varied)
+        return f"{self.strategy} ({told})" if told else self.strategy
+
+    @property
+    def assignments(self) -> dict[str, str]:
+        """The settings that make it."""
+        return {"ask.strategy": self.strategy, **dict(self.varied)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What came of trying strategies and settings on one set of questions.
+
+    Attributes:
+        measure: What quality is.
+        unit: What a question costs: `tokens`, `US dollars` or `seconds`.
+        synthetic: How many of the questions nobody asked.
+        default: The trial of what is set now.
+        tests: Each other trial against the default, corrected for all of them (Holm 1979).
+        needed: How many questions would show the difference of the best-looking trial with
+            probability 0.8, were it as large as it looks; `None` where none looks better.
+    """
+
+    dataset: str
+    questions: int
+    synthetic: int
+    measure: str
+    unit: str
+    trials: tuple[Trial, ...]
+    default: Trial
+    tests: tuple[PairedTest, ...]
+    needed: int | None
+
+    @property
+    def recommended(self) -> Trial | None:
+        """The best of those that are surely better than the default; `None` where none is."""
+        better = {
+            each.first for each in self.tests if each.p_holm < SIGNIFICANT and _gain(each) > 0
+        }
+        chosen = [trial for trial in self.trials if trial.name in better]
+        return max(
+            chosen, key=lambda each: (_worth(self.measure, each.quality), -each.cost), default=None
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it comes to, in plain words."""
+        told = [each.sentence for each in self.tests]
+        if self.synthetic:
+            told.append(
+                f"{self.synthetic} of the {self.questions} questions are synthetic: what is best "
+                "for them need not be best for what people ask"
+            )
+        return [*told, self.verdict]
+
+    @property
+    def verdict(self) -> str:
+        """The recommendation, or why there is none."""
+        chosen = self.recommended
+        if chosen is not None:
+            settings = " ".join(f"{key}={value}" for key, value in chosen.assignments.items())
+            return f"recommended instead of {self.default.name}: {settings}"
+        kept = f"no recommendation: nothing is surely better than {self.default.name}, which stays"
+        if self.needed is None:
+            return f"{kept}; none even looks better on these {self.questions} questions"
+        return (
+            f"{kept}; the best-looking difference is within noise, and if it is real about "
+            f"{self.needed} questions would show it (these were {self.questions})"
+        )
+
+    def report(self) -> EvaluationReport:
+        """The front as a table, the tests and the recommendation as sentences."""
+        head = (
+            "system",
+            self.measure,
+            f"{self.unit} a question",
+            "seconds",
+            "on the front",
+            "share",
+        )
+        rows = tuple(
+            (
+                f"{each.name} *" if each == self.default else each.name,
+                _shown(each.quality, each.quality_interval),
+                _shown(each.cost, each.cost_interval),
+                f"{each.seconds:.2f}",
+                "yes" if each.best else "",
+                f"{each.on_front:.2f}",
+            )
+            for each in self.trials
+        )
+        table = ReportTable(
+            title=f"{self.dataset}: {self.questions} questions (* now)", head=head, rows=rows
+        )
+        blocks = (table, Sentences(lines=tuple(self.sentences)))
+        title = f"Fathom: strategies and settings for {self.dataset}"
+        return EvaluationReport(title=title, sections=(ReportSection(blocks=blocks),))
+
+    def to_text(self) -> str:
+        """What `fathom tune` prints."""
+        return as_text(self.report())
+
+    def to_markdown(self) -> str:
+        """The same as Markdown, as a notebook shows it."""
+        return as_markdown(self.report())
+
+    __str__ = to_text
+    _repr_markdown_ = to_markdown
+
+    def to_html(self, found: Findings) -> str:
+        """The same before all that is known of the runs, with plots, as one page.
+
+        Raises:
+            UsageError: If the `eval` extra is not installed.
+        """
+        own, whole = self.report(), full(found)
+        return as_html(replace(whole, title=own.title, sections=(*own.sections, *whole.sections)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `fathom tune --json` prints."""
+        chosen = self.recommended
+        return {
+            "dataset": self.dataset,
+            "questions": self.questions,
+            "synthetic": self.synthetic,
+            "measure": self.measure,
+            "cost": self.unit,
+            "systems": [
+                {"name": each.name, "default": each == self.default, **asdict(each)}
+                for each in self.trials
+            ],
+            "tests": [_told(each) for each in self.tests],
+            "recommended": None if chosen is None else chosen.assignments,
+            "questions_needed": self.needed,
+            "sentence": self.verdict,
+        }
+
+
+def check_measure(measure: str) -> None:
+    """Accept what quality is to be.
+
+    Raises:
+        UsageError: If there is no such measure of answers.
+    """
+    if measure not in SCORES:
+        raise UsageError(f"measure {measure!r}: choose of {', '.join(SCORES)}")
+
+
+def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
+    """Compare all that were tried with the default.
+
+    Args:
+        groups: The records of each strategy and choice of settings, asked the same questions.
+        default: `Record.system` of the one that is set now.
+        measure: What quality is.
+
+    Raises:
+        UsageError: If there is no such measure, or no question can have it.
+    """
+    check_measure(measure)
+    found = {group[0].system: values(measure, group) for group in groups}
+    asked = sorted(found[default])
+    if not asked:
+        raise UsageError(f"no question can have {measure}; name another --measure")
+    unit = _unit(groups)
+    costs = {group[0].system: _costs(group, unit, asked) for group in groups}
+    qualities = {
+        name: [_worth(measure, each[question]) for question in asked]
+        for name, each in found.items()
+    }
+    front = _front(list(qualities.values()), list(costs.values()))
+    trials = tuple(
+        _trial(group, measure, [found[group[0].system][q] for q in asked], costs[group[0].system])
+        for group in groups
+    )
+    trials = tuple(
+        replace(each, best=bool(share[0]), on_front=round(float(share[1]), 3))
+        for each, share in zip(trials, front, strict=True)
+    )
+    own = next(each for each in trials if each.name == default)
+    tests = [
+        contrast(
+            groups[0][0].dataset,
+            measure,
+            (name, default),
+            [(found[name][question], found[default][question]) for question in asked],
+        )
+        for name in found
+        if name != default
+    ]
+    return Tuning(
+        dataset=groups[0][0].dataset,
+        questions=len(asked),
+        synthetic=sum(record.synthetic for record in groups[0]),
+        measure=measure,
+        unit=unit,
+        trials=trials,
+        default=own,
+        tests=tuple(corrected(tests)),
+        needed=_needed(qualities, default),
+    )
+
+
+def _trial(group: Group, measure: str, quality: Sequence[float], costs: Sequence[float]) -> Trial:
+    first = group[0]
+    return Trial(
+        strategy=first.strategy,
+        varied=tuple(sorted(first.varied.items())),
+        quality=round(float(np.mean(quality)), 6),
+        quality_interval=bca_interval(quality, bounds=bounds(measure)),
+        cost=round(float(np.mean(costs)), 6),
+        cost_interval=bca_interval(costs),
+        seconds=round(float(np.mean([record.seconds for record in group])), 6),
+        best=False,
+        on_front=0.0,
+    )
+
+
+def _worth(measure: str, value: float) -> float:
+    """More is better."""
+    return -value if measure in LOWER_IS_BETTER else value
+
+
+def _gain(test: PairedTest) -> float:
+    return _worth(test.measure, test.difference)
+
+
+def _unit(groups: Sequence[Group]) -> str:
+    """Money where it is known and spent, else tokens, else time."""
+    records = [record for group in groups for record in group]
+    if any(record.usage.get("cost_usd") for record in records):
+        return "US dollars"
+    return "tokens" if any(map(_tokens, records)) else "seconds"
+
+
+def _costs(group: Group, unit: str, asked: Sequence[str]) -> list[float]:
+    by_question = {record.question: record for record in group}
+    return [_cost(by_question[question], unit) for question in asked]
+
+
+def _cost(record: Record, unit: str) -> float:
+    if unit == "seconds":
+        return record.seconds
+    return _tokens(record) if unit == "tokens" else record.usage.get("cost_usd") or 0.0
+
+
+def _tokens(record: Record) -> float:
+    return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+
+
+def _front(
+    qualities: Sequence[Sequence[float]], costs: Sequence[Sequence[float]]
+) -> npt.NDArray[np.float64]:
+    """Of each system whether it is on the front, and in which share of resampled questions."""
+    quality, cost = np.asarray(qualities), np.asarray(costs)
+    generator = np.random.default_rng(0)
+    shares = np.zeros(len(quality))
+    for _ in range(_RESAMPLES):
+        drawn = generator.integers(0, quality.shape[1], size=quality.shape[1])
+        shares += _unbeaten(quality[:, drawn].mean(axis=1), cost[:, drawn].mean(axis=1))
+    best = _unbeaten(quality.mean(axis=1), cost.mean(axis=1))
+    return np.stack([best, shares / _RESAMPLES], axis=1)
+
+
+def _unbeaten(
+    quality: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    as_good = quality[None, :] >= quality[:, None]
+    as_cheap = cost[None, :] <= cost[:, None]
+    better = (quality[None, :] > quality[:, None]) | (cost[None, :] < cost[:, None])
+    beaten = np.asarray(np.any(as_good & as_cheap & better, axis=1), dtype=np.float64)
+    return np.subtract(1.0, beaten)
+
+
+def _needed(qualities: dict[str, list[float]], default: str) -> int | None:
+    """Questions that would show the best-looking difference, tested beside all the others."""
+    others = [name for name in qualities if name != default]
+    differences = [
+        [ours - theirs for ours, theirs in zip(qualities[name], qualities[default], strict=True)]
+        for name in others
+    ]
+    best = max(differences, key=lambda each: float(np.mean(each)), default=[])
+    wanted = needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
+    return ceil(wanted) if wanted < inf else None
+
+
+def _shown(value: float, interval: Interval) -> str:
+    return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def _told(test: PairedTest) -> dict[str, Any]:
+    told = {**asdict(test), "sentence": test.sentence}
+    return told | ({} if test.detectable < inf else {"detectable": None})

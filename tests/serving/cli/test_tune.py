@@ -1,0 +1,80 @@
+"""`fathom tune`: what is surely better is told, and written only when that is asked for."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.serving.cli.test_app import Run, run
+
+from fathom.models.shipped import load_shipped_reader
+
+__all__ = ["run"]
+
+
+PLACES = ("Sandholm", "Vinterby", "Merrow", "Hallet", "Kilnford", "Oster", "Brekka", "Tannis")
+
+
+@pytest.fixture
+def asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Eight questions that the real reader answers."""
+    monkeypatch.setattr("fathom.assembly.models.load_shipped_reader", load_shipped_reader)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    rows = []
+    for at, place in enumerate(PLACES):
+        text = f"# {place}\n\nThe harbour of {place} was opened in {1900 + at}."
+        (folder / f"{place}.md").write_text(text)
+        metadata = {"synthetic": at == 0, "relevant": [f"{place}.md"]}
+        rows.append({"_id": place, "text": f"When was the harbour of {place} opened?",
+                     "answers": [str(1900 + at)], "metadata": metadata})  # fmt: skip
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert run("ingest", str(folder)).code == 0
+    return "mine.jsonl"
+
+
+def test_a_setting_that_is_surely_better_is_written_when_asked_for(run: Run, asked: str) -> None:
+    Path("fathom.toml").write_text("# mine\n[ask]\nmin_confidence = 1  # strict\n")
+    trying = ("tune", asked, "--strategies", "naive", "--settings", "ask.min_confidence=0.1")
+    told = run(*trying, "--set", "ask.strategy=naive", "--json")
+    assert told.json["recommended"] == {"ask.strategy": "naive", "ask.min_confidence": "0.1"}
+    assert told.json["written"] is None
+    assert "strict" in Path("fathom.toml").read_text()
+    written = run(*trying, "--set", "ask.strategy=naive", "--write")
+    assert "written to fathom.toml" in written.out
+    text = Path("fathom.toml").read_text()
+    assert tomllib.loads(text) == {"ask": {"strategy": "naive", "min_confidence": 0.1}}
+    assert text.startswith("# mine\n")
+
+
+def test_within_noise_nothing_is_written(run: Run, asked: str) -> None:
+    found = run(
+        "tune", asked, "--strategies", "naive,rrf", "--queries", "4", "--write",
+        "--set", "ask.strategy=naive", "--html", "out.html", "--markdown", "out.md",
+    )  # fmt: skip
+    assert found.code == 0
+    assert "no recommendation" in found.out
+    assert not Path("fathom.toml").exists()
+    assert "no recommendation" in Path("out.html").read_text()
+    assert "on the front" in Path("out.md").read_text()
+
+
+def test_that_a_question_is_synthetic_is_told(run: Run, asked: str) -> None:
+    told = run("tune", asked, "--strategies", "naive", "--json", "--set", "ask.strategy=naive")
+    assert told.json["synthetic"] == 1
+    shown = run("eval", asked, "--strategy", "naive")
+    assert "1 of the questions of mine are synthetic" in " ".join(shown.out.split())
+    assert run("eval", asked, "--json").json["synthetic"] == {"mine": 1}
+
+
+def test_mistakes_are_told_before_the_work(run: Run, asked: str) -> None:
+    for arguments, told in (
+        (("--measure", "nice"), "measure 'nice'"),
+        (("--strategies", "best"), "best"),
+        (("--settings", "ask.min_confidence"), "expected a setting and its values"),
+        (("--html", "no/where.html"), "cannot be written"),
+    ):
+        wrong = run("tune", asked, *arguments)
+        assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+        assert told in wrong.err
