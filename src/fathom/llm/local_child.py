@@ -14,8 +14,7 @@ import sys
 from typing import Any
 
 HOST = "127.0.0.1"
-# A call that is cancelled while others wait ends after the batch in hand, so batches are small: that
-# costs little.
+# A call that is cancelled while others wait ends after the batch in hand, so batches are small.
 BATCH_TOKENS = 128
 
 
