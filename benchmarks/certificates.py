@@ -168,14 +168,16 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path)
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--most", type=int, help="so many questions of each data set")
+    parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
     options = parser.parse_args()
     rows = []
     for name in options.sets:
         dataset = load(options.data / name)
         index = (options.indexes or options.work / "indexes") / name
-        with indexed(Engine(settings=answering(index)), dataset) as engine:
-            outcomes = asked(dataset, engine, options.work, SETS.get(name))
+        with indexed(Engine(settings=answering(index, options.threads)), dataset) as engine:
+            outcomes = asked(dataset, engine, options.work, options.most or SETS.get(name))
         right = [each.right for each in outcomes if each]
         print(f"{name}: {len(outcomes)} questions, {fmean(right):.1%} of the answers right")
         for way in WAYS:
@@ -187,12 +189,13 @@ def main() -> None:
         options.out.write_text(json.dumps({"delta": DELTA, "rows": rows}, indent=1) + "\n")
 
 
-def answering(index: Path) -> Settings:
+def answering(index: Path, threads: int) -> Settings:
     """Whatever is found is answered, so that all ways have the same to choose from."""
     found = Settings(index=IndexSettings(directory=index))
     ask = found.ask.model_copy(update={"min_confidence": 0.0})
     trace = found.trace.model_copy(update={"enabled": False})
-    return found.model_copy(update={"ask": ask, "trace": trace})
+    models = found.models.model_copy(update={"threads": threads})
+    return found.model_copy(update={"ask": ask, "trace": trace, "models": models})
 
 
 if __name__ == "__main__":

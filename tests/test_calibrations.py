@@ -267,3 +267,21 @@ def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> Non
             pytest.raises(UsageError, match="by public questions certifies no such rate"),
         ):
             strict.ask(QUESTION)
+
+
+def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> None:
+    with engine_at(folder) as engine:
+        engine.traces.sweep(engine.reader())
+        for _ in range(40):
+            usual = engine.ask(QUESTION)
+        signals = engine.trace(usual.trace_id or "").signals
+        alike = [Answered(dict(signals), bool(at % 3)) for at in range(400)]
+        engine.calibrate(alike)
+        assert engine.drift() == ()
+        assert not engine.ask(QUESTION).warnings
+        other = [Answered({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
+        engine.calibrate(other)
+        assert engine.drift() == ("words",)
+        (warning,) = engine.ask(QUESTION).warnings
+        assert "not what naive was calibrated on (words moved)" in warning
+        _forget(engine)

@@ -44,21 +44,22 @@ def chosen(data: Path, most: int) -> Iterator[tuple[Dataset, int]]:
         yield replace(dataset, questions=own), min(most, len(own))
 
 
-def engine_at(index: Path) -> Engine:
+def engine_at(index: Path, threads: int = 0) -> Engine:
     """An engine of the default settings that gives whatever it finds: all is learned from."""
     found = Settings(index=IndexSettings(directory=index))
     ask = found.ask.model_copy(update={"min_confidence": 0.0})
     trace = found.trace.model_copy(update={"enabled": False})
-    return Engine(found.model_copy(update={"ask": ask, "trace": trace}))
+    models = found.models.model_copy(update={"threads": threads})
+    return Engine(found.model_copy(update={"ask": ask, "trace": trace, "models": models}))
 
 
 def recorded(
-    dataset: Dataset, strategy: str, queries: int, *, index: Path, work: Path
+    dataset: Dataset, strategy: str, queries: int, *, engine: Engine, work: Path
 ) -> list[Record]:
     """What came of the questions that can be graded."""
-    with indexed(engine_at(index), dataset) as engine:
+    with indexed(engine, dataset) as ready:
         session = Session(
-            engine=engine, dataset=dataset, queries=queries, folder=work, on_progress=told
+            engine=ready, dataset=dataset, queries=queries, folder=work, on_progress=told
         )
         return [record for record in session.answers(strategy) if gradable(record)]
 
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path)
     parser.add_argument("--strategies", nargs="*", default=["naive"])
     parser.add_argument("--most", type=int, default=MOST)
+    parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     options = parser.parse_args()
     indexes = options.indexes or options.work / "indexes"
     strategies = {}
@@ -106,7 +108,11 @@ def main() -> None:
         made_of = {}
         for dataset, queries in chosen(options.data, options.most):
             found = recorded(
-                dataset, strategy, queries, index=indexes / dataset.name, work=options.work
+                dataset,
+                strategy,
+                queries,
+                engine=engine_at(indexes / dataset.name, options.threads),
+                work=options.work,
             )
             made_of[dataset.name] = len(found)
             records += found

@@ -13,19 +13,17 @@ from fathom.config import Layers, settings_of
 from fathom.context import Listener
 from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
-from fathom.extensions import check_name
 from fathom.index.base import IndexReader
 from fathom.index.outdated import Digests, warnings_of
-from fathom.library import Library
+from fathom.learning import Learning, check_strategy
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
-from fathom.tracing.trace import Origin, Step, Trace
+from fathom.tracing.trace import Origin, Step
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.assembly.calibrations import Chosen
-    from fathom.control.calibration import Answered, Calibrated
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -34,7 +32,7 @@ if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.strategies.run import Replay, RunOutcome
 
 
-class Engine(Library):
+class Engine(Learning):
     """Fathom over one index directory; a context manager that closes what it opened.
 
     May be used by several threads and by many tasks of one loop at once. What another process
@@ -63,7 +61,6 @@ class Engine(Library):
         self._executor: ThreadPoolExecutor | None = None
         self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
         self._digests = Digests()
-        self._calibrations: dict[tuple[str, str], Chosen] = {}
 
     @classmethod
     def open(
@@ -273,8 +270,19 @@ class Engine(Library):
         budget: Budget | None = None,
         history: History = (),
         listener: Listener | None = None,
+        verified: bool = True,
     ) -> "RunOutcome":
-        """See `ask`; with the trace, also where it is not kept."""
+        """See `ask`; with the trace, also where it is not kept.
+
+        Args:
+            question: See `ask`, as for the others.
+            strategy: See above.
+            filters: See above.
+            budget: See above.
+            history: See above.
+            listener: See above.
+            verified: Whether an answer that a person verified is given again.
+        """
         from fathom.retrieval.query import check_question, parse_filters
 
         check_question(question)
@@ -308,17 +316,19 @@ class Engine(Library):
                 "filters": query.filters,
                 "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
                 **({"history": turns} if turns else {}),
+                **(self.verified(query) if verified and not turns else {}),
             },
         )
         surroundings = Surroundings(
             executor=self.executor,
             secrets=self.assembly.secrets,
             rewriter=self.assembly.rewriter if turns else None,
+            quotes=self.assembly.quotes,
             listener=listener or Listener(),
             graph=graph,
         )
         outcome = await run(chosen, query, origin, surroundings)
-        return self._kept(self._warned(outcome, index, found.stale))
+        return self._kept(self._warned(outcome, index, found))
 
     def _replaced(self) -> None:
         self._strategies.clear()  # their searches look into the index that was open then
@@ -333,10 +343,10 @@ class Engine(Library):
                 self._strategies[name] = strategy, strategy.graph().compile()
             return self._strategies[name]
 
-    def _warned(self, outcome: "RunOutcome", index: IndexReader, stale: str = "") -> "RunOutcome":
+    def _warned(self, outcome: "RunOutcome", index: IndexReader, found: "Chosen") -> "RunOutcome":
         """The answer says which documents, or calibration, are not any more what they were."""
         warnings = warnings_of(outcome.answer.citations, index, self._digests)
-        warnings += (stale,) if stale else ()
+        warnings += self.cautions(outcome.trace.origin.strategy, found)
         return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
 
     def _kept(self, outcome: "RunOutcome") -> "RunOutcome":
@@ -352,69 +362,6 @@ class Engine(Library):
             logging.getLogger("fathom").warning("the trace was not kept: %s", error)
             return outcome
         return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
-
-    def calibration(self, strategy: str | None = None) -> "Chosen":
-        """What says how sure the answers of a strategy are, by default of `ask.strategy`.
-
-        Raises:
-            IndexMissing: If nothing has been ingested.
-            UsageError: If the index keeps a calibration that this version cannot read.
-        """
-        from fathom.assembly.calibrations import chosen
-
-        name = strategy or self.settings.ask.strategy
-        kept = self.reader().calibrations()
-        key = name, kept.get(name, "")
-        if key not in self._calibrations:
-            self._calibrations[key] = chosen(self.assembly, name, kept)
-        return self._calibrations[key]
-
-    def calibrate(
-        self,
-        asked: "Sequence[Answered | None]",
-        *,
-        strategy: str | None = None,
-        max_error: float | None = None,
-        delta: float = 0.05,
-        made_of: Mapping[str, Any] | None = None,
-    ) -> "Calibrated":
-        """Learn from recorded answers how sure answers are; kept with the index.
-
-        `fathom.evaluation.calibration.calibrate` asks a file of questions and gives what comes
-        of it to this.
-
-        Args:
-            asked: One for each question; `None` where it was not answered.
-            strategy: That answered, by default `ask.strategy`.
-            max_error: A rate of errors to certify beside the usual ones.
-            delta: How often a certificate may fail.
-            made_of: What the questions are, for `fathom status`.
-
-        Raises:
-            UsageError: If there are too few answers to learn from, or all are right, or none is.
-            IndexLocked: If another process is writing.
-        """
-        from fathom.assembly.calibrations import calibrated
-
-        name = strategy or self.settings.ask.strategy
-        check_strategy(name)
-        made = calibrated(
-            self.assembly, name, asked, max_error=max_error, delta=delta, made_of=made_of or {}
-        )
-        self.keep_calibration(name, made.calibration)
-        return made
-
-    def trace(self, trace_id: str) -> Trace:
-        """The record of an answer: every step, every outside event.
-
-        Args:
-            trace_id: The id, or its beginning.
-
-        Raises:
-            TraceMissing: If there is no such trace.
-            TraceTampered: If it is not what was stored.
-        """
-        return self.traces.get(trace_id)
 
     def explained(self, answer: Answer) -> str:
         """The steps of an answer with their reasons, as a tree."""
@@ -444,7 +391,7 @@ class Engine(Library):
         from fathom.assembly.prompts import changed_prompts
         from fathom.llm.call import Absent
         from fathom.strategies.base import make_strategy
-        from fathom.strategies.run import replay
+        from fathom.strategies.run import Surroundings, replay
 
         trace = self.trace(trace_id)
         layers = Layers.over(self.settings, trace.origin.settings)
@@ -453,7 +400,10 @@ class Engine(Library):
         name = trace.origin.strategy
         assembly = self.assembled(settings, index=_nobody, connect=Absent)
         strategy = make_strategy(name, assembly)
-        work = replay(trace, strategy, assembly.recorded(name), self.executor, assembly.rewriter)
+        surroundings = Surroundings(
+            executor=self.executor, rewriter=assembly.rewriter, quotes=assembly.quotes
+        )
+        work = replay(trace, strategy, assembly.recorded(name), surroundings)
         return replace(in_loop(work), prompts=changed_prompts(trace, settings))
 
     def retriever(self, name: str | None = None) -> "Retriever":
@@ -464,18 +414,6 @@ class Engine(Library):
         """
         name = name or self.settings.retrieval.retriever
         return self.assembly.retriever(name, self._filled(checked=name != "keyword"))
-
-
-def check_strategy(name: str) -> None:
-    """Accept the name of a strategy.
-
-    Raises:
-        UsageError: If there is none of this name.
-    """
-    from fathom.strategies.base import STRATEGIES  # LangGraph takes a second to import
-
-    if name not in STRATEGIES:
-        check_name("strategy", name)
 
 
 def _nobody(*_: object) -> NoReturn:

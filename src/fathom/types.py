@@ -21,6 +21,8 @@ HEADS: frozenset[BlockKind] = frozenset({"heading", "table_head"})
 Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
+VERIFIED = "verified"
+"""The phase of an answer that a person verified and that is given again."""
 PARTIAL_LIST = "partial_list"
 """Why an answer stopped that gives fewer things than were asked for."""
 
@@ -387,8 +389,8 @@ class Answer:
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: A few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
-        calibration: Whose questions that was learned from: `own questions` or `public questions`;
-            `None` where there is no calibration for these settings.
+        calibration: What that rests on: `own questions`, `public questions` or `a person`; `None`
+            where there is no calibration for these settings.
         phase: The step of the strategy that answered.
         stop_reason: Why it stopped: `answered`, `partial_list` where fewer things are given than
             were asked for, the reason of the abstention, or what broke.

@@ -26,6 +26,13 @@ def test_a_signal_that_moved_is_named_and_no_other() -> None:
     assert Drift.of(rows(300, 0)).moved(rows(100, 1, move=2.0)) == ("moved",)
 
 
+def test_a_signal_that_never_varied_and_is_another_now_is_named() -> None:
+    drift = Drift.of([{"words": 9.0}] * 300)
+    assert drift.moved([{"words": 2.0}] * 100) == ("words",)
+    assert drift.moved([{"words": 12.0}] * 100) == ("words",)
+    assert drift.moved([{"words": 9.0}] * 100) == ()
+
+
 def test_a_few_outliers_are_no_drift() -> None:
     odd = rows(3, 5, move=1e9)
     assert Drift.of(rows(300, 0)).moved([*rows(97, 1), *odd]) == ()

@@ -19,10 +19,11 @@ from fathom.control.calibration import (
     learn,
 )
 from fathom.errors import UsageError
-from fathom.extensions import STRATEGIES
-from fathom.jsonable import Json
+from fathom.extensions import STRATEGIES, find
+from fathom.jsonable import Json, canonical, digest
 from fathom.models.shipped import card_of
 from fathom.settings import Settings
+from fathom.tracing.trace import Trace
 
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.strategy", "ask.seed"})
@@ -153,6 +154,17 @@ def identity_of(assembly: Assembly, strategy: str) -> dict[str, Json]:
         },
         "settings": _settings(assembly.recorded(strategy), strategy),
     }
+
+
+def made_for(assembly: Assembly, trace: Trace) -> str:
+    """The hash of what the strategy of a run depends on; empty where that has changed since."""
+    strategy = trace.origin.strategy
+    if strategy not in STRATEGIES and find("strategy", strategy) is None:
+        return ""
+    own = identity_of(assembly, strategy)
+    if own["settings"] != _settings(trace.origin.settings, strategy):
+        return ""
+    return digest(canonical(own))
 
 
 def reader_of(assembly: Assembly) -> str:

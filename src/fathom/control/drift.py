@@ -6,37 +6,56 @@ from math import log, sqrt
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fathom.jsonable import Json
+
+Sample = NDArray[np.float64]
 
 FEWEST = 40
 """Of fewer answers nothing is said."""
 LEVEL = 0.01
 """How often there is a warning, at most, where nothing has changed."""
 _KNOTS = 50
-_DIGITS = 4
+_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How a signal is spread: the share of answers in which it is at most each of some values."""
+    """How a signal is spread.
+
+    Attributes:
+        values: Some that it has, rising.
+        below: The share of the answers in which it is less than each of them.
+        upto: In which it is at most that.
+    """
 
     values: tuple[float, ...]
-    shares: tuple[float, ...]
+    below: tuple[float, ...]
+    upto: tuple[float, ...]
 
     @classmethod
     def of(cls, sample: Sequence[float]) -> Self:
         """The spread of a sample, at no more than fifty values."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         knots = np.unique(np.quantile(ordered, np.linspace(0, 1, _KNOTS), method="lower"))
-        shares = np.searchsorted(ordered, knots, side="right") / len(ordered)
-        return cls(values=tuple(knots.tolist()), shares=tuple(np.round(shares, _DIGITS).tolist()))
+        below, upto = _shares(ordered, knots)
+        return cls(values=_told(knots), below=_told(below), upto=_told(upto))
 
     def distance(self, sample: Sequence[float]) -> float:
         """How far a sample is from it: the largest difference of the shares (Kolmogorov)."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
-        shares = np.searchsorted(ordered, self.values, side="right") / len(ordered)
-        return float(np.abs(shares - self.shares).max())
+        below, upto = _shares(ordered, np.asarray(self.values))
+        return float(max(np.abs(below - self.below).max(), np.abs(upto - self.upto).max()))
+
+
+def _shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
+    below = np.searchsorted(ordered, knots, side="left") / len(ordered)
+    return below, np.searchsorted(ordered, knots, side="right") / len(ordered)
+
+
+def _told(values: Sample) -> tuple[float, ...]:
+    return tuple(np.round(values, _DIGITS).tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +100,7 @@ class Drift:
     def to_json(self) -> Json:
         """As `from_json` takes it."""
         spreads = {
-            name: [list(spread.values), list(spread.shares)]
+            name: [list(spread.values), list(spread.below), list(spread.upto)]
             for name, spread in self.spreads.items()
         }
         return {"answers": self.answers, "spreads": spreads}
@@ -94,7 +113,7 @@ class Drift:
             KeyError, TypeError, ValueError: If it is none.
         """
         spreads = {
-            str(name): Spread(values=tuple(values), shares=tuple(shares))
-            for name, (values, shares) in given["spreads"].items()
+            str(name): Spread(values=tuple(values), below=tuple(below), upto=tuple(upto))
+            for name, (values, below, upto) in given["spreads"].items()
         }
         return cls(answers=int(given["answers"]), spreads=spreads)

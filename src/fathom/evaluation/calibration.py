@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.control.calibration import Answered, Calibrated, Calibration
 from fathom.control.certificate import DELTA, Certificate
@@ -13,6 +13,7 @@ from fathom.evaluation.harness import opened
 from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, Session
+from fathom.jsonable import Json
 from fathom.measures.calibration_metrics import aurc, calibration_error, risk_coverage
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Coverages, of all questions, at which the risk is told."""
+
+
+class Case(NamedTuple):
+    """A question: what came of it, and how sure the answer was before anything was learned."""
+
+    outcome: Answered | None
+    before: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +92,9 @@ def _number(value: float | None) -> str:
 
 def calibrate(
     engine: "Engine",
-    questions: Dataset | Path | str,
+    questions: Dataset | Path | str | None = None,
     *,
+    feedback: bool = False,
     strategy: str | None = None,
     max_error: float | None = None,
     delta: float = DELTA,
@@ -98,6 +107,7 @@ def calibrate(
     Args:
         engine: Its index holds the documents that the questions are about.
         questions: A file of questions with answers, or a data set; see docs/evaluation.md.
+        feedback: Learn also from what people said of earlier answers.
         strategy: By default `ask.strategy`.
         max_error: A rate of errors to certify beside 1, 2, 5 and 10 %.
         delta: How often a certificate may fail.
@@ -110,28 +120,32 @@ def calibrate(
         IndexMissing: If nothing has been ingested.
     """
     name = strategy or engine.settings.ask.strategy
-    dataset = questions if isinstance(questions, Dataset) else opened(Path(questions), engine)
-    with engine.unbounded() as asked:
-        session = Session(
-            engine=asked,
-            dataset=dataset,
-            queries=queries,
-            folder=None if records is None else Path(records),
-            on_progress=on_progress,
-        )
-        found = session.answers(name)
-    graded = [record for record in found if gradable(record)]
-    if not graded:
-        raise UsageError(f"{dataset.name}: no question has an answer to compare with")
-    outcomes = [answered(record) for record in graded]
+    cases: list[Case] = []
+    made_of: dict[str, Json] = {}
+    if questions is not None:
+        dataset = questions if isinstance(questions, Dataset) else opened(Path(questions), engine)
+        with engine.unbounded() as asked:
+            session = Session(
+                engine=asked,
+                dataset=dataset,
+                queries=queries,
+                folder=None if records is None else Path(records),
+                on_progress=on_progress,
+            )
+            graded = [record for record in session.answers(name) if gradable(record)]
+        if not graded:
+            raise UsageError(f"{dataset.name}: no question has an answer to compare with")
+        cases += [Case(answered(record), record.confidence) for record in graded]
+        made_of |= {"questions": dataset.name, "count": len(graded)}
+    if feedback:
+        said = engine.labelled(name)
+        cases += [Case(each, None) for each in said]
+        made_of |= {"feedback": len(said)}
+    outcomes = [case.outcome for case in cases]
     made = engine.calibrate(
-        outcomes,
-        strategy=name,
-        max_error=max_error,
-        delta=delta,
-        made_of={"questions": dataset.name, "count": len(graded)},
+        outcomes, strategy=name, max_error=max_error, delta=delta, made_of=made_of
     )
-    return report(name, made, graded)
+    return report(name, made, cases)
 
 
 def gradable(record: Record) -> bool:
@@ -146,24 +160,23 @@ def answered(record: Record) -> Answered | None:
     return Answered(record.signals, right(record))
 
 
-def report(strategy: str, made: Calibrated, records: Sequence[Record]) -> CalibrationReport:
-    """What a calibration says of the records that it was learned from."""
-    outcomes = [answered(record) for record in records]
-    answers = [each for each in outcomes if each is not None]
+def report(strategy: str, made: Calibrated, cases: Sequence[Case]) -> CalibrationReport:
+    """What a calibration says of what it was learned from."""
+    answers = [case.outcome for case in cases if case.outcome is not None]
     sure, was_right = list(made.held_out), [each.right for each in answers]
     curve = [
-        (coverage * len(answers) / len(records), risk)
+        (coverage * len(answers) / len(cases), risk)
         for coverage, risk in risk_coverage(sure, was_right)
     ]
     before = [
-        (record.confidence, right(record))
-        for record in records
-        if record.answered and record.signals and record.confidence is not None
+        (case.before, case.outcome.right)
+        for case in cases
+        if case.outcome is not None and case.before is not None
     ]
     return CalibrationReport(
         strategy=strategy,
         calibration=made.calibration,
-        questions=len(records),
+        questions=len(cases),
         answered=len(answers),
         wrong=sum(not each.right for each in answers),
         ece=calibration_error(sure, was_right),

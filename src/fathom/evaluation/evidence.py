@@ -23,12 +23,6 @@ def evidence_documents(trace: Trace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chunk.rpartition("#")[0] for chunk in chunks))
 
 
-def signals(trace: Trace) -> dict[str, float]:
-    """What the last step of a run knew of its answer, in numbers; empty of older traces."""
-    told = [step.outputs.get("signals") for step in trace.steps if step.agent == "finalizer"]
-    return dict(told[-1]) if told and isinstance(told[-1], dict) else {}
-
-
 def _chunks(step: Step) -> Sequence[str]:
     return list(_ids(step.inputs.get("chunks")))
 

@@ -90,7 +90,7 @@ class Systems:
         for name in self.retrievers:
             split(name)
         if self.strategies:
-            from fathom.engine import check_strategy  # takes a second
+            from fathom.learning import check_strategy  # takes a second
 
             for name in self.strategies:
                 check_strategy(name)

@@ -11,7 +11,7 @@ from fathom import __version__
 from fathom.concurrency import in_loop
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.evidence import actions, evidence_documents, signals
+from fathom.evaluation.evidence import actions, evidence_documents
 from fathom.evaluation.records import Record, Records
 from fathom.extensions import Kind, find
 from fathom.jsonable import Json, canonical, digest
@@ -85,7 +85,11 @@ class Session:
             filters = filters_of(question)
             return in_loop(
                 self.engine.aoutcome(
-                    question.text, strategy=strategy, filters=filters, history=question.history
+                    question.text,
+                    strategy=strategy,
+                    filters=filters,
+                    history=question.history,
+                    verified=False,
                 )
             )
 
@@ -321,7 +325,7 @@ def _answered(asked: AskedRun) -> Fields:
         "evidence": evidence_documents(asked.trace),
         "usage": asdict(answer.usage),
         "seconds": answer.usage.seconds,
-        "signals": signals(asked.trace),
+        "signals": dict(asked.trace.signals),
         "trace_id": answer.trace_id,
     }
 

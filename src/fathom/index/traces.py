@@ -1,15 +1,16 @@
-"""Traces beside the index: one SQLite file of their own, capped in size.
+"""Traces beside the index, and what people said of them: one SQLite file, capped in size.
 
 A file of its own, because a question is asked, and its trace stored, also while another process
 writes to the index. A trace stays as long as the documents hold every text that it holds: what
 is removed from the index, or changed in it, does not live on here.
 """
 
+import json
 import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,9 @@ from typing import Self
 
 from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
+from fathom.index.feedback import Feedback
 from fathom.index.trace_retention import Held
+from fathom.jsonable import canonical
 from fathom.tracing.chain import TraceTampered, decode
 from fathom.tracing.trace import Trace
 
@@ -39,6 +42,20 @@ _TABLES = (
     "BEGIN DELETE FROM held WHERE trace_no = OLD.no; END",
     "CREATE INDEX IF NOT EXISTS held_by ON held(trace_no)",
     "CREATE TABLE IF NOT EXISTS swept(revision TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS signals("
+    "trace_no INTEGER PRIMARY KEY, strategy TEXT NOT NULL, data TEXT NOT NULL)",
+    "CREATE TRIGGER IF NOT EXISTS let_go_of_signals AFTER DELETE ON traces "
+    "BEGIN DELETE FROM signals WHERE trace_no = OLD.no; END",
+    "CREATE TABLE IF NOT EXISTS feedback("
+    "no INTEGER PRIMARY KEY AUTOINCREMENT, trace_id TEXT NOT NULL UNIQUE, key TEXT NOT NULL, "
+    "strategy TEXT NOT NULL, data TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS feedback_by_key ON feedback(key)",
+    "CREATE TABLE IF NOT EXISTS feedback_held("
+    'document TEXT NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, mark TEXT NOT NULL, '
+    'feedback_no INTEGER NOT NULL, PRIMARY KEY(document, start, "end", mark, feedback_no)'
+    ") WITHOUT ROWID",
+    "CREATE TRIGGER IF NOT EXISTS let_go_of_feedback AFTER DELETE ON feedback "
+    "BEGIN DELETE FROM feedback_held WHERE feedback_no = OLD.no; END",
 )
 
 
@@ -113,6 +130,11 @@ class TraceStore:
             )
             if cursor.rowcount:
                 number = cursor.lastrowid
+                if trace.signals:
+                    self._connection.execute(
+                        "INSERT INTO signals VALUES (?, ?, ?)",
+                        (number, origin.strategy, canonical(dict(trace.signals))),
+                    )
                 self._connection.executemany(
                     "INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)",
                     [(text.document, text.start, text.end, text.mark, number) for text in held],
@@ -159,16 +181,19 @@ class TraceStore:
         found = self._find(trace_id)
         with self._transaction():
             self._connection.execute("DELETE FROM traces WHERE id = ?", (found,))
+            self._connection.execute("DELETE FROM feedback WHERE trace_id = ?", (found,))
         self._empty_log()
         return found
 
     def sweep(self, index: IndexReader) -> int:
-        """Remove for good all traces with a text that its document does not hold any more.
+        """Remove for good all with a text that its document does not hold any more.
+
+        Traces go, and feedback on answers that cited it.
 
         Nothing is looked up where the index has not changed since the last time.
 
         Returns:
-            How many went.
+            How many traces went.
         """
         revision = index.revision()
         if self._swept() == revision:
@@ -177,11 +202,51 @@ class TraceStore:
         gone = [text for text in self._all_held() if not text.still_in(document(text.document))]
         with self._transaction():
             removed = sum(self._remove(text) for text in gone)
+            forgotten = sum(self._forget(text) for text in gone)
             self._connection.execute("DELETE FROM swept")
             self._connection.execute("INSERT INTO swept VALUES (?)", (revision,))
-        if removed:
+        if removed or forgotten:
             self._empty_log()
         return removed
+
+    def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
+        """The signals of the newest answers of a strategy, newest first."""
+        with self._transaction(write=False):
+            rows = self._connection.execute(
+                "SELECT data FROM signals WHERE strategy = ? ORDER BY trace_no DESC LIMIT ?",
+                (strategy, limit),
+            ).fetchall()
+        return tuple(json.loads(row[0]) for row in rows)
+
+    def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
+        """Keep what was said of an answer, instead of what was said of it before.
+
+        Args:
+            feedback: On a trace that is there; it outlives it, unless that is deleted by hand.
+            held: The texts of documents that it cites, for `sweep`.
+        """
+        row = (feedback.trace_id, feedback.key, feedback.strategy, canonical(feedback.to_json()))
+        with self._transaction():
+            execute = self._connection.execute
+            execute("DELETE FROM feedback WHERE trace_id = ?", (feedback.trace_id,))
+            made = execute(
+                "INSERT INTO feedback(trace_id, key, strategy, data) VALUES (?, ?, ?, ?)", row
+            )
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO feedback_held VALUES (?, ?, ?, ?, ?)",
+                [(each.document, each.start, each.end, each.mark, made.lastrowid) for each in held],
+            )
+            execute("DELETE FROM swept")  # the index may have changed since the run
+
+    def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+        """What was said, oldest first: of a strategy's answers, or of those to a question."""
+        with self._transaction(write=False):
+            rows = self._connection.execute(
+                "SELECT data FROM feedback WHERE (? = '' OR strategy = ?) AND (? = '' OR key = ?) "
+                "ORDER BY no",
+                (strategy, strategy, key, key),
+            ).fetchall()
+        return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 
     def close(self) -> None:
         """Let go of the file; calling it twice is fine."""
@@ -216,13 +281,21 @@ class TraceStore:
     def _all_held(self) -> "tuple[Held, ...]":
         with self._transaction(write=False):
             rows = self._connection.execute(
-                'SELECT DISTINCT document, start, "end", mark FROM held ORDER BY document'
+                'SELECT document, start, "end", mark FROM held UNION '
+                'SELECT document, start, "end", mark FROM feedback_held ORDER BY document'
             ).fetchall()
         return tuple(Held(*row) for row in rows)
 
     def _remove(self, text: Held) -> int:
         return self._connection.execute(
             "DELETE FROM traces WHERE no IN (SELECT trace_no FROM held "
+            'WHERE document = ? AND start = ? AND "end" = ? AND mark = ?)',
+            (text.document, text.start, text.end, text.mark),
+        ).rowcount
+
+    def _forget(self, text: Held) -> int:
+        return self._connection.execute(
+            "DELETE FROM feedback WHERE no IN (SELECT feedback_no FROM feedback_held "
             'WHERE document = ? AND start = ? AND "end" = ? AND mark = ?)',
             (text.document, text.start, text.end, text.mark),
         ).rowcount
@@ -261,7 +334,7 @@ class TraceStore:
         except sqlite3.Error as error:
             raise RunError(
                 f"{self.path}: {error}; check free space and permissions, or delete the file: "
-                "it holds nothing but traces"
+                "it holds nothing but traces and feedback"
             ) from error
 
 
@@ -289,7 +362,7 @@ def open_traces(directory: Path, index: IndexReader, *, max_bytes: int) -> Trace
 
 def trace_findings(file: Path) -> "list[str]":
     """What is wrong with the traces in a file, in words; empty when they are sound."""
-    todo = "delete the file: it holds nothing but traces"
+    todo = "delete the file: it holds nothing but traces and feedback"
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             faults = [row[0] for row in opened.execute("PRAGMA integrity_check")]

@@ -76,13 +76,17 @@ class Search:
 
 def texts_of(trace: Trace) -> frozenset[Held]:
     """The texts of documents that stand in a trace."""
-    found = (event.value for event in trace.events if event.kind == KIND)
-    done = (value["value"] for value in found if isinstance(value, dict) and "value" in value)
+    told = (event.value for event in trace.events if event.kind == KIND)
+    done = (value["value"] for value in told if isinstance(value, dict) and "value" in value)
     hits = (hit for value in done for hit in value["hits"])
     chunks = (_hit(hit).chunk for hit in hits)
-    return frozenset(
-        Held.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks
+    verified = trace.origin.arguments.get("verified") or {"citations": ()}
+    quotes = (
+        Held.of(each["document"], each["title"], Span(each["start"], each["end"]), each["quote"])
+        for each in verified["citations"]
     )
+    found = (Held.of(each.document_id, each.title, each.span, each.text) for each in chunks)
+    return frozenset((*found, *quotes))
 
 
 def _hit(found: Json) -> Hit:

@@ -22,12 +22,14 @@ from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.reservation import CostBound, Reservation
+from fathom.retrieval.quotes import Quotes
 from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.strategies.bus import attempt
+from fathom.strategies.verified import again, filters_of
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
 from fathom.tracing.trace import Events, Origin, Trace
-from fathom.types import Answer, Filter, Query
+from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
@@ -72,6 +74,7 @@ class Surroundings:
         executor: Where synchronous work is done.
         events: The record to replay; nothing is asked then.
         secrets: What must not enter the trace.
+        quotes: Looks up what verified answers cite; without it none is given again.
         rewriter: Makes a question that follows others stand alone; without one it stays as it is.
         graph: The strategy's own, if it is compiled already.
     """
@@ -80,6 +83,7 @@ class Surroundings:
     events: Events | None = None
     secrets: tuple[str, ...] = ()
     rewriter: Rewriter | None = None
+    quotes: Quotes | None = None
     listener: Listener = field(default_factory=Listener)
     graph: CompiledGraph | None = None
 
@@ -113,7 +117,8 @@ async def run(
         answer = await _finished(strategy, strategy.start(query), here)
     else:
         query = await _stand_alone(query, origin, here, surroundings)
-        answer = await _answer(strategy, query, here, surroundings)
+        verified = await _verified(query, origin, here, surroundings)
+        answer = verified or await _answer(strategy, query, here, surroundings)
     if last is not None:
         last.release()
     answer = _closed(answer, here, origin.budget)
@@ -126,8 +131,7 @@ async def replay(
     trace: Trace,
     strategy: Strategy,
     settings: Mapping[str, Json],
-    executor: Executor,
-    rewriter: Rewriter | None = None,
+    surroundings: Surroundings,
 ) -> Replay:
     """Run a recorded question again; nothing is asked and no index is opened.
 
@@ -135,15 +139,13 @@ async def replay(
         trace: What was recorded.
         strategy: Made from the recorded settings, or from others.
         settings: What a trace keeps of these.
-        executor: Where synchronous work is done.
-        rewriter: Made from the same settings as the strategy.
+        surroundings: Made from the same settings as the strategy; the events are those recorded.
     """
     events = Recorded(trace)
-    query = Query(text=trace.origin.question, filters=_filters(trace))
+    query = Query(text=trace.origin.question, filters=filters_of(trace.origin))
     origin = replace(trace.origin, settings=settings)
     try:
-        surroundings = Surroundings(executor=executor, events=events, rewriter=rewriter)
-        outcome = await run(strategy, query, origin, surroundings)
+        outcome = await run(strategy, query, origin, replace(surroundings, events=events))
     except EventMissing:
         return Replay(
             trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
@@ -158,15 +160,6 @@ async def replay(
     )
 
 
-def _filters(trace: Trace) -> tuple[Filter, ...]:
-    given = trace.origin.arguments.get("filters", ())
-    values = ((each["key"], each["op"], each["value"]) for each in given)
-    return tuple(
-        Filter(key, op, tuple(value) if isinstance(value, list) else value)
-        for key, op, value in values
-    )
-
-
 async def _stand_alone(
     query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
 ) -> Query:
@@ -177,6 +170,16 @@ async def _stand_alone(
     ask = partial(surroundings.rewriter.stand_alone, query.text, turns)
     done = await attempt("stand alone", ask, context)
     return replace(query, text=done.value or query.text)
+
+
+async def _verified(
+    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+) -> Answer | None:
+    """What a person verified as the answer to this question, if it still stands."""
+    given = origin.arguments.get("verified")
+    if given is None or surroundings.quotes is None:
+        return None
+    return await again(query.text, given, surroundings.quotes, context)
 
 
 def _weigher(origin: Origin) -> Weigher | None:

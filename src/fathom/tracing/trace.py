@@ -126,6 +126,12 @@ class Trace:
         """The outside events, in the order in which they were known."""
         return tuple(record for record in self.records if isinstance(record, Event))
 
+    @cached_property
+    def signals(self) -> Mapping[str, float]:
+        """What the last step knew of its answer, in numbers; empty of older traces."""
+        told = [step.outputs.get("signals") for step in self.steps if step.agent == "finalizer"]
+        return told[-1] if told and isinstance(told[-1], dict) else {}
+
     @property
     def usage(self) -> Usage:
         """The sum over the steps; the seconds are those of the whole run."""

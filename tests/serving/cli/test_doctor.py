@@ -72,7 +72,7 @@ def test_corrupt_traces(run: Run, corpus: Path, tmp_path: Path) -> None:  # noqa
         log.unlink()
     assert "traces.db" in failures(run)["traces"]
     file.write_bytes(b"no database" * 1000)
-    assert "delete the file: it holds nothing but traces" in failures(run)["traces"]
+    assert "delete the file: it holds nothing but traces and feedback" in failures(run)["traces"]
 
 
 def test_a_trace_that_was_changed(run: Run, corpus: Path, tmp_path: Path) -> None:  # noqa: F811

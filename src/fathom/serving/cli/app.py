@@ -11,7 +11,7 @@ import typer
 from fathom import __version__
 from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
-from fathom.serving.cli.calibration import calibrate
+from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.ending import prepare_streams, told
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.options import (
@@ -61,6 +61,7 @@ app.command()(traces.replay)
 app.command("eval")(evaluate)
 app.command()(tune)
 app.command()(calibrate)
+app.command()(feedback)
 
 
 def main() -> NoReturn:

@@ -44,6 +44,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         _made("strategy", lambda: _strategy(engine)),
         *_index(engine, fix=fix),
         *_traces(engine),
+        *_calibrations(engine),
         *_extensions(),
         *_environment(),
     ]
@@ -90,7 +91,7 @@ def _language_models(engine: Engine) -> str:
 
 
 def _strategy(engine: Engine) -> str:
-    from fathom.engine import check_strategy
+    from fathom.learning import check_strategy
 
     check_strategy(engine.settings.ask.strategy)
     return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
@@ -120,6 +121,26 @@ def _traces(engine: Engine) -> list[Check]:
     if not found:
         return [Check("traces", True, f"{file}: sound")]
     return [Check("traces", False, detail) for detail in found]
+
+
+def _calibrations(engine: Engine) -> list[Check]:
+    """Whether each calibration of the index counts with these settings."""
+
+    def counts(name: str) -> str:
+        if stale := engine.calibration(name).stale:
+            raise UsageError(stale)
+        if moved := engine.drift(name):
+            raise UsageError(
+                f"{name} is asked other things than it was calibrated on ({', '.join(moved)}); "
+                "run `fathom calibrate` with such questions"
+            )
+        return f"{name}: made for these settings"
+
+    try:
+        kept = engine.reader(checked=False).calibrations()
+    except FathomError:
+        return []  # said of the index
+    return [_made("calibration", partial(counts, name)) for name in kept]
 
 
 def _extensions() -> list[Check]:

@@ -125,6 +125,9 @@ def status(
     assignments: SetOption = None,
 ) -> None:
     """Counts, sizes and identity of the index."""
+    from dataclasses import asdict
+
+    from fathom.serving.cli.calibration import calibration_json, calibration_text
     from fathom.serving.cli.output import outdated_text, show, show_json, status_text
 
     with build_engine(index, assignments) as engine:
@@ -136,10 +139,12 @@ def status(
                 show(outdated_text(found))
             return
         state = engine.status()
+        kept = engine.calibrations()
     if as_json:
-        show_json(state)
+        known = {name: calibration_json(made) for name, made in kept.items()}
+        show_json({**asdict(state), "calibrations": known})
     else:
-        show(status_text(state))
+        show("\n".join([status_text(state), *map(calibration_text, kept.values())]))
 
 
 @config.command("show")

@@ -17,7 +17,7 @@ from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain
-from fathom.types import PARTIAL_LIST, Answer, Citation, Document, Hit, Place
+from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
@@ -139,6 +139,8 @@ def _sureness(answer: Answer) -> str:
     """How sure an answer is, and what that rests on."""
     if answer.confidence is None:
         return "confidence unknown: not calibrated for these settings (fathom calibrate)"
+    if answer.phase == VERIFIED:
+        return "verified by a person"
     by = f" (calibrated on {answer.calibration})" if answer.calibration else ""
     return f"confidence {answer.confidence:.2f}{by}"
 
