@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
@@ -350,6 +351,7 @@ class Library:
         """
         from fathom.questions.maker import QuestionMaker, checked_choice
         from fathom.questions.round_trip import RoundTrip
+        from fathom.questions.written import written_facts
 
         chosen = checked_choice(number, kinds, languages)
         assembly = self.assembly
@@ -358,7 +360,9 @@ class Library:
             reader=assembly.local_reader,
             terms=assembly.terms,
         )
-        maker = QuestionMaker(index=self._filled(), trip=trip)
+        questioner = assembly.questioner
+        written = partial(written_facts, questioner, budget=assembly.budget) if questioner else None
+        maker = QuestionMaker(index=self._filled(), trip=trip, written=written)
         return maker.make(
             number, kinds=chosen.kinds, languages=chosen.languages, seed=seed, on_made=on_made
         )

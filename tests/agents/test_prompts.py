@@ -23,6 +23,7 @@ from fathom.agents import (
     hyde,
     judge,
     planner,
+    questioner,
     reorderer,
     rewriter,
     selector,
@@ -51,6 +52,7 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "selector": selector.SelectorReply,
     "summarizer": summarizer.SummarizerReply,
     "planner": planner.PlannerReply,
+    "questioner": questioner.QuestionerReply,
 }
 CHOICES = {
     name: numbers(9)

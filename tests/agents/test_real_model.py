@@ -15,6 +15,7 @@ from tests.real_model import LOCAL, RealModel
 
 from fathom.agents.debater import Position
 from fathom.agents.planner import legal
+from fathom.agents.questioner import LLMQuestioner
 from fathom.agents.summarizer import SubAnswer
 from fathom.assembly import Assembly
 from fathom.context import RunContext
@@ -49,6 +50,11 @@ def found(number: int, answer: str) -> SubAnswer:
     return SubAnswer(question=QUESTION, draft=draft)
 
 
+def questioner_of(assembly: Assembly) -> LLMQuestioner:
+    assert assembly.questioner is not None
+    return assembly.questioner
+
+
 ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     "reader": lambda a, c: a.reader.read(QUESTION, HITS, c),
     "judge": lambda a, c: a.judge.support(
@@ -68,6 +74,7 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     "summarizer": lambda a, c: a.summarizer.summarize(
         BOTH, "parallel", [found(0, "40 crowns"), found(1, "at seven")], HITS, c
     ),
+    "questioner": lambda a, c: questioner_of(a).ask(HITS[0].chunk, c),
     "planner": lambda a, c: a.planner.plan(
         BOTH, a.observer(BOTH, HITS, first=True), legal(first=True), c
     ),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
     from fathom.agents.planner import Planner
+    from fathom.agents.questioner import LLMQuestioner
     from fathom.agents.reader import LocalReader, Reader
     from fathom.agents.reorderer import Reorderer
     from fathom.agents.rewriter import Rewriter
@@ -188,6 +189,16 @@ class Assembly(RetrievalParts):
             rounds=own.rounds,
             feedback=own.feedback,
         )
+
+    @cached_property
+    def questioner(self) -> "LLMQuestioner | None":
+        """Writes questions about chunks; `None` without a language model."""
+        model = self.models.of("questioner")
+        if model is None:
+            return None
+        from fathom.agents.questioner import PROMPT, LLMQuestioner
+
+        return LLMQuestioner(model=model, prompt=self.prompt(PROMPT))
 
     @cached_property
     def hypothesis(self) -> "Hypothesis":

@@ -17,6 +17,7 @@ def own_prompts() -> tuple[Prompt, ...]:
         hyde,
         judge,
         planner,
+        questioner,
         reorderer,
         rewriter,
         selector,
@@ -38,6 +39,7 @@ def own_prompts() -> tuple[Prompt, ...]:
         selector.PROMPT,
         summarizer.PROMPT,
         planner.PROMPT,
+        questioner.PROMPT,
     )
 
 

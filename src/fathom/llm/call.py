@@ -27,6 +27,7 @@ AgentRole = Literal[
     "reorderer",
     "summarizer",
     "planner",
+    "questioner",
 ]
 """Who may have a language model."""
 

@@ -73,7 +73,7 @@ def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:
 
 def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
     """The facts of a chunk in order; none of a text that speaks to a language model."""
-    language = _language(chunk)
+    language = language_of(chunk)
     if language not in languages or gives_orders(chunk.text):
         return
     small = frozenset(_SMALL.findall(chunk.text))
@@ -86,7 +86,7 @@ def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
             yield from _cells(row, chunk, language)
 
 
-def _language(chunk: Chunk) -> Language:
+def language_of(chunk: Chunk) -> Language:
     """That of its text, else that of its titles; a bare table is taken for English."""
     found = (detect(text) for text in (chunk.text, chunk.context))
     return next((each for each in found if each != "und"), "en")

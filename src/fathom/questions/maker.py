@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -16,12 +16,19 @@ from fathom.questions.round_trip import Checked, RoundTrip
 from fathom.questions.unanswerable import removed, twisted
 from fathom.text.entities import texts
 from fathom.text.language import Language
+from fathom.types import Chunk
 
 _LANGUAGES: tuple[Language, ...] = ("en", "id")
 _TRIES = 12
 """So many questions are looked at, at most, for each that is wanted."""
+_VALUES = frozenset(
+    {"when", "where", "who", "by whom", "how much", "how many", "how long", "how large", "cell"}
+)
+"""Rules whose questions have one right answer."""
 _A_DOCUMENT = 0.1
 """Of all questions at most such a share, and three, are from one document."""
+Written = Callable[[Sequence[Chunk], Sequence[Language]], Iterable[Fact]]
+"""Gives facts of chunks in some languages."""
 OnMade = Callable[[int, int], None]
 """Told how many questions are made, and how many are wanted."""
 
@@ -81,10 +88,15 @@ class _Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionMaker:
-    """Makes questions from what an index holds."""
+    """Makes questions from what an index holds.
+
+    Attributes:
+        written: Gives what a language model asks about chunks, beside what the rules ask.
+    """
 
     index: IndexReader
     trip: RoundTrip
+    written: Written | None = None
 
     def make(
         self,
@@ -99,6 +111,8 @@ class QuestionMaker:
         work = _Work(_shares(number, kinds))
         chunks = shuffled_chunks(self.index, seed)
         facts = [fact for chunk in chunks for fact in facts_of(chunk, languages)]
+        if self.written is not None:
+            facts += self.written(chunks[:number], languages)
         most = max(3, round(_A_DOCUMENT * number))
         named = sorted({name for fact in facts for name in texts(fact.subject)})
         self._join(work, facts, on_made)
@@ -136,8 +150,11 @@ class QuestionMaker:
         self, work: _Work, fact: Fact, checked: Checked, named: Sequence[str], draw: random.Random
     ) -> bool:
         if checked.rivals:
+            # A thing can be described in several ways without a conflict; a value cannot.
+            if fact.rule in _VALUES and work.add(_conflict(fact, checked)):
+                return True
             work.refused["another document answers it otherwise"] += 1
-            return work.add(_conflict(fact, checked))
+            return False
         # What is asked with its answer is not asked without it too.
         answered = work.lacks(_kind(fact)) and draw.random() >= _share_of_none(work)
         if answered or not work.lacks("unanswerable"):

@@ -4,6 +4,7 @@ Whether the answer would be found among all that is found is not asked: what is 
 would be all that is left, and a calibration on such questions would promise too much.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from fathom.retrieval.base import Retriever
 from fathom.text.answer_match import answers_match, normalize_answer
 from fathom.types import Chunk, Filter, Hit, Query
 
+_ARTICLE = re.compile(r"^(?:the|an?) ")
 DEPTH = 10
 """Among so many hits the source must be."""
 _ALIKE = 0.6
@@ -94,11 +96,8 @@ class RoundTrip:
         """Whether it is about a thing without a name that other documents have too: "the club"."""
         if not fact.subject or is_named(fact.subject) or fact.rule == "cell":
             return False
-        others = {
-            hit.chunk.document_id
-            for hit in hits
-            if fact.subject.casefold() in hit.chunk.text.casefold()
-        }
+        thing = _ARTICLE.sub("", fact.subject).casefold()
+        others = {hit.chunk.document_id for hit in hits if thing in hit.chunk.text.casefold()}
         return len(others - {fact.document}) >= _COMMON
 
     def _rivals(self, fact: Fact, hits: Sequence[Hit]) -> list[Rival]:
@@ -108,8 +107,11 @@ class RoundTrip:
         found = []
         for hit in near:
             draft = self.reader.draft(fact.question, [alone(hit.chunk)])
-            sure = draft.confidence >= _SURE and draft.short_answer
-            if sure and not _same(fact, draft.short_answer):
+            if (
+                draft.confidence >= _SURE
+                and draft.short_answer
+                and not _same(fact, draft.short_answer)
+            ):
                 found.append(Rival(answer=draft.short_answer, chunk=hit.chunk))
         return found
 

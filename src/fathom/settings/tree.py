@@ -171,6 +171,7 @@ class RoleSettings(Section):
     reorderer: str = "local"
     summarizer: str = "local"
     planner: str = "local"
+    questioner: str = "auto"
 
 
 class DomainSettings(Section):
@@ -197,6 +198,7 @@ class PromptSettings(Section):
     selector: str = ""
     summarizer: str = ""
     planner: str = ""
+    questioner: str = ""
 
 
 class GradingSettings(Section):

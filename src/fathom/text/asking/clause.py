@@ -166,7 +166,8 @@ def _leading_time(sentence: str) -> Span | None:
 
 def _verb_at(words: list[_Word]) -> int:
     """Where the verb of the first subject begins; 0 where none is sure."""
-    if not words or words[0].text.lower() in _POINTS or words[0].text.endswith(","):
+    first = words[0].text.lower() if words else ","
+    if first in _POINTS or first in thirds() or first.endswith(","):
         return 0
     for at in range(1, min(len(words) - 1, _LONGEST)):
         word = words[at].text

@@ -190,7 +190,7 @@ def _counted(clause: Clause) -> Iterator[Posed]:
     if not found or not clause.verb or clause.passive or found["num"] == "one":
         return
     if re.search(rf"\b(?:{_UNIT}|{_CURRENCY})$", found["things"]) or re.match(
-        rf"\s*(?:to|-)\s*\d|\s{_FIGURE}\b", found["rest"]
+        rf"\s*(?:to|-)\s*\d|\s(?:of|{_FIGURE})\b|/", found["rest"]
     ):
         return
     how = f"{(found['bound'] or '').capitalize()}how many {found['things']}"

@@ -81,7 +81,8 @@ def _rows() -> list[list[str]]:
 @cache
 def pasts() -> dict[str, str]:
     """The base of each form of the past tense."""
-    return {_past(base): base for base in _REGULAR} | {past: base for base, past, _ in _rows()}
+    regular = {_past(base): base for base in _REGULAR - {"base"}}  # "based" is a participle
+    return regular | {past: base for base, past, _ in _rows()}
 
 
 @cache
