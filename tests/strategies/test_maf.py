@@ -277,10 +277,10 @@ def mills(folder: Path) -> Path:
 
 
 def speaks(messages: list[dict[str, str]]) -> str:
-    """What a debater answers: the year in its chunk, with the sentence."""
-    (chunk,) = re.findall(r"The mill of Elm was built in \d{4}[^.]*\.", messages[1]["content"])[:1]
-    year = re.findall(r"\d{4}", chunk)[0]
-    return json.dumps({"answer": {"quote": chunk, "text": year}})
+    """What a debater answers: the year in its chunk, with the number of the sentence."""
+    said = r"\[(\d+)\] The mill of Elm was built in (\d{4})"
+    number, year = re.findall(said, messages[1]["content"])[0]
+    return json.dumps({"answer": {"sentence": int(number), "text": year}})
 
 
 def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ class DebateLaw:
 
 # Fitted by `training/fit_debate.py`; the figures are in docs/strategies/maf.md.
 DEBATE_LAWS: Mapping[str, DebateLaw] = {
-    "en": DebateLaw(sure=0.34, share=0.11, margin=1.19, offset=-0.01),
-    "id": DebateLaw(sure=1.08, share=0.57, margin=4.74, offset=-1.11),
+    "en": DebateLaw(sure=0.43, share=1.78, margin=1.47, offset=-0.88),
+    "id": DebateLaw(sure=0.64, share=0.26, margin=3.52, offset=-0.70),
 }
 
 

@@ -40,8 +40,8 @@ class VerdictLaw:
 
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
-    "en": VerdictLaw(yes=(0.26, 0.16, 0.0, 0.35, -0.76), no=(0.05, 0.17, 0.0, 0.21, -0.22)),
-    "id": VerdictLaw(yes=(1.18, 0.0, 0.16, 0.0, -1.95), no=(0.62, 0.68, 2.68, 0.0, -2.7)),
+    "en": VerdictLaw(yes=(0.28, 0.17, 0.0, 0.31, -0.57), no=(0.0, 0.21, 0.0, 0.35, -0.15)),
+    "id": VerdictLaw(yes=(1.12, 0.0, 0.24, 0.0, -2.12), no=(0.53, 0.61, 2.75, 0.0, -2.56)),
 }
 
 
