@@ -161,17 +161,22 @@ def row(name: str, way: Way, rate: float, splits: Sequence[Split]) -> dict[str, 
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options_of(about: str, sets: Sequence[str]) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--indexes", type=Path)
     parser.add_argument("--splits", type=int, default=200)
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--sets", nargs="*", default=list(sets))
     parser.add_argument("--most", type=int, help="so many questions of each data set")
     parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = options_of(__doc__, list(SETS))
     rows = []
     for name in options.sets:
         dataset = load(options.data / name)

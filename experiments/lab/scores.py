@@ -90,7 +90,7 @@ def _score(cell: Cell, record: Record) -> dict[str, Any]:
         "of": cell.arm.system,
         "corpus": cell.arm.corpus,
         "status": record.status,
-        "confidence": record.confidence,
+        "confidence": record.sureness,
         "seconds": round(record.seconds, 4),
         **{name: value for name, value in record.usage.items() if value and name != "seconds"},
         **{name: round(value, 6) for name, value in values.items() if value is not None},

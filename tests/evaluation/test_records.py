@@ -1,6 +1,6 @@
 """A record is there when its line is; a torn or foreign line is neither lost nor taken silently."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -68,3 +68,10 @@ def test_without_a_file_they_are_kept_in_memory() -> None:
 def test_what_was_said_is_the_short_answer_or_else_the_whole_one() -> None:
     assert record().said == "40 crowns"
     assert record(short_answer="").said == "It costs 40 crowns."
+
+
+def test_a_record_without_a_calibrated_confidence_is_as_sure_as_its_draft() -> None:
+    silent = replace(record("q"), confidence=None, signals={})
+    assert silent.sureness is None
+    assert replace(silent, signals={"sure": 0.0}).sureness == 0.5
+    assert replace(silent, confidence=0.9, signals={"sure": 0.0}).sureness == 0.9

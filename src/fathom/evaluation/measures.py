@@ -183,7 +183,7 @@ class Judged:
     def of(cls, record: Record) -> Self:
         """That of a record."""
         return cls(
-            confidence=record.confidence,
+            confidence=record.sureness,
             answered=record.answered,
             answerable=record.answerable,
             graded=_graded(record),

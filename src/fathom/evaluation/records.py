@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import exp
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Self
@@ -88,6 +89,13 @@ class Record:
         """The strategy or retriever, and what was varied."""
         varied = ", ".join(f"{key}={value}" for key, value in sorted(self.varied.items()))
         return f"{self.strategy} ({varied})" if varied else self.strategy
+
+    @property
+    def sureness(self) -> float | None:
+        """The confidence of the answer; where nobody calibrated it, that of its draft."""
+        if self.confidence is not None or not self.signals:
+            return self.confidence
+        return 1 / (1 + exp(-self.signals["sure"]))
 
     @property
     def ranks(self) -> bool:

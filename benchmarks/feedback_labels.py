@@ -1,0 +1,79 @@
+"""What 100 labels mend elsewhere: python -m benchmarks.feedback_labels --data DATA --work WORK.
+
+A law of confidence is learned on articles in English and put to another language and to another
+subject. Then so many answers there are labelled right or wrong, as `fathom feedback` keeps them,
+and the law is learned on, as `fathom calibrate --feedback` does. Told is the expected calibration
+error on the answers that were not labelled, before and after, over many draws. Questions are asked
+once and kept in WORK, as those of benchmarks.certificates, whose options count.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from benchmarks.certificates import WAYS, answering, asked, options_of
+
+from fathom.control.calibration import READER, Answered
+from fathom.control.sureness import SurenessLaw, fit
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load
+from fathom.evaluation.harness import indexed
+from fathom.measures.calibration_metrics import calibration_error
+
+HOME = "squad-retrieval"
+AWAY = {"idk-mrc-retrieval": "another language", "covid-qa": "another subject"}
+LABELS = 100
+
+
+def ece(law: SurenessLaw, answers: Sequence[Answered]) -> float:
+    """Expected calibration error of a law on answers."""
+    sure = law.all([each.signals for each in answers]).tolist()
+    return calibration_error(sure, [each.right for each in answers]) or 0.0
+
+
+def learned(answers: Sequence[Answered], before: SurenessLaw) -> SurenessLaw:
+    """The law that answers give, beginning with another."""
+    return fit(
+        [each.signals for each in answers], [each.right for each in answers], before=before
+    ).law
+
+
+def main() -> None:
+    options = options_of(__doc__, [HOME, *AWAY])
+    answers: dict[str, list[Answered]] = {}
+    for name in (HOME, *AWAY):
+        dataset = load(options.data / name)
+        index: Path = (options.indexes or options.work / "indexes") / name
+        with indexed(Engine(settings=answering(index, options.threads)), dataset) as engine:
+            found = asked(dataset, engine, options.work, options.most)
+        answers[name] = [each for each in WAYS[0].of(found) if each]
+    law = learned(answers[HOME], READER)
+    rows = []
+    for name, shift in AWAY.items():
+        before, after = [], []
+        for seed in range(options.splits):
+            order = np.random.default_rng(seed).permutation(len(answers[name]))
+            labelled = [answers[name][at] for at in order[:LABELS]]
+            rest = [answers[name][at] for at in order[LABELS:]]
+            before.append(ece(law, rest))
+            after.append(ece(learned(labelled, law), rest))
+        rows.append(
+            {
+                "learned on": HOME,
+                "put to": name,
+                "shift": shift,
+                "answers": len(answers[name]),
+                "labels": LABELS,
+                "ECE before": round(fmean(before), 4),
+                "ECE after": round(fmean(after), 4),
+            }
+        )
+        print(*(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+    if options.out:
+        options.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
