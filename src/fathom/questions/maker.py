@@ -1,6 +1,7 @@
 """Makes questions of all kinds from an index; the same index and seed give the same questions."""
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -114,7 +115,7 @@ class QuestionMaker:
         if self.written is not None:
             facts += self.written(chunks[:number], languages)
         most = max(3, round(_A_DOCUMENT * number))
-        named = sorted({name for fact in facts for name in texts(fact.subject)})
+        named = sorted({name for fact in facts for name in _names(fact)})
         self._join(work, facts, on_made)
         tries = _TRIES * number
         for fact in _in_turn(facts):
@@ -162,6 +163,13 @@ class QuestionMaker:
         ways = [removed(fact, self.trip), twisted(fact, named, self.trip, draw)]
         draw.shuffle(ways)
         return any(work.add(way) for way in ways)
+
+
+def _names(fact: Fact) -> Iterator[str]:
+    """The names in a question that its chunk has within a sentence too: no capital misleads."""
+    for name in texts(fact.question):
+        if re.search(rf"[a-z,] {re.escape(name)}\b", fact.chunk.text):
+            yield name
 
 
 def _share_of_none(work: _Work) -> float:

@@ -32,6 +32,7 @@ earlier meanwhile otherwise example step figure table among according along betw
 above below over through throughout following given regardless depending besides beyond upon against
 around across behind beneath beside inside outside via per plus
 """)
+_HANGING = word_set("back to from in on at with by for as")
 _SUBORDINATE = word_set("that which who whom whose where when if because while although than as")
 _NO_VERB_AFTER = word_set("the a an of in for to and or by with on as at from its their")
 _ENDS = re.compile(
@@ -48,7 +49,8 @@ _JOINED = re.compile(r"\s(?:and|or)\s(?P<verb>\w+)")
 _TWO = re.compile(
     r"\b(?!(?:of|in|for|on|at|by|to|and|with|from|between|or)\b)\w+ (?:the|an?) \w"
     r"|ly\b(?=.* )"
-    r"|^(?:the |an? )?(?:other|next|last|same|above|following|former|latter|result|reason|rest)\b",
+    r"|^(?:the |an? )?(?:other|next|last|same|above|following|former|latter|result|reason|rest)\b"
+    r"|^the (?:first|second|third|fourth|fifth|sixth|primary \w+|main \w+|highlight)$",
     re.IGNORECASE,
 )
 """Two things in a subject, or one that only its place in the text tells."""
@@ -169,6 +171,8 @@ def _verb_at(words: list[_Word]) -> int:
     first = words[0].text.lower() if words else ","
     if first in _POINTS or first in thirds() or first.endswith(","):
         return 0
+    if first.endswith(("ing", "ed")) and words[1].text in _HANGING:
+        return 0  # "Dating back to 1936 the museum ..."
     for at in range(1, min(len(words) - 1, _LONGEST)):
         word = words[at].text
         if words[at - 1].text[-1:] in ",;:" or word.lower() in _SUBORDINATE:

@@ -24,11 +24,10 @@ _WHEN = {"since": "Since when", "until": "Until when", "by": "By when"}
 _RANGE = re.compile(r"\s*(?:to|and|or|-|\u2013|until)\s*(?:the\s)?\d|\s(?:to|until)\b")
 _PLACE_BEFORE = re.compile(r"\b(?:in|at|near|on)\s+(?:the\s+|a\s+)?$")
 _LOCATED = word_set("""
-located situated based born held built founded established stored kept found buried lies died
-lived lives live stands opened headquartered erected displayed sold collected measured hosted
-published
-signed
+located situated based born held built founded established stored kept found buried headquartered
+erected displayed sold collected measured hosted published signed
 """)
+_STAYS = word_set("live lie die stand")
 _HUMAN = word_set("""
 wrote won led directed married studied became served joined founded invented discovered designed
 composed painted developed created established played coached managed introduced proposed described
@@ -151,7 +150,7 @@ def _when(clause: Clause) -> Iterator[Posed]:
 
 def _where(clause: Clause) -> Iterator[Posed]:
     sentence, tail = clause.sentence, clause.tail
-    if not {*clause.finite.cut(sentence).lower().split()} & _LOCATED:
+    if clause.main not in (_LOCATED if clause.passive else _STAYS):
         return
     times = spans_of("time", sentence, "") or ()
     for span in spans_of("place", sentence, clause.subject.cut(sentence)) or ():
@@ -189,8 +188,10 @@ def _counted(clause: Clause) -> Iterator[Posed]:
     found = _COUNT.match(clause.rest)
     if not found or not clause.verb or clause.passive or found["num"] == "one":
         return
+    if re.match(r"(?:hundred|more|other|of)\b", found["things"]):
+        return
     if re.search(rf"\b(?:{_UNIT}|{_CURRENCY})$", found["things"]) or re.match(
-        rf"\s*(?:to|-)\s*\d|\s(?:of|{_FIGURE})\b|/", found["rest"]
+        rf"\s*(?:to|-)\s*\d|\s(?:of|and|or|{_FIGURE})\b|/", found["rest"]
     ):
         return
     how = f"{(found['bound'] or '').capitalize()}how many {found['things']}"
