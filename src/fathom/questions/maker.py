@@ -13,8 +13,9 @@ from fathom.index.base import IndexReader
 from fathom.questions.base import KINDS, Kind, Made, MadeQuestion
 from fathom.questions.facts import Fact, facts_of, shuffled_chunks
 from fathom.questions.multihop import Hop, hops
-from fathom.questions.round_trip import Checked, RoundTrip
+from fathom.questions.round_trip import Checked, Rival, RoundTrip
 from fathom.questions.unanswerable import removed, twisted
+from fathom.text.answer_match import agree, amount_of
 from fathom.text.entities import texts
 from fathom.text.language import Language
 from fathom.types import Chunk
@@ -152,7 +153,8 @@ class QuestionMaker:
     ) -> bool:
         if checked.rivals:
             # A thing can be described in several ways without a conflict; a value cannot.
-            if fact.rule in _VALUES and work.add(_conflict(fact, checked)):
+            rivals = [each for each in checked.rivals if _is_another(fact.answer, each.answer)]
+            if rivals and fact.rule in _VALUES and work.add(_conflict(fact, checked, rivals)):
                 return True
             work.refused["another document answers it otherwise"] += 1
             return False
@@ -225,8 +227,15 @@ def _joined(hop: Hop, checked: Sequence[Checked]) -> MadeQuestion:
     )
 
 
-def _conflict(fact: Fact, checked: Checked) -> MadeQuestion:
-    rivals = checked.rivals
+def _is_another(answer: str, other: str) -> bool:
+    """Whether two answers are values of the same sort that cannot both be right."""
+    one, two = amount_of(answer), amount_of(other)
+    if one is None:
+        return two is None and any(texts(f"x {other}"))
+    return two is not None and len(one) == len(two) and not agree(one, two)
+
+
+def _conflict(fact: Fact, checked: Checked, rivals: Sequence[Rival]) -> MadeQuestion:
     return MadeQuestion(
         text=fact.question,
         kind="conflicting",

@@ -121,8 +121,9 @@ def posed(sentence: str, common: Collection[str]) -> list[Posed]:
 
 def _is_sound(made: Posed) -> bool:
     words = len(made.text.split())
-    pointing = _POINTS_BACK.search(made.text) or _CUT_OFF.search(made.text)
-    return _SHORTEST <= words <= _LONGEST and not pointing
+    broken = _POINTS_BACK.search(made.text) or _CUT_OFF.search(made.text)
+    whole = made.text.count("(") == made.text.count(")") and " et al" not in made.text
+    return _SHORTEST <= words <= _LONGEST and whole and not broken
 
 
 def _when(clause: Clause) -> Iterator[Posed]:
