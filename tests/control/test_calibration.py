@@ -59,6 +59,12 @@ def test_without_a_law_nobody_can_say() -> None:
     assert (weighed.confidence, weighed.enough, weighed.by) == (None, True, "")
 
 
+def test_an_answer_without_signals_is_withheld_where_a_rate_is_to_be_kept() -> None:
+    assert Weigher(law=LAW, by="own questions")({}).enough
+    weighed = Weigher(law=LAW, by="own questions", threshold=0.5)({})
+    assert (weighed.confidence, weighed.enough) == (None, False)
+
+
 def test_an_answer_is_enough_from_the_threshold_on() -> None:
     weigh = Weigher(law=LAW, by="own questions", threshold=0.5)
     assert weigh({"sure": 0.0}).enough

@@ -71,7 +71,7 @@ class Finalizer:
             }
             if here.weigh is not None:
                 signals = await self._signals(question, draft, hits, here)
-                answer = _weighed(answer, here.weigh(signals) if signals else Weighed(None))
+                answer = _weighed(answer, here.weigh(signals))
                 outputs |= {"signals": signals}
             here.done(
                 outputs=outputs,

@@ -113,9 +113,13 @@ class Weigher:
     threshold: float = 0.0
 
     def __call__(self, signals: Signals) -> Weighed:
-        """What is to be thought of an answer with these signals."""
-        if self.law is None:
-            return Weighed(None)
+        """What is to be thought of an answer with these signals.
+
+        Without signals, as where there was no time for them, nobody can say; where a rate of errors
+        is to be kept that is not enough.
+        """
+        if self.law is None or not signals:
+            return Weighed(None, enough=self.threshold <= 0)
         confidence = self.law(signals)
         return Weighed(confidence, enough=confidence >= self.threshold, by=self.by)
 

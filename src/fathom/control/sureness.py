@@ -13,7 +13,7 @@ Matrix = NDArray[np.float64]
 Signals = Mapping[str, float]
 """The numbers of one answer, by name."""
 
-RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+RIDGES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 """What is tried of the pull on the weights; the one that foretells best counts."""
 FOLDS = 10
 _EASE = 0.1
