@@ -1,7 +1,7 @@
 """What the chunks of an index say, each as a question with its answer."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from fathom.agents.quotable import units
@@ -83,7 +83,7 @@ def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
                 yield _fact(made, chunk, unit.span.start, language)
     for table in tables_of(chunk):
         for row in table:
-            yield from _cells(row, chunk, language)
+            yield from _cells(row, chunk, language, small)
 
 
 def language_of(chunk: Chunk) -> Language:
@@ -108,7 +108,9 @@ def _fact(made: Posed, chunk: Chunk, start: int, language: Language) -> Fact:
     )
 
 
-def _cells(row: Sequence[NamedCell], chunk: Chunk, language: Language) -> Iterator[Fact]:
+def _cells(
+    row: Sequence[NamedCell], chunk: Chunk, language: Language, small: Collection[str]
+) -> Iterator[Fact]:
     """Each named cell of a row whose first cell says what the row is about."""
     key, *cells = row
     about = " ".join(key.text.split())
@@ -119,7 +121,7 @@ def _cells(row: Sequence[NamedCell], chunk: Chunk, language: Language) -> Iterat
         if not _COLUMN.match(name) or not 0 < len(value) < _LONGEST_CELL:
             continue
         yield Fact(
-            question=_of_cell(name, _within(about), language),
+            question=_of_cell(name, _within(about, small), language),
             answer=value,
             chunk=chunk,
             span=cell.span,
@@ -130,10 +132,11 @@ def _cells(row: Sequence[NamedCell], chunk: Chunk, language: Language) -> Iterat
         )
 
 
-def _within(about: str) -> str:
+def _within(about: str, small: Collection[str]) -> str:
     """The first cell as it stands within a question: only names have a capital there."""
     first, second, *_ = [*about.split(), "", ""]
-    return about[0].lower() + about[1:] if first[1:].islower() and second.islower() else about
+    known = second.islower() or first.lower() in small
+    return about[0].lower() + about[1:] if first[1:].islower() and known else about
 
 
 def _of_cell(name: str, about: str, language: Language) -> str:
@@ -142,7 +145,7 @@ def _of_cell(name: str, about: str, language: Language) -> str:
         return f"{'Berapa' if _AMOUNTS.search(name) else 'Apa'} {column} {about}?"
     placed = _PLACED.match(column)
     if placed:
-        return f"Where is {about} {placed[1]}?"
+        return f"Where {'are' if re.search(r'[^su]s$', about) else 'is'} {about} {placed[1]}?"
     many = re.search(r"[^su]s$", column.split(" in ")[0])
     if _PERSON.match(about) and not many:
         return f"What is {about}'s {column}?"
