@@ -25,7 +25,9 @@ from fathom.planner.environment import END, Environment, Mask, Reward
 from fathom.planner.features import Vector
 from fathom.planner.ppo import Learner, Training
 
-SAME = Training(noise=0.0, decay=0.0, hidden=(32,), updates=100, episodes=256, minibatch=256)
+SAME = Training(
+    prior=0.0, noise=0.0, decay=0.0, hidden=(32,), updates=100, episodes=256, minibatch=256
+)
 WORLDS = 8
 """Episodes that MaskablePPO walks at a time."""
 

@@ -15,7 +15,7 @@ from training.cross_reader.rows import number_of
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.outcomes import OutcomeFile, record_outcomes
+from fathom.evaluation.outcomes import DEPTH, OutcomeFile, record_outcomes
 from fathom.evaluation.planning import PlannerTable, cross_fitted, planned
 from fathom.planner.environment import RecordedQuestion, Reward
 from fathom.planner.policy import SHIPPED
@@ -50,7 +50,9 @@ def recorded(
         with Engine.open(arguments.indexes / name) as engine:
             for rest in (0, 1) if arguments.reported else (0,):
                 questions = half(dataset, rest=rest)[: arguments.each]
-                known = record_outcomes(engine, dataset, questions, kept, on_progress=_told)
+                known = record_outcomes(
+                    engine, dataset, questions, kept, most=arguments.most, on_progress=_told
+                )
                 found[rest == 1 or name in REPORTED].extend(known)
     return found
 
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, required=True)
     parser.add_argument("--records", type=Path, required=True)
     parser.add_argument("--each", type=int, default=60, help="questions of each set and half")
+    parser.add_argument("--most", type=int, default=DEPTH, help="executors in a row")
     parser.add_argument("--reported", action="store_true", help="record what is reported on too")
     parser.add_argument("--alpha", type=float, default=0.1)
     parser.add_argument("--wrong", type=float, default=0.0)

@@ -10,6 +10,8 @@ from fathom.errors import SettingsError, UsageError
 from fathom.planner.actions import ACTIONS, Action, legal
 from fathom.planner.features import COLUMNS, DraftFigures, Observation
 from fathom.planner.policy import (
+    LARGEST,
+    SHIPPED,
     FixedSequence,
     Layer,
     LearnedPolicy,
@@ -180,3 +182,14 @@ def test_a_model_is_asked_before_an_end_that_is_not_certain() -> None:
     assert policy.choose(unsure, open_).action == "model"
     assert policy.choose(unsure, legal((), has_model=False)).action == "stop"
     assert replace(policy, policy=always("bridge")).choose(unsure, open_).action == "bridge"
+
+
+def test_the_shipped_policy_says_where_it_came_from_and_decides() -> None:
+    text = SHIPPED.read_text(encoding="utf-8")
+    assert len(text.encode()) <= LARGEST
+    policy = chosen_policy("learned")
+    assert isinstance(policy, LearnedPolicy)
+    assert set(policy.origin) >= {"data", "fingerprint", "commit", "reward", "training"}
+    assert sum(policy.origin["data"].values()) >= 50
+    decision = policy.choose(seen(drafts=drafts(0.9)), legal((), has_model=False))
+    assert decision.action in legal((), has_model=False)
