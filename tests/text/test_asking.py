@@ -165,6 +165,19 @@ def test_what_cannot_be_understood_alone_is_not_asked(sentence: str) -> None:
     assert asked(sentence) == []
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Merupakan pemekaran dari Kabupaten Sangihe pada tahun 2002.",
+        "Bendera itu terdiri dari 5 warna (hijau, merah, kuning, putih, dan hitam).",
+        "Gedung tersebut dibangun pada tahun 1931.",
+        "Balai kota tidak dibangun pada tahun 1931.",
+    ],
+)
+def test_what_points_elsewhere_in_indonesian_is_not_asked(sentence: str) -> None:
+    assert asked(sentence, "id") == []
+
+
 def test_a_list_says_its_members() -> None:
     (made,) = posed("The survey kit contains a level, two staffs and a tape.", "en")
     assert made.several

@@ -23,7 +23,7 @@ ketika saat setelah sebelum karena oleh untuk dalam pada di ke dari dengan sejak
 menurut berdasarkan meskipun walaupun sehingga bahwa yang para salah beberapa banyak semua setiap
 tidak bukan ada adapun kemudian lalu selanjutnya sedangkan sementara dan atau juga maka namun
 keduanya keempat ketiga kedua pertama hingga sampai bersama terdapat selama antara hampir bahkan
-sempat seluruh sebuah seorang suatu sebagian orang pihak
+merupakan adalah sempat seluruh sebuah seorang suatu sebagian orang pihak
 """)
 _ACTS = re.compile(r"(?:di|ber|ter|mem|men|meng|meny)[a-z]{4,}$")
 _POINTS_BACK = re.compile(
@@ -131,7 +131,10 @@ def _is_sound(made: Posed) -> bool:
         r"\b(?:dan|atau|di|ke|dari|oleh|pada|untuk|dengan|yang|adalah|tahun|sekitar)\?$", made.text
     )
     words = len(made.text.split())
-    return _SHORTEST <= words <= _LONGEST and not cut and not _POINTS_BACK.search(made.text)
+    whole = made.text.count("(") == made.text.count(")")
+    return (
+        _SHORTEST <= words <= _LONGEST and whole and not cut and not _POINTS_BACK.search(made.text)
+    )
 
 
 def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
