@@ -474,6 +474,10 @@ def lenient(place: Path, identity: Mapping[str, str] | None) -> Any:
 
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_vectors_by_cosine": ({"vector_search": backwards}, {"vector_search": ignoring("k")}),
+    "test_calibrations_are_kept_by_strategy_and_change_nothing_else": (
+        {"keep_calibration": nothing},
+        {"calibrations": lambda _: {}},
+    ),
     "test_words_by_stem_and_title": (
         {"keyword_search": backwards},
         {"keyword_search": lambda *_, **__: []},
