@@ -188,7 +188,7 @@ def test_the_key_is_nowhere(fees: Path, caplog: pytest.LogCaptureFixture) -> Non
 
 def test_another_setting_on_the_recorded_events(fees: Path) -> None:
     with engine_at(fees) as engine:
-        asked = str(engine.ask(QUESTION).trace_id)
+        asked = str(engine.ask(QUESTION, strategy="naive").trace_id)
         strict = engine.replay(asked, assignments=["ask.min_confidence=1.0"])
         wider = engine.replay(asked, assignments=["ask.chunks=20"])
         model = engine.replay(

@@ -35,4 +35,4 @@ def test_who_heard_all_sides_of_a_conflict_is_believed_however_sure_the_first_wa
     assert not in_conflict(refuted)
     assert is_better(draft(0.4), contested, settles=True)
     assert not is_better(draft(0.4), contested)
-    assert not is_better(draft(0.4, quoted=False), contested, settles=True)
+    assert is_better(Draft(), contested, settles=True)

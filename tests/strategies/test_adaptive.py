@@ -144,6 +144,18 @@ def test_what_the_ledger_could_not_pay_for_is_not_chosen(tmp_path: Path, searche
     assert "bridge" not in legal[0]
 
 
+def test_what_the_budget_keeps_from_being_done_is_said(tmp_path: Path) -> None:
+    own: Tree = {"adaptive": {"forced": ["expand"]}}
+    question = "Which enzyme unwinds a helix?"
+    with engine_at(ingested(tmp_path), **own) as engine:
+        poor, trace = asked(engine, question, budget=Budget(retrievals=1))
+        rich, _ = asked(engine, question)
+        assert engine.replay(str(poor.trace_id)).same
+    assert chosen(trace) == ["stop"]
+    assert (poor.status, poor.stop_reason) == ("abstained", "budget")
+    assert (rich.status, rich.stop_reason) == ("abstained", "no_evidence")
+
+
 def test_rivals_are_debated_and_the_verdict_takes_the_place_of_the_first_answer(
     tmp_path: Path,
 ) -> None:

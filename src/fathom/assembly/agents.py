@@ -168,10 +168,13 @@ class Assembly(RetrievalParts):
     @cached_property
     def aggregator(self) -> "Aggregator":
         """Says what the agents of a debate come to."""
+        return self._aggregator(self.settings.maf.min_share)
+
+    def _aggregator(self, min_share: float) -> "Aggregator":
         from fathom.agents.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
         model = self.models.of("aggregator")
-        local = LocalAggregator(min_share=self.settings.maf.min_share)
+        local = LocalAggregator(min_share=min_share)
         if model is None:
             return local
         return LLMAggregator(model=model, local=local, prompt=self.prompt(PROMPT))
@@ -179,12 +182,16 @@ class Assembly(RetrievalParts):
     @cached_property
     def debate(self) -> "Debate":
         """Lets one agent speak for each of several hits."""
+        return self.debate_of(self.settings.maf.min_share)
+
+    def debate_of(self, min_share: float) -> "Debate":
+        """A debate in which readings with less than this share of the leading one's are dropped."""
         from fathom.agents.debate import Debate
 
         own = self.settings.maf
         return Debate(
             debaters=self.debaters,
-            aggregator=self.aggregator,
+            aggregator=self._aggregator(min_share),
             scout=self.local_debater,
             rounds=own.rounds,
             feedback=own.feedback,

@@ -12,9 +12,10 @@ def is_better(new: Draft, old: Draft, *, settles: bool = False) -> bool:
     """Whether a later draft takes the place of the one so far.
 
     Args:
-        new: Counts only with evidence.
+        new: The later one.
         old: Whose confidence knows nothing of what it left open.
-        settles: Whether `new` comes of hearing all sides of a conflict, or of looking up each side
-            of a comparison: then it counts however sure the reader was of one side.
+        settles: Whether `new` comes of hearing all sides of a conflict, of looking up each side of
+            a comparison, or of a language model that was asked as the local reader was not certain:
+            then it counts, also where it says that there is no answer.
     """
-    return bool(new.evidence) and (settles or new.confidence > old.confidence)
+    return settles or (bool(new.evidence) and new.confidence > old.confidence)

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from fathom.settings.retrievers import Name
-from fathom.settings.section import Section
+from fathom.settings.section import Section, Share
 
 
 class AdaptiveSettings(Section):
@@ -19,3 +19,5 @@ class AdaptiveSettings(Section):
     """What the first look, and every further search, asks."""
     pool: int = Field(default=24, ge=1, le=1000)
     """So many hits a search gives; `ask.chunks` of them are read, `deeper` looks at all."""
+    min_share: Share = 0.2
+    """Of a debate: readings with less than this share of the leading one's score are dropped."""

@@ -42,6 +42,7 @@ class AdaptiveState:
 
     Attributes:
         pool: What was found, best first; its beginning is what is read.
+        read: What the local reader made of that.
         known: Ids of the chunks that were read.
         situation: The question and the first look, in numbers.
         agreement: See `Observation`, as for the next two.
@@ -58,6 +59,7 @@ class AdaptiveState:
 
     query: Query
     pool: tuple[Hit, ...] = ()
+    read: Draft = field(default_factory=Draft)
     known: frozenset[str] = frozenset()
     situation: Situation | None = None
     agreement: float = 0.0
@@ -125,7 +127,7 @@ class Adaptive(GraphStrategy):
             reranker=assembly.reranker,
             hypothesis=assembly.hypothesis,
             splitter=Splitter.of(assembly, search),
-            debates=assembly.debate,
+            debates=assembly.debate_of(own.min_share),
             model_reader=assembly.reader if assembly.models.of("reader") else None,
             finalizer=assembly.finalizer(cls.name),
             chunks=settings.ask.chunks,
@@ -159,6 +161,7 @@ class Adaptive(GraphStrategy):
         return replace(
             state,
             pool=pool,
+            read=draft,
             known=_ids(pool[: self.chunks]),
             situation=self.observer(state.query.text, pool[: self.chunks], first=True),
             agreement=_agreement(pool[: self.chunks]),
@@ -168,9 +171,14 @@ class Adaptive(GraphStrategy):
 
     async def plan(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         seen = self.observation(state, runtime.context)
-        open_ = self.affordable(state, runtime.context)
-        with runtime.context.step("plan", agent="planner", inputs={"legal": open_}) as here:
+        open_ = legal(state.tried, has_model=self.model_reader is not None, most=self.most)
+        refused = self._refused(open_, runtime.context)
+        affordable = tuple(action for action in open_ if action not in refused)
+        with runtime.context.step("plan", agent="planner", inputs={"legal": affordable}) as here:
             decision = self.policy.choose(seen, open_)
+            if decision.action in refused:  # the budget changes what is done, so it is told
+                runtime.context.refusals.append(refused[decision.action])
+                decision = self.policy.choose(seen, affordable)
             here.done(
                 outputs={"action": decision.action, "probabilities": decision.probabilities},
                 verdict=self.policy.name,
@@ -203,7 +211,7 @@ class Adaptive(GraphStrategy):
             return state
         said = found.draft.short_answer
         other = not answers_match(state.query.text, said, state.draft.short_answer)
-        return replace(state, new=found.draft, settles=bool(found.compared) and other)
+        return replace(state, new=found.draft, settles=bool(found.compared and said) and other)
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
@@ -211,13 +219,16 @@ class Adaptive(GraphStrategy):
             return state
         hits = spoken_for(state.pool, self.agents)
         done = await self.debates.hold(state.query.text, hits, runtime.context)
-        return replace(state, new=replace(done.draft, confidence=done.confidence), settles=True)
+        draft = replace(done.draft, confidence=done.confidence)
+        return replace(state, new=draft, settles=bool(draft.evidence))
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         assert self.model_reader is not None
         hits = state.pool[: self.chunks]
         draft = await self.model_reader.read(state.query.text, hits, runtime.context)
-        return replace(state, tried=(*state.tried, "model"), new=draft, new_hits=0.0)
+        said = draft != state.read  # else it fell back on the local reader
+        tried = (*state.tried, "model")
+        return replace(state, tried=tried, new=draft, new_hits=0.0, settles=said)
 
     async def gate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         new = state.new
@@ -262,6 +273,7 @@ class Adaptive(GraphStrategy):
         return replace(
             state,
             pool=pool,
+            read=draft,
             known=state.known | fresh,
             new=draft,
             new_hits=round(len(fresh) / len(hits), 6) if hits else 0.0,
@@ -282,21 +294,21 @@ class Adaptive(GraphStrategy):
             left=context.scope.observe("left", "of the budget", lambda: _left(context)),
         )
 
-    def affordable(self, state: AdaptiveState, context: RunContext) -> tuple[Action, ...]:
-        """What may come next: what is legal, and whose worst case the ledger could set aside."""
-        open_ = legal(state.tried, has_model=self.model_reader is not None, most=self.most)
+    def _refused(self, open_: Sequence[Action], context: RunContext) -> dict[Action, str]:
+        """The executors whose worst case the ledger could not set aside now, and why."""
 
-        def fitting() -> list[Action]:
-            return [each for each in open_ if each in ENDING or self._fits(each, context)]
+        def refusals() -> dict[Action, str]:
+            found = {each: self._refusal(each, context) for each in open_ if each not in ENDING}
+            return {action: why for action, why in found.items() if why}
 
-        return tuple(context.scope.observe("affordable", open_, fitting))
+        return dict(context.scope.observe("refused", open_, refusals))
 
-    def _fits(self, action: Action, context: RunContext) -> bool:
+    def _refusal(self, action: Action, context: RunContext) -> str:
         try:
             context.ledger.reserve(self.bounds.get(action, CostBound())).release()
-        except BudgetRefused:
-            return False
-        return True
+        except BudgetRefused as refused:
+            return str(refused)
+        return ""
 
 
 def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
