@@ -50,7 +50,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY", CANARY)
 
 
-def with_model(folder: Path, url: str, *, floor: float = 0.5, **llm: Any) -> Engine:
+def with_model(folder: Path, url: str, *, floor: float = 0.6, **llm: Any) -> Engine:
     model = {
         "model": "openai:m",
         "base_url": url,

@@ -79,7 +79,7 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
             *map(parts.cited_form, ("openai:m", "local:m")),
             parts.judge, parts.debater, parts.aggregator, parts.rewriter,
             parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
-            parts.summarizer, parts.planner,
+            parts.summarizer, parts.planner, parts.questioner,
         )  # fmt: skip
         named = ("prompt", "conversation", "serial", "parallel")
         told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
