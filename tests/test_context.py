@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fathom.context import DeadlineOver, Listener, RunContext
+from fathom.context import DeadlineOver, Listener, RunContext, run_alone
 from fathom.errors import RunError
 from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused
@@ -163,3 +163,14 @@ def test_who_cancels_branches_waits_for_their_end() -> None:
 
     with run_context() as context:
         assert asyncio.run(whole(context)) == set()
+
+
+def test_a_run_alone_keeps_its_budget_and_its_deadline() -> None:
+    with run_alone("How deep?", what="judge", budget=Budget(calls=1, seconds=60.0)) as context:
+        assert context.seconds_left is not None
+        assert context.seconds_left <= 60.0
+        context.ledger.reserve(CostBound(calls=1))
+        with pytest.raises(BudgetRefused):
+            context.ledger.reserve(CostBound(calls=1))
+    with run_alone("How deep?", what="judge", budget=Budget()) as context:
+        assert context.seconds_left is None

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -24,7 +24,8 @@ from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.reservation import CostBound
 from fathom.tracing.recorder import OpenStep, Recorder
-from fathom.usage import Usage
+from fathom.tracing.trace import Origin
+from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
 BRANCH_SHARE = 0.8
@@ -305,3 +306,23 @@ def _refusal(parts: Json) -> BudgetRefused:
         return BudgetRefused(parts["limit"], needed=parts["needed"], left=parts["left"])
     limit, needed, left = parts
     return BudgetRefused(limit, needed=needed, left=left)
+
+
+@contextmanager
+def run_alone(question: str, *, what: str, budget: Budget) -> Iterator[RunContext]:
+    """A run outside any strategy, for one piece of work that a language model may be asked for.
+
+    Args:
+        question: What it is about.
+        what: What does the work; stands in place of a strategy's name.
+        budget: What may be spent.
+    """
+    end = inf if budget.seconds is None else time.monotonic() + budget.seconds
+    with ThreadPoolExecutor(1, thread_name_prefix=f"fathom-{what}") as executor:
+        yield RunContext(
+            ledger=Ledger(budget),
+            scope=Recorder(Origin(question=question, strategy=what)),
+            executor=executor,
+            deadline=end,
+            end=end,
+        )

@@ -278,7 +278,7 @@ class FixedWorkflow:
         """See `WorkflowPolicy.name`."""
         return ",".join(self.first)
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002
+    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002 - always the same
         """See `WorkflowPolicy.choose`."""
         return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 

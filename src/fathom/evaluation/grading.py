@@ -1,19 +1,15 @@
 """Grades the records of a strategy, keeps each grade, and makes measures of them."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom.concurrency import in_loop
-from fathom.context import RunContext
+from fathom.context import run_alone
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import add_line, whole_lines
 from fathom.evaluation.judges import (
@@ -34,10 +30,7 @@ from fathom.evaluation.rows import Row
 from fathom.evaluation.runner import OnProgress, file_name
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
-from fathom.ledger import Ledger
 from fathom.llm.call import RoleModel
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin
 from fathom.usage import Budget
 
 if TYPE_CHECKING:
@@ -155,7 +148,7 @@ def _judged(judge: AnswerJudge, record: Record, key: str, budget: Budget) -> Jud
     )
     if settled(judge.name, record):
         return made
-    with _run(record, budget) as run:
+    with run_alone(record.text, what="judge", budget=budget) as run:
         outcome = in_loop(judge.grade(record, run))
         usage: Any = replace(run.ledger.usage, seconds=0.0)  # of a clock, so no two are the same
     return replace(made, outcome=outcome, usage=asdict(usage))
@@ -165,19 +158,6 @@ def _key(judge: AnswerJudge, record: Record) -> str:
     cited = [each.quote for each in record.citations]
     seen = [record.text, record.status, record.long, record.said, record.gold, cited]
     return digest(canonical([judge.name, judge.pin, record.question, record.answerable, seen]))[:16]
-
-
-@contextmanager
-def _run(record: Record, budget: Budget) -> Iterator[RunContext]:
-    end = inf if budget.seconds is None else time.monotonic() + budget.seconds
-    with ThreadPoolExecutor(1, thread_name_prefix="fathom-judge") as executor:
-        yield RunContext(
-            ledger=Ledger(budget),
-            scope=Recorder(Origin(question=record.text, strategy="judge")),
-            executor=executor,
-            deadline=end,
-            end=end,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
