@@ -57,9 +57,9 @@ def drafts(*confidences: float) -> tuple[DraftFigures, ...]:
 
 
 def test_rules_show_what_is_sure_and_take_no_second_look_at_what_is_not() -> None:
-    assert rules(seen(drafts=drafts(0.3))) == "stop"
-    assert rules(seen(drafts=drafts(0.29))) == "abstain"
-    assert rules(seen(drafts=drafts(0.29)), has_model=True) == "model"
+    assert rules(seen(drafts=drafts(0.5))) == "stop"
+    assert rules(seen(drafts=drafts(0.49))) == "abstain"
+    assert rules(seen(drafts=drafts(0.49)), has_model=True) == "model"
     assert rules(seen(drafts=drafts(0.2, 0.2), tried=("model",)), has_model=True) == "abstain"
     decision = RulePolicy(enough=0.6).choose(seen(drafts=drafts(0.5)), legal((), has_model=True))
     assert (decision.action, decision.reason) == ("model", "only 50% sure")

@@ -63,11 +63,11 @@ class RulePolicy:
     something after all, it was wrong four times out of five (docs/strategies/adaptive.md).
 
     Attributes:
-        enough: From this confidence on a draft is shown.
+        enough: From this confidence on a draft is shown; by default as `ask.min_confidence`.
         coverage: Below this share of the question's terms in the best hit, bridges are followed.
     """
 
-    enough: float = 0.3
+    enough: float = 0.5
     coverage: float = 0.5
     name: str = "rules"
 
@@ -280,7 +280,7 @@ class LearnedPolicy:
             raise UsageError(f"{name}: not a policy ({error}); train it again") from error
 
 
-def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.3) -> Policy:
+def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.5) -> Policy:
     """The policy that settings name.
 
     Args:
