@@ -8,7 +8,6 @@ import pytest
 from fathom.serving.cli.output import (
     answer_text,
     citation_links,
-    hits_json,
     hits_text,
     show,
     show_json,
@@ -176,27 +175,6 @@ def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
 def test_hits_say_where_they_stand() -> None:
     shown = hits_text([HIT], [PLACE])
     assert shown.splitlines()[0] == "  1. Fees > Moorings, page 2 (/c/fees.pdf:7)  (0.5000, d1#0)"
-
-
-def test_hits_json_has_the_contract_s_keys() -> None:
-    made = hits_json("cost", [HIT], [PLACE])
-    assert made["query"] == "cost"
-    assert made["hits"] == [
-        {
-            "rank": 1,
-            "score": 0.5,
-            "document": "d1",
-            "chunk": "d1#0",
-            "path": "/c/fees.pdf",
-            "title": "Fees",
-            "section": "Moorings",
-            "page": 2,
-            "line": 7,
-            "start": 3,
-            "end": 13,
-            "text": "It costs 4",
-        }
-    ]
 
 
 def test_nothing_found_is_said() -> None:

@@ -227,7 +227,8 @@ def search(
     offline: OfflineOption = False,
 ) -> None:
     """Show the best hits for a query."""
-    from fathom.serving.cli.output import hits_json, hits_text, place_links, show, show_json
+    from fathom.serving.cli.output import hits_text, place_links, show, show_json
+    from fathom.serving.shapes import hits_json
 
     text = _text(query)
     with build_engine(index, assignments, offline=offline) as engine:

@@ -1,7 +1,7 @@
 """`fathom calibrate` and `fathom feedback`: what answers are worth, by those who know better."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -113,18 +113,6 @@ def told(made: "Feedback") -> str:
     if made.said == "wrong":
         return f"{kept}; `fathom calibrate --feedback` learns from it"
     return f"{kept}; no document cited holds it word for word, so it is not given again"
-
-
-def calibration_json(made: "Calibration") -> dict[str, Any]:
-    """A calibration without its numbers."""
-    return {
-        "source": made.source,
-        "made_of": dict(made.made_of),
-        "certificates": [
-            {"max_error": each.max_error, "threshold": each.threshold, "coverage": each.coverage}
-            for each in made.certificates
-        ],
-    }
 
 
 def calibration_text(made: "Calibration") -> str:

@@ -45,8 +45,9 @@ def docs_show(
 ) -> None:
     """The text of a document as it was read, or what stands around one place of it."""
     from fathom.serving.cli.document_view import opened_json, opened_text, place_of
-    from fathom.serving.cli.output import document_json, show, show_json
+    from fathom.serving.cli.output import show, show_json
     from fathom.serving.cli.terminal import is_terminal
+    from fathom.serving.shapes import document_json
 
     with build_engine(index, assignments) as engine:
         found = engine.document(document)
@@ -125,10 +126,9 @@ def status(
     assignments: SetOption = None,
 ) -> None:
     """Counts, sizes and identity of the index."""
-    from dataclasses import asdict
-
-    from fathom.serving.cli.calibration import calibration_json, calibration_text
+    from fathom.serving.cli.calibration import calibration_text
     from fathom.serving.cli.output import outdated_text, show, show_json, status_text
+    from fathom.serving.shapes import status_json
 
     with build_engine(index, assignments) as engine:
         if stale:
@@ -141,8 +141,7 @@ def status(
         state = engine.status()
         kept = engine.calibrations()
     if as_json:
-        known = {name: calibration_json(made) for name, made in kept.items()}
-        show_json({**asdict(state), "calibrations": known})
+        show_json(status_json(state, kept))
     else:
         show("\n".join([status_text(state), *map(calibration_text, kept.values())]))
 

@@ -17,7 +17,7 @@ from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain
-from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Document, Hit, Place
+from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Hit, Place
 from fathom.usage import Usage
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
@@ -217,18 +217,6 @@ def prompts_text(prompts: "Sequence[Prompt]") -> str:
     )
 
 
-def replay_json(done: "Replay") -> dict[str, Any]:
-    """The shape of `replay --json`."""
-    return {
-        "trace_id": done.trace.id,
-        "same": done.same,
-        "difference": done.difference,
-        "missing": done.missing,
-        "prompts": done.prompts,
-        "answer": done.answer,
-    }
-
-
 def replay_text(done: "Replay") -> str:
     """Whether a replay gave the same answer, and if not what differed first."""
     if done.missing:
@@ -246,26 +234,6 @@ def traces_text(traces: Sequence[TraceSummary]) -> str:
         for each in traces
     ]
     return "\n".join(lines) or "no traces"
-
-
-def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:
-    """The shape of `search --json`; of each hit its place is given too."""
-    return {
-        "query": query,
-        "hits": [
-            {
-                "rank": hit.rank,
-                "score": hit.score,
-                "document": hit.chunk.document_id,
-                "chunk": hit.chunk.id,
-                **asdict(place),
-                "start": hit.chunk.span.start,
-                "end": hit.chunk.span.end,
-                "text": hit.chunk.text,
-            }
-            for hit, place in zip(hits, places, strict=True)
-        ],
-    }
 
 
 def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
@@ -321,18 +289,6 @@ def space_text(space: SpaceStatus, chunks: int) -> str:
     if space.chunks < chunks:
         return f"{space.name}: {space.chunks} of {chunks} chunks; `fathom ingest` makes the rest"
     return f"{space.name}: all {chunks} chunks, {space.dimension} numbers each"
-
-
-def document_json(document: Document) -> dict[str, Any]:
-    """A document with its text, without its structure."""
-    return {
-        "id": document.id,
-        "path": document.path,
-        "title": document.title,
-        "language": document.language,
-        "metadata": dict(document.metadata),
-        "text": document.text,
-    }
 
 
 def ingest_text(report: "IngestReport") -> str:

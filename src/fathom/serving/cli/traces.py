@@ -63,7 +63,8 @@ def replay(
     assignments: SetOption = None,
 ) -> int:
     """Answer again from the record alone; with --set, as other settings would have."""
-    from fathom.serving.cli.output import replay_json, replay_text, show, show_json
+    from fathom.serving.cli.output import replay_text, show, show_json
+    from fathom.serving.shapes import replay_json
 
     with build_engine(index, None) as engine:
         done = engine.replay(trace_id, assignments=assignments or [])
