@@ -13,7 +13,7 @@ from fathom.reservation import CostBound
 from fathom.testing.doubles import run_context
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.replay import Recorded
-from fathom.tracing.trace import Trace
+from fathom.tracing.trace import Step, Trace
 from fathom.usage import Budget
 
 
@@ -105,6 +105,35 @@ def test_the_listener_hears_of_each_step() -> None:
             here.done(verdict="model")
         assert [step.id for step in sealed(run).steps] == ["read/ask", "read"]
     assert heard == [("read", ""), ("ask", ""), ("ask", "said"), ("read", "model")]
+
+
+def test_the_listener_is_given_each_step_as_the_trace_holds_it() -> None:
+    began: list[str] = []
+    ended: list[Step] = []
+
+    class Ear(Listener):
+        def began(self, step: Step) -> None:
+            began.append(step.id)
+
+        def ended(self, step: Step) -> None:
+            ended.append(step)
+
+    def read(run: RunContext) -> None:
+        with run.step("read", inputs={"chunk": "a#0"}) as here:
+            with here.step("speak", agent="debater") as inner:
+                inner.done(outputs={"answer": "48"}, verdict="opens", reason="48")
+            raise LookupError("nobody foresaw this")
+
+    with run_context() as quiet:
+        run = RunContext(
+            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
+        )
+        with pytest.raises(LookupError):
+            read(run)
+        assert tuple(ended) == sealed(run).steps
+    assert began == ["read", "read/speak"]
+    assert ended[0].outputs == {"answer": "48"}
+    assert ended[1].error == "LookupError: nobody foresaw this"
 
 
 async def fails(_: RunContext) -> str:

@@ -24,7 +24,7 @@ from fathom.jsonable import Json
 from fathom.ledger import BudgetRefused, Ledger
 from fathom.reservation import CostBound
 from fathom.tracing.recorder import OpenStep, Recorder
-from fathom.tracing.trace import Origin
+from fathom.tracing.trace import Origin, Step
 from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
@@ -49,6 +49,12 @@ class Listener:
 
     def text(self, words: str) -> None:
         """A sentence, its quote found, of an answer that a language model is still writing."""
+
+    def began(self, step: Step) -> None:
+        """A step begins, as the trace will hold it; what came of it is not known yet."""
+
+    def ended(self, step: Step) -> None:
+        """A step is over, however it ended, as the trace holds it."""
 
 
 class Weighed(NamedTuple):
@@ -112,8 +118,13 @@ class RunContext:
     ) -> "Iterator[RunContext]":
         """The run inside a new step, for the length of a `with` block; see `Recorder.step`."""
         self.listener.step(name, "")
-        with self.scope.step(name, agent=agent, inputs=inputs) as step:
-            yield replace(self, scope=step)
+        opened = self.scope.step(name, agent=agent, inputs=inputs)
+        self.listener.began(opened.record)
+        try:
+            with opened as step:
+                yield replace(self, scope=step)
+        finally:
+            self.listener.ended(opened.record)
 
     def done(
         self,

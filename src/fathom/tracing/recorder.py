@@ -200,6 +200,11 @@ class OpenStep(_Scope):
         super().__init__(book, step.id)
         self._step = replace(step, started_at=book.seconds(), inputs=book.short(inputs))
 
+    @property
+    def record(self) -> Step:
+        """What is known of it by now, as it is written down."""
+        return self._step
+
     def done(
         self,
         *,
@@ -231,7 +236,8 @@ class OpenStep(_Scope):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         seconds = round(self._book.seconds() - self._step.started_at, 6)
         named = _named(error, self._book.short) if error is not None else ""
-        self._book.add(replace(self._step, seconds=seconds, error=named))
+        self._step = replace(self._step, seconds=seconds, error=named)
+        self._book.add(self._step)
 
 
 class Recorder(_Scope):
