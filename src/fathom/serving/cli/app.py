@@ -34,6 +34,7 @@ from fathom.serving.cli.options import (
     note_writer,
     run_flags,
 )
+from fathom.serving.cli.serve import serve
 from fathom.serving.cli.tune import tune
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
@@ -60,6 +61,7 @@ app.command()(traces.trace)
 app.command()(traces.replay)
 app.command("eval")(evaluate)
 app.command()(tune)
+app.command()(serve)
 app.command()(calibrate)
 app.command()(feedback)
 

@@ -1,0 +1,5 @@
+"""The OpenAI-compatible interface."""
+
+from fastapi import APIRouter
+
+router = APIRouter(prefix="/v1", tags=["openai"])

@@ -1,0 +1,84 @@
+"""Runs the application in uvicorn, and ends it within seconds of being told to."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from fathom.errors import UsageError
+from fathom.serving.http.app import create_app
+from fathom.settings import Settings
+
+GRACE_S = 5
+"""Streams that are open when the server is to end have so long."""
+WAITING = 2048
+"""Connections that the kernel keeps until they are accepted."""
+
+
+class Server(uvicorn.Server):
+    """Lets the application know at once that it is to end."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """See uvicorn."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._app.state.stopping.set)
+        super().handle_exit(sig, frame)
+
+
+def run(
+    settings: Settings, *, host: str, port: int, on_open: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve until a signal ends it.
+
+    Args:
+        settings: What the command line would use.
+        host: The address to listen at.
+        port: 0 takes any that is free.
+        on_open: Told the address of the page, once it can be opened.
+
+    Raises:
+        UsageError: If the address cannot be listened at.
+    """
+    listener = _listening(host, port)
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=30,
+        backlog=WAITING,
+    )
+    name = f"[{host}]" if ":" in host else host
+    on_open(f"http://{name}:{listener.getsockname()[1]}/")
+    Server(app, config).run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+        ) from None
+    listener.listen(WAITING)
+    listener.set_inheritable(True)
+    return listener
