@@ -14,6 +14,7 @@ from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.ending import prepare_streams, told
 from fathom.serving.cli.evaluate import evaluate
+from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
@@ -64,6 +65,7 @@ app.command()(tune)
 app.command()(serve)
 app.command()(calibrate)
 app.command()(feedback)
+app.command()(mcp)
 
 
 def main() -> NoReturn:

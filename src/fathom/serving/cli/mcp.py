@@ -1,0 +1,124 @@
+"""The command that gives other agents Fathom's tools."""
+
+import os
+import secrets
+import signal
+import socket
+import sys
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.errors import UsageError
+from fathom.serving.cli.options import (
+    CallsOption,
+    CostOption,
+    DeadlineOption,
+    EffortOption,
+    IndexOption,
+    LlmOption,
+    MaxErrorOption,
+    OfflineOption,
+    SetOption,
+    StrategyOption,
+    TokensOption,
+    build_engine,
+    run_flags,
+)
+
+if TYPE_CHECKING:  # only who serves waits for it
+    from starlette.types import ASGIApp
+
+    from fathom.engine import Engine
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+TOKEN = "MCP_TOKEN"  # noqa: S105 - the name of a variable
+GRACE_S = 5
+"""Requests that are open when the server is to end have so long."""
+
+
+def mcp(
+    index: IndexOption = None,
+    over_http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP instead of stdin and stdout.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="With --http: the address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="With --http: the port; 0 takes any.")
+    ] = 8001,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="With --http: a further name of this server; may be repeated."),
+    ] = None,
+    token_env: Annotated[
+        str, typer.Option(help="With --http: the variable that holds the bearer token.")
+    ] = TOKEN,
+    strategy: StrategyOption = None,
+    llm: LlmOption = None,
+    effort: EffortOption = None,
+    max_tokens: TokensOption = None,
+    max_calls: CallsOption = None,
+    max_cost: CostOption = None,
+    deadline: DeadlineOption = None,
+    max_error: MaxErrorOption = None,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Give other agents tools that ask and search the documents (Model Context Protocol)."""
+    try:
+        from fathom.serving.mcp import Bearer, http_app, mcp_server
+    except ModuleNotFoundError as error:
+        raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom[mcp]'") from None
+    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
+    flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
+    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        if not over_http:
+            # A thread waits for stdin and nothing can stop it: Ctrl-C ends the process at once.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            mcp_server(engine).run("stdio")
+            return
+        token = _token(host, token_env)
+
+        def engine_of(given: str) -> "Engine | None":
+            return engine if compare_digest(given.encode(), token.encode()) else None
+
+        served = http_app(mcp_server(), hosts=tuple(allow_host or ()))
+        _run(Bearer(served, engine_of), host, port)
+
+
+def _token(host: str, variable: str) -> str:
+    """What clients must send; without one of the operator's a new one, which is told."""
+    if token := os.environ.get(variable, ""):
+        return token
+    if host not in LOOPBACK:
+        raise UsageError(
+            f"--host {host}: others could reach it; set {variable} to the token that clients send"
+        )
+    made = secrets.token_urlsafe(32)
+    sys.stderr.write(f"fathom: Authorization: Bearer {made} (until this ends; or set {variable})\n")
+    return made
+
+
+def _run(app: "ASGIApp", host: str, port: int) -> None:
+    import uvicorn
+
+    from fathom.serving.mcp import PATH
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+        ) from None
+    name = f"[{host}]" if ":" in host else host
+    sys.stderr.write(f"fathom: http://{name}:{listener.getsockname()[1]}{PATH} (Ctrl-C ends it)\n")
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
