@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -63,9 +63,28 @@ class RoleBench:
         """What was asked before."""
         return [AskedTwice.from_json(json.loads(line)) for line in whole_lines(self.records)]
 
-    def ask(self, row: RoleRow, most: int | None = None) -> Iterator[AskedTwice]:
-        """The questions of a row that were not asked yet, of each data set at most so many."""
-        done = {(each.set, each.question) for each in self.known() if each.row == row.name}
+    def ask(
+        self, row: RoleRow, most: int | None = None, calls: int | None = None
+    ) -> Iterator[AskedTwice]:
+        """The questions of a row that were not asked yet.
+
+        Args:
+            row: Of the plan.
+            most: So many questions of each data set.
+            calls: Of the model are enough.
+        """
+        known = [each for each in self.known() if each.row == row.name]
+        made = sum(len(each.calls) for each in known)
+        done = {(each.set, each.question) for each in known}
+        for asked in self._left(row, done, most) if calls is None or made < calls else ():
+            yield asked
+            made += len(asked.calls)
+            if calls is not None and made >= calls:
+                return
+
+    def _left(
+        self, row: RoleRow, done: Collection[tuple[str, str]], most: int | None
+    ) -> Iterator[AskedTwice]:
         for data in row.data:
             dataset = load(ROOT / SAMPLES if data.set == SAMPLES else self.data / data.set)
             left = [
@@ -178,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         rows = plan.named(options.rows)
         for row in rows if not options.table else ():
-            for count, _ in enumerate(bench.ask(row, options.questions), start=1):
+            for count, _ in enumerate(bench.ask(row, options.questions, options.calls), start=1):
                 sys.stderr.write(f"{row.name}: {count} more questions\n")
         found = [each for each in bench.known() if each.row in {row.name for row in rows}]
     except UsageError as error:
@@ -197,6 +216,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-m", "--llm", help="provider:model; default: that of the plan")
     parser.add_argument("--set", action="append", default=[], help="a setting, a.b=c")
     parser.add_argument("--questions", type=int, help="at most so many of each data set")
+    parser.add_argument("--calls", type=int, help="of a row are enough; default: all questions")
     parser.add_argument("--plan", type=Path, default=PLAN, help="another TOML file")
     parser.add_argument("--table", action="store_true", help="ask nothing, print what is known")
     parser.add_argument("--work", type=Path, default=ROOT / ".work" / "roles", help="records")

@@ -7,6 +7,7 @@ from tests.planner.worlds import question, questions
 from fathom.errors import UsageError
 from fathom.evaluation.planning import (
     BEST,
+    FOLDS,
     LOOK,
     ORACLE,
     ROUTER,
@@ -30,8 +31,19 @@ def routed(count: int = 30) -> list[RecordedQuestion]:
 
 
 @pytest.fixture(scope="module")
-def table() -> PlannerTable:
-    return cross_fitted(questions(60), REWARD, QUICK, alphas=(0.05,))
+def told() -> list[tuple[str, int, int]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def table(told: list[tuple[str, int, int]]) -> PlannerTable:
+    tell = lambda what, done, total: told.append((what, done, total))  # noqa: E731
+    return cross_fitted(questions(60), REWARD, QUICK, alphas=(0.05,), on_progress=tell)
+
+
+@pytest.mark.usefixtures("table")
+def test_each_fold_that_is_measured_is_told(told: list[tuple[str, int, int]]) -> None:
+    assert told == [("folds measured", number, FOLDS) for number in range(1, FOLDS + 1)]
 
 
 def earned(table: PlannerTable, name: str) -> float:

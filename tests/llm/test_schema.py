@@ -1,9 +1,10 @@
+import json
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from fathom.llm.schema import AtMost, EachOf, OneOf, numbers, schema_of, unbounded
+from fathom.llm.schema import AtMost, EachOf, OneOf, longest, numbers, schema_of, unbounded, within
 
 
 class Cited(BaseModel):
@@ -78,3 +79,37 @@ def test_bounds_can_be_left_out() -> None:
         "required": ["chunk", "text"],
     }
     assert plain["required"] == ["answer", "agents", "scores"]
+
+
+def cited_of(schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schema["properties"]["answer"]["anyOf"][0]["properties"]["cited"]
+    return found
+
+
+class Told(BaseModel):
+    answer: Answer | None
+    word: Annotated[str, AtMost(120)] = ""
+
+
+def test_a_reply_may_be_no_longer_than_there_is_room() -> None:
+    schema = schema_of(Told, {"chunk": numbers(2)})
+    whole = {"answer": {"cited": [{"chunk": 2, "text": "x" * 9}] * 3}, "word": "x" * 120}
+    written = len(json.dumps(whole, separators=(",", ":")))
+    assert written <= longest(schema) <= written + 10
+    assert within(schema, longest(schema)) == schema
+
+    fewer = within(schema, longest(schema) - 1)
+    assert cited_of(fewer)["maxItems"] == 2
+    assert fewer["properties"]["word"] == schema["properties"]["word"]
+
+    least = within(schema, 10)  # not to be had: no list is empty, no text is cut to nothing
+    assert cited_of(least)["maxItems"] == 1
+    assert cited_of(least)["items"]["properties"]["text"]["maxLength"] == 9
+    assert least["properties"]["word"]["maxLength"] == 40
+    assert within(least, 10) == least
+    assert cited_of(schema)["maxItems"] == 3  # what was given is not changed
+
+
+def test_a_text_without_a_bound_keeps_having_none() -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    assert within(schema, 1) == schema

@@ -1,4 +1,7 @@
 import json
+from collections import defaultdict
+from dataclasses import replace
+from typing import Annotated
 
 import pytest
 from hypothesis import given
@@ -7,15 +10,34 @@ from pydantic import BaseModel, ConfigDict
 from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import ScriptedServer, says, status
 
+from fathom.agents.aggregator import AggregatorReply
+from fathom.agents.cited_answer import NumberedReply, ReaderReply
+from fathom.agents.decomposer import DecomposerReply
+from fathom.agents.hyde import HydeReply
+from fathom.agents.questioner import QuestionerReply
+from fathom.agents.summarizer import SummarizerReply
 from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
+from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.prompt import Asked
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.llm.schema import AtMost, longest, numbers, schema_of
 from fathom.llm.structured import ask_for, read
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
+
+REPLIES = (
+    AggregatorReply,
+    DecomposerReply,
+    HydeReply,
+    NumberedReply,
+    QuestionerReply,
+    ReaderReply,
+    SummarizerReply,
+)
+"""Of roles that may write much."""
 
 
 class Verdict(BaseModel):
@@ -172,3 +194,32 @@ def test_a_reply_that_never_ended_is_not_sent_back_whole(run: Run) -> None:
     chat = ScriptedChat('{"answer": "' + "and so on " * 1_000, GOOD)
     run(ask_for(Verdict, chat, Asked(HELLO), max_tokens=50, deadline=soon()))
     assert sum(len(message.text) for message in chat.calls[1].messages) < 3_000
+
+
+class Listed(BaseModel):
+    names: Annotated[list[Annotated[str, AtMost(50)]], AtMost(9)]
+
+
+def test_a_reply_that_was_cut_off_is_asked_for_as_short_as_surely_ends(run: Run) -> None:
+    cut = replace(completion('{"names": ["a", "b'), finish="length")
+    chat = ScriptedChat(cut, '{"names": ["a"]}')
+    reply = run(ask_for(Listed, chat, Asked(HELLO), max_tokens=120, deadline=soon()))
+    assert (reply.value.names, reply.repaired) == (["a"], True)
+    first, second = chat.calls
+    assert first.schema is not None
+    assert second.schema is not None
+    assert 120 < longest(first.schema) <= 360  # prose has some three characters a token
+    assert longest(second.schema) <= 120
+    assert json.dumps(second.schema, separators=(",", ":")) in second.messages[0].text
+    assert "did not come to its end" in second.messages[-1].text
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_the_usual_bound_leaves_every_role_its_room(run: Run, kind: type[BaseModel]) -> None:
+    schema = schema_of(kind, defaultdict(lambda: numbers(20)))
+    usual = RoleModel(chat=ScriptedChat()).max_tokens
+    chat = ScriptedChat("", "")
+    asked = Asked(HELLO, choices=defaultdict(lambda: numbers(20)))
+    with pytest.raises(MalformedReply):
+        run(ask_for(kind, chat, asked, max_tokens=usual, deadline=soon()))
+    assert chat.calls[0].schema == schema

@@ -23,6 +23,7 @@ from fathom.evaluation.report.blocks import (
     Sentences,
 )
 from fathom.evaluation.report.render import as_text
+from fathom.evaluation.runner import OnProgress
 from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
 from fathom.jsonable import digest
 from fathom.planner.actions import Action, executions
@@ -40,7 +41,6 @@ SIGNIFICANT = 0.05
 LOOK = "first look alone"
 
 Sequences = Sequence[tuple[Action, ...]]
-OnSystem = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +184,7 @@ def cross_fitted(
     training: Training,
     *,
     alphas: Sequence[float] = ALPHAS,
-    on_system: OnSystem = lambda _: None,
+    on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> "PlannerTable":
     """What every system makes of all questions, each asked by what the other folds taught.
 
@@ -199,7 +199,7 @@ def cross_fitted(
         known = [each for fold in folds if fold is not asked for each in fold]
         for each in planned(known, asked, reward, training, alphas=alphas):
             parts.setdefault(each.name, []).append(each)
-            on_system(f"fold {number} of {len(folds)}: {each.name}")
+        on_progress("folds measured", number, len(folds))
     return PlannerTable(
         reward=reward, systems=tuple(first.joined(rest) for first, *rest in parts.values())
     )

@@ -6,7 +6,8 @@ long it may be. What servers do not enforce is read with more patience than the 
 number that names nothing is left out by its role, and a text a little too long is no fault.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ KindT = TypeVar("KindT", bound=BaseModel)
 _ONE_OF = "x-one-of"
 _EACH_OF = "x-each-of"
 _IDLE = frozenset({"title", "description", "default", "$defs", "properties"})
+_LONGEST_WORD = len("false")  # or a number, or null
+_SHORTEST_TEXT = 40
 _BOUNDS = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern"}
 )
@@ -89,6 +92,72 @@ def schema_of(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
     """
     whole = kind.model_json_schema()
     return {"title": whole["title"], **_closed(whole, whole.get("$defs", {}), choices)}
+
+
+def within(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
+    """The schema, its bounds lowered until no reply that fits is longer than so many characters.
+
+    Lists lose items first, outer ones before inner ones, then texts become shorter. What may be
+    shortened no further is left as it is, and so is what has no bound.
+    """
+    made = dict(schema)
+    while longest(made) > characters:
+        shorter = _with_fewer(made)
+        if shorter == made:
+            shorter = _with_shorter(made)
+        if shorter == made:
+            break
+        made = shorter
+    return made
+
+
+def longest(schema: Mapping[str, Any]) -> int:
+    """Characters of the longest reply that fits, written without blanks.
+
+    Texts without a bound count as little more than nothing.
+    """
+    if "enum" in schema:
+        return max((len(json.dumps(each)) for each in schema["enum"]), default=0)
+    if "anyOf" in schema:
+        return max(map(longest, schema["anyOf"]))
+    if "properties" in schema:
+        named = schema["properties"].items()
+        return 1 + sum(len(name) + len('"":,') + longest(part) for name, part in named)
+    if "items" in schema:
+        return 2 + int(schema.get("maxItems", 0)) * (1 + longest(schema["items"]))
+    if "maxLength" in schema:
+        return 2 + int(schema["maxLength"])
+    return _LONGEST_WORD
+
+
+def _with_fewer(part: dict[str, Any]) -> dict[str, Any]:
+    """One item less in the outermost lists of more than numbers."""
+    if "items" in part and "enum" not in part["items"]:
+        least = max(1, part.get("minItems", 0))
+        if part.get("maxItems", 0) > least:
+            return {**part, "maxItems": part["maxItems"] - 1}
+    return _inside(part, _with_fewer)
+
+
+def _with_shorter(part: dict[str, Any]) -> dict[str, Any]:
+    """Three quarters of each text's length."""
+    if "maxLength" in part:
+        least = max(_SHORTEST_TEXT, part.get("minLength", 0))
+        most = max(part["maxLength"] * 3 // 4, min(least, part["maxLength"]))
+        return {**part, "maxLength": most}
+    return _inside(part, _with_shorter)
+
+
+def _inside(part: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """The schema with all schemas right inside it changed."""
+    made = dict(part)
+    if "properties" in part:
+        made["properties"] = {name: change(each) for name, each in part["properties"].items()}
+    if "items" in part:
+        made["items"] = change(part["items"])
+    if "anyOf" in part:
+        made["anyOf"] = [change(each) for each in part["anyOf"]]
+    return made
 
 
 def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
 from fathom.llm.faults import CallFailed, ReplyGarbled
 from fathom.llm.prompt import Asked
-from fathom.llm.schema import schema_of
+from fathom.llm.schema import schema_of, within
 from fathom.usage import Usage
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -20,6 +20,8 @@ Reply = TypeVar("Reply", bound=BaseModel)
 _MOST_STARTS = 50
 _LONGEST_COMPLAINT = 400
 _LONGEST_SAID = 1_200
+# Prose has four characters a token, JSON some three; digits and nonsense have one.
+_CHARACTERS_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +50,10 @@ async def ask_for(
 ) -> Structured[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    A reply that does not fit is sent back once with what is wrong with it; where it repeats the
-    example of its prompt, it is asked once more without. `on_text` gets the first one as it comes,
-    JSON and all.
+    The schema leaves room for as much as `max_tokens` hold. A reply that does not fit is sent back
+    once with what is wrong with it; where it repeats the example of its prompt, it is asked once
+    more without. The second one may be no longer than surely ends in time. `on_text` gets the
+    first one as it comes, JSON and all.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -58,7 +61,7 @@ async def ask_for(
         ModelRefused: If the model or its server declined.
         BudgetRefused: If the budget does not allow the first call.
     """
-    schema = schema_of(kind, asked.choices)
+    schema = within(schema_of(kind, asked.choices), max_tokens * _CHARACTERS_A_TOKEN)
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
         wanted = Call(
@@ -71,7 +74,8 @@ async def ask_for(
         value = _own(kind, asked, first.text)
         return Structured(value=value, usage=first.usage, repaired=False)
     except ValueError as wrong:
-        asked, turns = _repaired(asked, schema, first.text, wrong)
+        schema = within(schema, max_tokens)
+        asked, turns = _repaired(asked, schema, first, wrong)
     try:
         second = await call(turns)
     except BudgetRefused:
@@ -105,7 +109,7 @@ def _opening(asked: Asked, schema: dict[str, Any]) -> list[Message]:
 
 
 def _repaired(
-    asked: Asked, schema: dict[str, Any], said: str, wrong: ValueError
+    asked: Asked, schema: dict[str, Any], said: Completion, wrong: ValueError
 ) -> tuple[Asked, list[Message]]:
     """What is asked after a reply that is of no use.
 
@@ -114,7 +118,9 @@ def _repaired(
     plain = asked.without_example
     if isinstance(wrong, _Copied) and plain != asked:
         return plain, _opening(plain, schema)
-    reply = Message("assistant", _shortened(said) or "(nothing)")
+    reply = Message("assistant", _shortened(said.text) or "(nothing)")
+    if said.finish == "length":
+        wrong = ValueError("it did not come to its end; be brief")
     return asked, [*_opening(asked, schema), reply, Message("user", _complaint(wrong))]
 
 

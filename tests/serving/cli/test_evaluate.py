@@ -10,7 +10,6 @@ from tests.serving.cli.test_app import Run, one_line, run
 from fathom import engine as engine_module
 from fathom.errors import ModelError
 from fathom.retrieval.keyword import KeywordRetriever
-from fathom.serving.cli.evaluate import show_count
 
 __all__ = ["run"]
 
@@ -187,11 +186,6 @@ def test_where_no_question_is_judged_there_is_no_ranking(run: Run, tmp_path: Pat
     (tmp_path / "bare").mkdir()
     bare = write(tmp_path / "bare", CORPUS, QUERIES, "")
     one_line(run("eval", str(bare), "--retriever", "keyword"), 2, "bare: no judged question")
-
-
-def test_where_nobody_looks_no_count_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    show_count("toy naive", 1, 2)
-    assert capsys.readouterr().err == ""
 
 
 def test_a_file_of_questions_is_asked_of_the_index_itself(run: Run, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from fathom.serving.cli.progress import steps_shown
+from fathom.serving.cli.progress import show_count, steps_shown
 
 
 class Terminal(io.StringIO):
@@ -45,3 +45,18 @@ def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -
         "  search: 3 hits",
         "",
     ]
+
+
+def test_a_count_is_one_line_that_a_terminal_alone_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    show_count("questions", 1, 2)
+    assert err.getvalue() == ""
+
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    show_count("questions", 1, 2)
+    show_count("questions", 2, 2)
+    assert err.getvalue() == "\rquestions: 1/2\rquestions: 2/2\n"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.cli.evaluate import show_count
 from fathom.serving.cli.files import check_folder
 from fathom.serving.cli.options import (
     IndexOption,
@@ -17,6 +16,7 @@ from fathom.serving.cli.options import (
     StrategyOption,
     build_engine,
 )
+from fathom.serving.cli.progress import show_count
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.control.calibration import Calibration

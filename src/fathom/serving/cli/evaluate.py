@@ -28,7 +28,7 @@ from fathom.serving.cli.options import (
     build_engine,
     run_flags,
 )
-from fathom.serving.cli.progress import ingest_progress
+from fathom.serving.cli.progress import ingest_progress, show_count
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
@@ -212,13 +212,6 @@ def exit_code(found: "Evaluation") -> int:
     if found.failed:
         return ALL_FAILED
     return FELL if found.verdict is not None and found.verdict.fallen else 0
-
-
-def show_count(what: str, done: int, total: int) -> None:
-    """Say how many questions are done, where stderr is a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{what}: {done}/{total}" + ("\n" if done == total else ""))
-        sys.stderr.flush()
 
 
 def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> "list[Dataset]":

@@ -1,4 +1,4 @@
-"""Progress on stderr while files go in."""
+"""Progress on stderr: what goes in, what is asked, what is done of so many."""
 
 import sys
 from collections.abc import Iterator
@@ -76,6 +76,13 @@ class Told:
                 f"interrupted; {self._documents} documents are kept {where} "
                 f"({self._read} of {self._files} files); run the same command again to go on"
             ) from None
+
+
+def show_count(what: str, done: int, total: int) -> None:
+    """Say how much is done, in one line that counts, where stderr is a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{plain(what)}: {done}/{total}" + ("\n" if done == total else ""))
+        sys.stderr.flush()
 
 
 def steps_shown() -> Listener:

@@ -1,6 +1,6 @@
 """`fathom questions make`: a file of questions made of the index's own documents."""
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from fathom.serving.cli.options import (
     SetOption,
     build_engine,
 )
+from fathom.serving.cli.progress import show_count
 
 if TYPE_CHECKING:
     from fathom.questions import Made
@@ -59,7 +60,7 @@ def make(
             kinds=[each.strip() for each in kinds.split(",")] if kinds else (),
             languages=[language] if language else (),
             seed=seed,
-            on_made=_show_count,
+            on_made=partial(show_count, "questions"),
         )
     made.write(out)
     if as_json:
@@ -67,12 +68,6 @@ def make(
     else:
         show(_text(made, out))
     return 0 if made.questions else 3
-
-
-def _show_count(done: int, wanted: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\rquestions: {done}/{wanted}" + ("\n" if done == wanted else ""))
-        sys.stderr.flush()
 
 
 def _text(made: "Made", file: Path) -> str:

@@ -1,6 +1,5 @@
 """`fathom train`: what Fathom learns from questions with answers."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -11,7 +10,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.jsonable import canonical
-from fathom.serving.cli.evaluate import loaded, show_count
+from fathom.serving.cli.evaluate import loaded
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.serving.cli.options import (
     IndexOption,
@@ -20,7 +19,7 @@ from fathom.serving.cli.options import (
     SetOption,
     build_engine,
 )
-from fathom.serving.cli.progress import ingest_progress
+from fathom.serving.cli.progress import ingest_progress, show_count
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -98,7 +97,7 @@ def planner(
     table = None
     if measure:
         alphas = sorted({*ALPHAS, alpha})
-        table = cross_fitted(kept.all(), reward, training, alphas=alphas, on_system=_progress)
+        table = cross_fitted(kept.all(), reward, training, alphas=alphas, on_progress=show_count)
     if as_json:
         rows, tests = (table.rows(), table.tests()) if table else ([], [])
         origin = done.policy.origin
@@ -144,8 +143,3 @@ def _told(training: "Training") -> "OnUpdate":
         show_count(f"training, reward {at.earned:.3f}", at.update, training.updates)
 
     return told
-
-
-def _progress(what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"{what}\n")

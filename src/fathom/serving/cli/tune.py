@@ -13,7 +13,6 @@ from fathom.serving.cli.evaluate import (
     Reports,
     loaded,
     names_of,
-    show_count,
     variants,
 )
 from fathom.serving.cli.options import (
@@ -25,7 +24,7 @@ from fathom.serving.cli.options import (
     SetOption,
     build_engine,
 )
-from fathom.serving.cli.progress import ingest_progress
+from fathom.serving.cli.progress import ingest_progress, show_count
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:
