@@ -1,0 +1,1 @@
+"""Fathom as a part of other frameworks; each needs an extra of its own."""

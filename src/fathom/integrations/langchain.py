@@ -1,0 +1,186 @@
+"""Fathom in LangChain and LangGraph: a retriever, and a node that answers."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypedDict
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import ConfigDict, Field
+
+from fathom.engine import Engine
+from fathom.errors import UsageError
+from fathom.types import Answer, Filter
+from fathom.usage import Budget
+
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+class FathomRetriever(BaseRetriever):
+    """Finds the chunks of an index that fit a query best.
+
+    Each document has the text of a chunk, the chunk's id, and as metadata `document`, `path`,
+    `title`, `section`, `page`, `line`, `start`, `end` (offsets in the document's text), `rank`
+    (from 1) and `score` (comparable within one search only).
+
+    Attributes:
+        engine: What is searched; whoever made it closes it.
+        k: How many documents; by default `retrieval.k` of the engine's settings.
+        retriever: `hybrid`, `keyword`, `vector` or another that the engine knows; by default
+            `retrieval.retriever`.
+        filters: Conditions that every document must meet, such as `year>=2020`.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    engine: Engine = Field(exclude=True, repr=False)
+    k: int | None = None
+    retriever: str | None = None
+    filters: Sequence[str | Filter] = ()
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun | None = None,  # noqa: ARG002 - LangChain's
+        k: int | None = None,
+        filters: Sequence[str | Filter] | None = None,
+    ) -> list[Document]:
+        hits = self.engine.search(
+            query,
+            k=self.k if k is None else k,
+            retriever=self.retriever,
+            filters=self.filters if filters is None else filters,
+        )
+        places = self.engine.places(hits)
+        return [
+            Document(
+                id=hit.chunk.id,
+                page_content=hit.chunk.text,
+                metadata={
+                    "document": hit.chunk.document_id,
+                    **asdict(place),
+                    "start": hit.chunk.span.start,
+                    "end": hit.chunk.span.end,
+                    "rank": hit.rank,
+                    "score": hit.score,
+                },
+            )
+            for hit, place in zip(hits, places, strict=True)
+        ]
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun | None = None,  # noqa: ARG002
+        k: int | None = None,
+        filters: Sequence[str | Filter] | None = None,
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._get_relevant_documents, query, k=k, filters=filters)
+
+
+class FathomUpdate(TypedDict, total=False):
+    """What `fathom_node` adds to a state; keys that the state does not have are not kept.
+
+    Attributes:
+        answer: With the markers of its citations, `[1]`; empty where there is none.
+        citations: Each with `document`, `path`, `start`, `end`, `quote` and more; see `Citation`.
+        abstained: Whether the documents hold no answer that is sure enough.
+        stop_reason: Why not; see `Answer`.
+        confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
+        trace_id: Under which the run can be replayed.
+        messages: The answer, or that there is none, as a message; only where messages were given.
+    """
+
+    answer: str
+    citations: list[dict[str, Any]]
+    abstained: bool
+    stop_reason: str
+    confidence: float | None
+    trace_id: str | None
+    messages: list[AnyMessage]
+
+
+def fathom_node(
+    engine: Engine,
+    *,
+    strategy: str | None = None,
+    filters: Sequence[str | Filter] = (),
+    budget: Budget | None = None,
+) -> Runnable[Any, FathomUpdate]:
+    """A node of a LangGraph graph that answers from the documents.
+
+    Its state, a mapping or an object, has a `question`, or `messages` whose last is a question of
+    the user's; what was said before it is then the conversation that a follow-up belongs to.
+
+    Args:
+        engine: What answers; whoever made it closes it.
+        strategy: By default `ask.strategy` of its settings.
+        filters: Conditions on the documents that may be used, such as `year>=2020`.
+        budget: What one question may spend, by default the settings' `budget`.
+
+    Returns:
+        A node whose update is a `FathomUpdate`. It raises `UsageError` where the state has no
+        question, and what `Engine.ask` raises.
+    """
+
+    def asked(state: object) -> tuple[str, dict[str, Any]]:
+        question, history = _question_of(state)
+        given = {"strategy": strategy, "filters": filters, "budget": budget, "history": history}
+        return question, given
+
+    def answer(state: object) -> FathomUpdate:
+        question, given = asked(state)
+        return _update(state, engine.ask(question, **given))
+
+    async def aanswer(state: object) -> FathomUpdate:
+        question, given = asked(state)
+        return _update(state, await engine.aask(question, **given))
+
+    return RunnableLambda(answer, afunc=aanswer, name="fathom")
+
+
+def _question_of(state: object) -> tuple[str, list[dict[str, str]]]:
+    """The question of a state, and the turns before it."""
+    if question := _field(state, "question"):
+        return str(question), []
+    said = [each for each in convert_to_messages(_field(state, "messages") or []) if _turn(each)]
+    if not said or said[-1].type != "human":
+        raise UsageError("the state has no `question`, and its `messages` end with none of a user")
+    *before, last = said
+    return last.text, [_turn(each) for each in before]
+
+
+def _turn(message: BaseMessage) -> dict[str, str]:
+    """A message as a turn of a conversation; empty for one of a system or a tool."""
+    if message.type not in _ROLES or not message.text.strip():
+        return {}
+    return {"role": _ROLES[message.type], "content": message.text}
+
+
+def _update(state: object, answer: Answer) -> FathomUpdate:
+    citations = [asdict(each) for each in answer.citations]
+    update = FathomUpdate(
+        answer=answer.answer,
+        citations=citations,
+        abstained=answer.status == "abstained",
+        stop_reason=answer.stop_reason,
+        confidence=answer.confidence,
+        trace_id=answer.trace_id,
+    )
+    if _field(state, "messages"):
+        text = answer.answer or f"I don't know ({answer.stop_reason})."
+        update["messages"] = [AIMessage(text, response_metadata={"citations": citations})]
+    return update
+
+
+def _field(state: object, name: str) -> Any:  # noqa: ANN401 - whatever the graph's state holds
+    return state.get(name) if isinstance(state, Mapping) else getattr(state, name, None)

@@ -1,0 +1,173 @@
+"""LangChain's own tests of retrievers, and a node in a graph of LangGraph's."""
+
+import asyncio
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langgraph.graph import END, START, MessagesState, StateGraph
+from tests.making import engine_at
+
+from fathom import Budget, Engine
+from fathom.errors import UsageError
+from fathom.integrations.langchain import FathomRetriever, fathom_node
+
+FEES = "# Fees\n\nA mooring permit costs 40 crowns a year. It is paid at the harbour office.\n"
+
+
+@pytest.fixture(scope="class")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Over four documents, with models that load nothing."""
+    folder = tmp_path_factory.mktemp("langchain")
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    (corpus / "fees.md").write_text(FEES)
+    for number in range(3):
+        (corpus / f"berth{number}.txt").write_text(f"Berth {number}\n\nBerth {number} is dry.\n")
+    with engine_at(folder) as engine:
+        engine.ingest([corpus])
+        yield engine
+
+
+class TestStandard(RetrieversIntegrationTests):
+    """LangChain's."""
+
+    engine: Engine
+
+    @pytest.fixture(autouse=True)
+    def given(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return FathomRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"engine": self.engine}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "What does a mooring permit cost?"
+
+
+class TestRetriever:
+    """What LangChain does not test."""
+
+    def test_metadata_says_where_the_text_stands(self, engine: Engine) -> None:
+        (first,) = FathomRetriever(engine=engine, k=1).invoke("mooring permit")
+        told = first.metadata
+        whole = engine.document(told["document"])
+        assert whole.text[told["start"] : told["end"]] == first.page_content
+        assert Path(told["path"]).name == "fees.md"
+        assert (told["title"], told["page"], told["rank"]) == ("Fees", None, 1)
+        assert told["score"] > 0
+        assert first.id == f"{told['document']}#0"
+
+    def test_filters_and_retriever_are_those_of_the_engine(self, engine: Engine) -> None:
+        dry = FathomRetriever(engine=engine, filters=["file=berth1.txt"])
+        assert [Path(each.metadata["path"]).name for each in dry.invoke("permit")] == ["berth1.txt"]
+        none = dry.invoke("permit", filters=["file=none.txt"])
+        assert none == []
+        words = FathomRetriever(engine=engine, retriever="keyword").invoke("permit")
+        assert [Path(each.metadata["path"]).name for each in words] == ["fees.md"]
+
+    def test_asked_in_a_loop_it_finds_the_same(self, engine: Engine) -> None:
+        retriever = FathomRetriever(engine=engine)
+        found = asyncio.run(retriever.ainvoke("permit", k=2))
+        assert found == retriever.invoke("permit", k=2)
+        assert len(found) == 2
+
+    def test_mistakes_are_told_as_the_engine_tells_them(self, engine: Engine) -> None:
+        with pytest.raises(UsageError, match="k = 0"):
+            FathomRetriever(engine=engine).invoke("permit", k=0)
+
+
+class Asked(TypedDict, total=False):
+    question: str
+    answer: str
+    citations: list[dict[str, Any]]
+    abstained: bool
+    stop_reason: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    messages: Annotated[list[AnyMessage], operator.add] = field(default_factory=list)
+    abstained: bool | None = None
+
+
+def graph_of(state: Any, node: Any) -> Any:
+    figure = StateGraph(state)
+    figure.add_node("fathom", node)
+    figure.add_edge(START, "fathom")
+    figure.add_edge("fathom", END)
+    return figure.compile()
+
+
+class TestNode:
+    """In a graph."""
+
+    def test_a_question_gets_an_answer_with_quotes(self, engine: Engine) -> None:
+        graph = graph_of(Asked, fathom_node(engine))
+        asked = {"question": "How much does a mooring permit cost?"}
+        end = graph.invoke(asked)
+        assert "40 crowns" in end["answer"]
+        assert end["abstained"] is False
+        (cited, *_) = end["citations"]
+        assert (
+            engine.document(cited["document"]).text[cited["start"] : cited["end"]]
+            == (cited["quote"])
+        )
+        assert asyncio.run(graph.ainvoke(asked)) == end
+
+    def test_what_the_documents_do_not_hold_is_an_abstention(self, engine: Engine) -> None:
+        end = graph_of(Asked, fathom_node(engine)).invoke({"question": "Who won in 1789?"})
+        assert (end["abstained"], end["answer"]) == (True, "")
+        assert end["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
+
+    def test_budget_filters_and_strategy_are_the_node_s(self, engine: Engine) -> None:
+        asked = {"question": "How much does a mooring permit cost?"}
+        broke = graph_of(Asked, fathom_node(engine, budget=Budget(seconds=0))).invoke(asked)
+        assert (broke["abstained"], broke["stop_reason"]) == (True, "budget")
+        dry = graph_of(Asked, fathom_node(engine, filters=["file=berth1.txt"])).invoke(asked)
+        assert dry["abstained"]
+        with pytest.raises(UsageError, match="naive"):
+            graph_of(Asked, fathom_node(engine, strategy="wild")).invoke(asked)
+
+    def test_the_last_message_is_asked_within_its_conversation(self, engine: Engine) -> None:
+        graph = graph_of(MessagesState, fathom_node(engine))
+        end = graph.invoke(
+            {
+                "messages": [
+                    SystemMessage("Be kind."),
+                    HumanMessage("What is a mooring permit?"),
+                    AIMessage("A permit to moor."),
+                    HumanMessage([{"type": "text", "text": "How much does it cost?"}]),
+                ]
+            }
+        )
+        last = end["messages"][-1]
+        assert isinstance(last, AIMessage)
+        assert "40 crowns" in last.text
+        assert last.response_metadata["citations"][0]["verified"]
+        trace = engine.traces.list(1)[0]
+        assert trace.question == "How much does it cost?"
+
+    def test_without_an_answer_the_message_says_so(self, engine: Engine) -> None:
+        graph = graph_of(Talk, fathom_node(engine))
+        end = graph.invoke({"messages": [HumanMessage("Who won in 1789?")]})
+        assert end["messages"][-1].text.startswith("I don't know")
+        assert end["abstained"] is True
+
+    def test_a_state_without_a_question_is_refused(self, engine: Engine) -> None:
+        node = fathom_node(engine)
+        for state in ({}, {"messages": []}, {"messages": [AIMessage("Ask me.")]}, object()):
+            with pytest.raises(UsageError, match="no `question`"):
+                node.invoke(state)
