@@ -1,10 +1,13 @@
 """The examples of the documentation run as they stand there, one after another."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -29,3 +32,27 @@ def test_the_examples_run(
     for line, code in found:
         exec(compile("\n" * (line - 1) + code, name, "exec"), known)
     assert capsys.readouterr().out
+
+
+def configurations(page: Path) -> list[dict[str, Any]]:
+    """The servers that the configurations of a page name."""
+    blocks = re.findall(r"^```json\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    found = [json.loads(block) for block in blocks]
+    return [(each.get("mcpServers") or each["servers"])["fathom"] for each in found]
+
+
+def test_the_configurations_for_clients_name_what_fathom_mcp_takes() -> None:
+    from fathom.serving.cli.app import app
+
+    command = typer.main.get_command(app).commands["mcp"]  # type: ignore[attr-defined]
+    servers = configurations(ROOT / "docs" / "mcp.md")
+    started = [each["args"] for each in servers if each.get("command") == "fathom"]
+    assert len(started) == 2
+    for name, *arguments in started:
+        assert name == "mcp"
+        command.make_context("mcp", arguments)
+    reached = [each for each in servers if "url" in each]
+    assert len(reached) == 2
+    for each in reached:
+        assert each["url"] == "http://127.0.0.1:8001/mcp"  # the default port and path
+        assert each["headers"]["Authorization"].startswith("Bearer ")

@@ -36,6 +36,7 @@ from fathom.serving.cli.options import (
     run_flags,
 )
 from fathom.serving.cli.serve import serve
+from fathom.serving.cli.skill import skill
 from fathom.serving.cli.tune import tune
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
@@ -66,6 +67,7 @@ app.command()(serve)
 app.command()(calibrate)
 app.command()(feedback)
 app.command()(mcp)
+app.command()(skill)
 
 
 def main() -> NoReturn:

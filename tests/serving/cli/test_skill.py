@@ -1,0 +1,100 @@
+"""Every command that the skill file names exists and works as it says."""
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.serving import cli
+from fathom.serving.cli.app import app
+
+SKILL = Path(cli.__file__).parent / "SKILL.md"
+TEXT = SKILL.read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    (fathom .+)$", TEXT, re.MULTILINE)
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process, in an empty working directory; its code and stdout."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def runner(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["fathom", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return int(end.value.code or 0), capsys.readouterr().out
+
+    return runner
+
+
+def test_the_command_prints_the_file(run: Run) -> None:
+    assert run("skill") == (0, TEXT)
+
+
+def test_its_head_is_that_of_a_skill() -> None:
+    head = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: (.{50,1024})\n---\n\n# ", TEXT)
+    assert head
+    assert head[1] == "fathom"
+    assert "Use it when" in head[2]
+    assert len(TEXT.splitlines()) < 500
+
+
+def test_every_command_that_it_names_works_as_it_says(run: Run, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    fee = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
+    (corpus / "fees.md").write_text(f"# Fees\n\n{fee}\n")
+    meant = {"PATH": str(corpus), "QUESTION": "How much does a mooring permit cost?"}
+    meant |= {"WORDS": "mooring permit"}
+    assert len(COMMANDS) >= 10
+    for command in COMMANDS:
+        line = re.sub(r"[A-Z]{4,}", lambda found: meant.get(found[0], found[0]), command)
+        line = line.replace("START-END", meant.get("START-END", ""))
+        code, out = run(*shlex.split(line)[1:])
+        assert code == 0, command
+        assert out, command
+        if "--json" in command:
+            remember(meant, json.loads(out))
+
+
+def remember(meant: dict[str, str], told: dict[str, Any]) -> None:
+    """What the commands after it name."""
+    if "citations" in told:
+        (cited, *_) = told["citations"]
+        assert told["status"] == "answered"
+        meant["START-END"] = f"{cited['start']}-{cited['end']}"
+        meant["DOCUMENT"] = cited["document"]
+        meant["TRACE"] = told["trace_id"]
+
+
+def test_its_options_and_codes_are_those_of_the_command_line(run: Run) -> None:
+    import typer.main
+
+    known = typer.main.get_command(app)
+    asked = {name for each in known.commands["ask"].params for name in each.opts}  # type: ignore[attr-defined]
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) - {"--index", "--at", "--json"}
+    assert named <= asked
+    code, out = run("ask", "Who won in 1789?", "--json")
+    assert code == 2  # there is no index
+    assert set(json.loads(out)["error"]) == {"kind", "message", "exit_code"}
+    assert "`fathom mcp`" not in TEXT  # whoever reads it has a shell
+
+
+def test_the_fields_it_explains_are_those_of_an_answer() -> None:
+    from dataclasses import fields
+
+    from fathom.types import AbstentionReason, Answer, Citation
+
+    explained = TEXT.split("## How to read an answer")[1].split("## Rules")[0]
+    names = set(re.findall(r"`([a-z_]+)`", explained))
+    known = {field.name for each in (Answer, Citation) for field in fields(each)}
+    reasons = set(AbstentionReason.__args__)  # type: ignore[attr-defined]
+    assert reasons <= names
+    assert names - known - reasons - {"answered", "abstained", "failed", "refuted", "null"} == set()
