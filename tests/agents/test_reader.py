@@ -49,6 +49,13 @@ def test_the_sentence_of_the_best_span_is_quoted() -> None:
     assert (draft.claims, draft.alternatives) == ((), ())
 
 
+@pytest.mark.parametrize("asked", ["When did it begin?", "How many came?", "Kapankah itu mulai?"])
+def test_what_is_surely_of_another_kind_is_no_answer(asked: str) -> None:
+    hits = [hit_of("Ada Vale began it.", document="d0"), hit_of("Two came in 1890.", rank=2)]
+    answers = {hits[0].chunk.text: ("Ada Vale", 0.9), hits[1].chunk.text: ("Two came in 1890", 0.4)}
+    assert drafted(asked, answers, hits).short_answer == "Two came in 1890"
+
+
 def test_another_answer_of_another_document_is_told() -> None:
     hits = [hit_of(document="new"), hit_of(OLD, document="old", rank=2)]
     draft = drafted(QUESTION, {FEES: ("40 crowns", 0.8), OLD: ("35 crowns", 0.8)}, hits)

@@ -59,6 +59,31 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
         ),
         (abstained(citations=(cited(),)), {"support": None, "citation-precision": None}),
         (
+            record(
+                gold=("on 4 May 1890 in the old mill by the lake",),
+                short_answer="4 May 1890",
+                answer="It fell on 4 May 1890 in the old mill by the lake. [1]",
+            ),
+            {"right": 1, "EM": 0},
+        ),
+        (
+            record(
+                gold=("on 4 May 1890 in the old mill by the lake",),
+                short_answer="4 May 1890",
+                answer="It fell on 4 May 1890. [1]",
+            ),
+            {"right": 0},
+        ),
+        (
+            record(
+                gold=("on 4 May 1890 in the old mill by the lake",),
+                wrong=("4 May 1890",),
+                short_answer="4 May 1890",
+                answer="It fell on 4 May 1890 in the old mill by the lake. [1]",
+            ),
+            {"right": 0},
+        ),
+        (
             record(short_answer=""),
             {"EM": 0, "F1": pytest.approx(2 / 3), "short-F1": 0, "text-F1": pytest.approx(2 / 3)},
         ),

@@ -37,9 +37,21 @@ def _graded(record: Record) -> bool:
 
 
 def right(record: Record) -> bool:
-    """Whether it was answered, and rightly; see `is_right`."""
-    said = record.answered and record.answerable
-    return said and is_right(record.said, record.gold, record.wrong or ())
+    """Whether it was answered, and rightly; see `is_right`.
+
+    So it is too where the short answer is a part of a gold one that stands whole in the sentences
+    it is shown with: "28 September 2018" beside "on 28 September 2018, at 18.02".
+    """
+    if not (record.answered and record.answerable):
+        return False
+    return is_right(record.said, record.gold, record.wrong or ()) or _completed(record)
+
+
+def _completed(record: Record) -> bool:
+    near_wrong = f1(record.said, record.wrong or ()) > f1(record.said, record.gold)
+    return not near_wrong and any(
+        holds(gold, record.said) and holds(record.long, gold) for gold in record.gold
+    )
 
 
 def _against_gold(

@@ -12,7 +12,7 @@ from typing import Literal
 
 from fathom.text import english, indonesian
 from fathom.text.answer_type import answer_type
-from fathom.text.numbers import quantities
+from fathom.text.numbers import NUMBER_WORDS, quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
 
@@ -52,6 +52,24 @@ _WHEN_LATER = re.compile(
     re.IGNORECASE,
 )
 """Another question word stands first: "What was built when ...?"."""
+_WHEN_ASIDE = re.compile(
+    r"^\W*when\s+(?!(?:is|are|was|were|did|does|do|has|have|had|will|would|can|could|should)\b)\w",
+    re.IGNORECASE,
+)
+"""A clause stands first: "When the mill closed, who bought it?"."""
+_TELLS_TIME, _TELLS_AMOUNT = (
+    re.compile(rf"\d|\b(?:[IVXL]{{2,}}|(?i:{'|'.join([*words, *NUMBER_WORDS])}))\b")
+    for words in (
+        [
+            word
+            for own in _OWN
+            for word in (*own.TIMES, *(name for names in own.MONTHS for name in names))
+        ],
+        [word for own in _OWN for word in own.AMOUNTS],
+    )
+)
+_ANNO = re.compile(r"(?<=\d)\s?S?M\b")
+"""Indonesian for AD and BC; no metres."""
 _MEASURED = tuple(
     (re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds)
     for own in _OWN
@@ -81,7 +99,7 @@ class AskedKind:
 def asked_kind(question: str) -> AskedKind | None:
     """The kind that `question` asks for; `None` where its words do not tell."""
     kind = answer_type(question)
-    if kind == "time" and _WHEN_LATER.search(question):
+    if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
         return AskedKind(_KINDS[kind])
@@ -101,7 +119,7 @@ def _asked_number(question: str) -> AskedKind | None:
     if _asks_money(question):
         return AskedKind("money")
     asks = bool(counted) or _HOW.search(question)
-    measured = next((kinds for cue, kinds in _MEASURED if asks and cue.search(question)), None)
+    measured = " ".join(kinds for cue, kinds in _MEASURED if asks and cue.search(question))
     if measured:
         return AskedKind("measure", frozenset(measured.split()))
     counts = counted and (counted["en"] or things in indonesian.COUNTED)
@@ -140,8 +158,11 @@ def gives(asked: AskedKind, text: str) -> bool:
 
 
 def contradicts(asked: AskedKind, value: str) -> bool:
-    """Whether a value is surely of another kind: metres where people are counted."""
-    found = quantities(value)
+    """Whether a value is surely of another kind: metres for people, a name for a date."""
+    found = quantities(_ANNO.sub("", value))
+    tells = {"date": _TELLS_TIME, "count": _TELLS_AMOUNT}.get(asked.kind)
+    if tells and value.strip() and not tells.search(value):
+        return True
     kinds, money = {each.kind for each in found} - {""}, has_currency(value)
     if asked.kind in {"place", "person"} or not found:
         return False

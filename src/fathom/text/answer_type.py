@@ -20,8 +20,11 @@ WHOLE: frozenset[AnswerType] = frozenset({"time", "number", "place"})
 _ASKED: tuple[tuple[AnswerType, str], ...] = (
     (
         "time",
-        r"when|(?:what|which) (?:year|date|day|month|century|time)|(?:birth|release) date|kapan|"
-        r"(?:tahun|tanggal|jam|pukul) berapa|hari apa|bulan apa",
+        r"(?:^(?:(?:and|since|until|by|from) )?when|"
+        r"when (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|to))|"
+        r"(?:what|which) (?:year|date|day|month|century|time)|(?:birth|release) date|"
+        r"kapan(?:kah)?|(?:tahun|tanggal|jam|pukul|abad) (?:ke ?)?berapa(?:kah)?|"
+        r"(?:hari|bulan|tahun|abad) (?:apa|mana)(?:kah)?",
     ),
     (
         "number",
@@ -32,7 +35,7 @@ _ASKED: tuple[tuple[AnswerType, str], ...] = (
     (
         "place",
         r"where|(?:what|which) (?:city|country|state|county|town|village|province)|"
-        r"di ?mana(?:kah)?|ke mana|dari mana|(?:kota|negara|provinsi|kabupaten) (?:apa|mana)",
+        r"(?:di|ke|dari) ?mana(?:kah)?|(?:kota|negara|provinsi|kabupaten) (?:apa|mana)(?:kah)?",
     ),
     ("sport", r"(?:what|which) sports?|olahraga apa"),
     ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
@@ -92,7 +95,7 @@ _COUNTED = re.compile(
 _UNCOUNTED = re.compile(
     r"%|percent|persen|\b(?:km|kilo\w+|miles|met(?:er|re)s?|feet|m|acres)$", re.IGNORECASE
 )
-_ASKS_DAY = re.compile(r"\b(?:what|which) days?\b|\bhari (?:apa|mana)\b", re.IGNORECASE)
+_ASKS_DAY = re.compile(r"\b(?:what|which) days?\b|\bhari (?:apa|mana)(?:kah)?\b", re.IGNORECASE)
 _DAY_OF_WEEK = re.compile(rf"^(?:{_WEEKDAY})$", re.IGNORECASE)
 _NOTHING = re.compile(r"(?!)")
 _WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)

@@ -64,3 +64,25 @@ MEASURES = {
     "how long": "length time", "how old": "time", "how heavy": "mass", "how fast": "length",
 }  # fmt: skip
 """What questions ask the measure of, as patterns with the kinds that may be measured."""
+
+TIMES = (
+    *(f"{day}days?" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")),
+    "spring", "summer", "autumn", "fall", "winter", "seasons?", "mornings?", "noon", "afternoons?",
+    "evenings?", "nights?", "midnight", "easter", "christmas", "today", "now", "present(?:ly)?",
+    "cent(?:ury|uries)", "decades?", "ages?", "eras?", "periods?", "times?", "dates?", "birth",
+    "dynast(?:y|ies)", "reigns?", "wars?", "revolutions?", "medieval", "modern", "early", "earlier",
+    "earliest", "late", "later", "latest", "recent(?:ly)?", "ago", "once", "never", "always",
+    "immediately", "soon", "upon", "before", "after(?:wards?)?", "during", "while", "when",
+    "whenever", "since", "until", "till", "end", "beginning", "middle", "start", "first", "last",
+    "next", "previous", "every", "eve", "if", "following", "annual(?:ly)?",
+    "ancient", "stages?", "years?", "months?", "weeks?", "days?", "hours?", "minutes?",
+)  # fmt: skip
+"""Words that tell a time, one of which any answer to "when" holds if it holds no number."""
+AMOUNTS = (
+    "no", "none", "zero", "a", "an", "once", "twice", "both", "pair", "couple", "half", "dozens?",
+    "several", "some", "few", "fewer", "many", "most", "much", "more", "all", "every", "each",
+    "only", "single", "double", "triple", "thirds?", "quarters?", "majority", "minority",
+    "unknown", "unlimited", "infinite(?:ly)?", "numerous", "various", "multiple", "first",
+    "second", "third", "fourth", "fifth", "hundreds", "thousands", "millions", "billions", "score",
+)  # fmt: skip
+"""Words for how many, beside numbers."""

@@ -51,3 +51,23 @@ COUNTED = (
     "kapal", "pesawat", "desa", "sekolah",
 )  # fmt: skip
 """Words for what is counted, where no unit is asked for."""
+
+TIMES = (
+    "senin", "selasa", "rabu", "kamis", "jum'?at", "sabtu", "minggu", "musim", "pagi", "siang",
+    "sore", "petang", "malam", "paskah", "natal", "lebaran", "sekarang", "kini", "abad", "dekade",
+    "zaman", "jaman", "era", "masa", "periode", "waktu", "tanggal", "dinasti", "perang", "revolusi",
+    "kemerdekaan", "hari", "pekan", "bulan", "tahun", "jam", "menit", "awal(?:nya)?",
+    "akhir(?:nya)?", "pertengahan", "lalu", "lampau", "dulu", "dahulu", "kemarin", "besok", "tadi",
+    "baru", "sebelum(?:nya)?", "sesudah(?:nya)?", "setelah(?:nya)?", "selama", "ketika", "saat",
+    "sewaktu", "sejak", "semenjak", "hingga", "sampai", "menjelang", "pasca", "pertama", "terakhir",
+    "setiap", "tiap", "pernah", "segera", "jika", "apabila", "bila", "kelahiran", "usia", "umur",
+    "kuno", "purba",
+)  # fmt: skip
+"""Words that tell a time, one of which any answer to "kapan" holds if it holds no number."""
+AMOUNTS = (
+    "nol", "tidak", "tak", "tanpa", "se[a-z]+", "beberapa", "banyak", "sedikit", "semua",
+    "seluruh(?:nya)?", "kedua", "ketiga", "keempat", "kelima", "puluhan", "ratusan", "ribuan",
+    "jutaan", "miliaran", "triliunan", "lusin", "separuh", "setengah", "mayoritas", "tunggal",
+    "para", "pertama", "ganda",
+)  # fmt: skip
+"""Words for how many, beside numbers."""
