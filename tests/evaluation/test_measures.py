@@ -60,15 +60,15 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
         (abstained(citations=(cited(),)), {"support": None, "citation-precision": None}),
         (
             record(
-                gold=("on 4 May 1890 in the old mill by the lake",),
+                gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 short_answer="4 May 1890",
-                answer="It fell on 4 May 1890 in the old mill by the lake. [1]",
+                answer="It fell on 4 May 1890 in the old mill by the lake of Elm. [1]",
             ),
             {"right": 1, "EM": 0},
         ),
         (
             record(
-                gold=("on 4 May 1890 in the old mill by the lake",),
+                gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 short_answer="4 May 1890",
                 answer="It fell on 4 May 1890. [1]",
             ),
@@ -76,10 +76,10 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
         ),
         (
             record(
-                gold=("on 4 May 1890 in the old mill by the lake",),
+                gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 wrong=("4 May 1890",),
                 short_answer="4 May 1890",
-                answer="It fell on 4 May 1890 in the old mill by the lake. [1]",
+                answer="It fell on 4 May 1890 in the old mill by the lake of Elm. [1]",
             ),
             {"right": 0},
         ),
