@@ -22,7 +22,8 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
         (WRONG, {"EM": 0, "F1": 0, "wrong-on-answerable": 1, "CRAG-truthfulness": -1, "right": 0}),
         (
             abstained(),
-            {"EM": 0, "F1": 0, "wrong-on-answerable": 0, "CRAG-truthfulness": 0, "abstained": 1},
+            {"EM": 0, "F1": 0, "wrong-on-answerable": 0, "CRAG-truthfulness": 0, "abstained": 1,
+             "abstention-precision": 0, "abstention-recall": None},
         ),
         (
             failed(),
@@ -32,9 +33,14 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
         (
             abstained(**NONE),
             {"EM": 1, "F1": 1, "no-answer-F1": 1, "has-answer-F1": None, "R@5": None,
-             "CRAG-truthfulness": 0, "wrong-on-answerable": None},
+             "CRAG-truthfulness": 0, "wrong-on-answerable": None,
+             "abstention-precision": 1, "abstention-recall": 1},
         ),
-        (record(**NONE), {"EM": 0, "F1": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
+        (
+            record(**NONE),
+            {"EM": 0, "F1": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1,
+             "abstention-precision": None, "abstention-recall": 0},
+        ),
         (failed(**NONE), {"EM": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
         (
             record(**UNJUDGED),

@@ -93,6 +93,11 @@ def _without_answer(record: Record) -> bool:
     return not (record.answerable or record.ranks)
 
 
+def _silent(record: Record) -> bool:
+    """Whether it abstained, and it can be said whether rightly."""
+    return record.status == "abstained" and _graded(record)
+
+
 def _wrong(record: Record) -> float:
     return float(record.status != "abstained" and not right(record))
 
@@ -169,6 +174,8 @@ SCORES: Mapping[str, Score] = {
     "wrong-on-answerable": _if(_has_gold, _wrong),
     "answered": _if(_answers, _status("answered")),
     "abstained": _if(_answers, _status("abstained")),
+    "abstention-precision": _if(_silent, lambda record: float(not record.answerable)),
+    "abstention-recall": _if(_without_answer, _status("abstained")),
     "support": _if(_cited, _support),
     "support-overlap": _if(_cited, _overlap),
     "answer-in-citation": _if(_cited, _quoted),
