@@ -22,6 +22,12 @@ _CURRENCY = re.compile(
     rf"|(?<![^\W\d_])(?:{'|'.join(word for own in _OWN for word in own.CURRENCIES)})\b",
     re.IGNORECASE,
 )
+_NEAR_NUMBER = rf"(?:\d|\b(?:{'|'.join(sorted(NUMBER_WORDS))})\b)"
+_PRICED = re.compile(
+    rf"{_NEAR_NUMBER}[\W_]{{0,2}}(?:{_CURRENCY.pattern})|(?:{_CURRENCY.pattern})[\W_]{{0,2}}\d",
+    re.IGNORECASE,
+)
+"""A sum of money: a currency beside a number, not "Four schools of the Yuan"."""
 _SHARE = re.compile(
     rf"%|\b(?:{'|'.join(word for own in _OWN for word in own.SHARES)})\b", re.IGNORECASE
 )
@@ -163,13 +169,13 @@ def contradicts(asked: AskedKind, value: str) -> bool:
     tells = {"date": _TELLS_TIME, "count": _TELLS_AMOUNT}.get(asked.kind)
     if tells and value.strip() and not tells.search(value):
         return True
-    kinds, money = {each.kind for each in found} - {""}, has_currency(value)
+    kinds = {each.kind for each in found} - {""}
     if asked.kind in {"place", "person"} or not found:
         return False
     if asked.kind == "money":
-        return not money and bool(kinds)
+        return not has_currency(value) and bool(kinds)
     own = {"count": {"share"}, "date": {"time"}}.get(asked.kind, asked.units)
-    return money or bool(kinds and not kinds & own)
+    return bool(_PRICED.search(value)) or bool(kinds and not kinds & own)
 
 
 def has_currency(text: str) -> bool:
