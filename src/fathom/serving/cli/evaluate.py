@@ -85,7 +85,9 @@ def evaluate(
     labels: Annotated[
         Path | None, typer.Option(help="Labels to hold the judges against, JSON lines.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report with plots here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report with plots here; the page shows it too.")
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
     gate: Annotated[
         Path | None, typer.Option(help="Exit with 7 if quality fell below this baseline.")
@@ -141,12 +143,13 @@ def evaluate(
                 ingesting=ingest_progress(verbose=False),
                 on_progress=show_count,
             )
+            directory = engine.directory
         sys.stderr.writelines(f"{plain(each)}\n" for each in part.warnings)
         parts.append(part)
     found = Evaluation.together(parts)
     if baseline:
         found = replace(found, verdict=gated(baseline, found.recorded))
-    reports.write(found, shown_by)
+    reports.write(found, shown_by, directory)
     if as_json:
         show_json(found.to_dict(shown_by))
     else:
@@ -195,10 +198,17 @@ class Reports:
 
         return Baseline.load(self.gate)
 
-    def write(self, found: "Evaluation", by: "Sequence[Field]") -> None:
-        """Write all files."""
+    def write(self, found: "Evaluation", by: "Sequence[Field]", directory: Path) -> None:
+        """Write all files; a report with plots is also kept beside the index in `directory`."""
         if self.html is not None:
-            self.html.write_text(plain(found.to_html()), encoding="utf-8")
+            from fathom.evaluation.report.build import full
+            from fathom.evaluation.report.kept import keep
+            from fathom.evaluation.report.render import as_html
+
+            report = full(found)
+            self.html.write_text(plain(as_html(report)), encoding="utf-8")
+            if directory.is_dir():
+                keep(report, directory)
         if self.markdown is not None:
             self.markdown.write_text(plain(found.to_markdown(by)) + "\n", encoding="utf-8")
         if self.baseline is not None:

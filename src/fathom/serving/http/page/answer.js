@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { add, el, fill, icon, iconButton, safeLink } from "./dom.js";
-import { count, has, number, percent, seconds, t } from "./i18n.js";
+import { has, number, percent, seconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 
@@ -16,12 +16,12 @@ export function answerView(answer, open) {
 
 function answered(answer, open) {
   const says = has_words(answer.short_answer) && trimmed(answer.short_answer) !== trimmed(answer.answer);
-  const contested = answer.conflicts.length > 0;
-  const row = contested ? [] : rowOf(unmarked(answer.answer));
+  if (answer.conflicts.length) return [conflicts(answer, open)];
+  const row = rowOf(unmarked(answer.answer));
+  const quoted = says && row.length && answer.citations.some((each) => each.quote === unmarked(answer.answer));
   return [
-    says ? el("p", { class: "short" }, answer.short_answer) : null,
-    contested ? conflicts(answer, open) : null,
-    row.length ? el("div", { class: "whole" }, rowView(row), marks(answer, open)) : contested && says ? null : sentence(answer, open, !says),
+    says ? el("p", { class: "short" }, answer.short_answer, quoted ? marks(answer, open) : null) : null,
+    quoted ? null : row.length ? el("div", { class: "whole" }, rowView(row), marks(answer, open)) : sentence(answer, open, !says),
     answer.stop_reason === "partial_list" ? el("p", { class: "soft" }, t("answer.partial")) : null,
   ];
 }
@@ -61,23 +61,27 @@ export function rowOf(text) {
 const rowView = (cells) => el("dl", { class: "row" }, cells.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 
 /** Who says what, side by side. */
-function conflicts(answer, open) {
+function sidesOf(answer) {
+  if (answer.status !== "answered" || !answer.conflicts.length) return [];
   const cited = new Set(answer.conflicts.flatMap((each) => each.citations));
   const own = answer.citations.filter((each) => !cited.has(each.n)).map((each) => each.n);
-  const sides = [{ answer: answer.short_answer || unmarked(answer.answer), citations: own, first: true }, ...answer.conflicts];
+  return [{ answer: answer.short_answer || unmarked(answer.answer), citations: own, first: true }, ...answer.conflicts];
+}
+
+function conflicts(answer, open) {
   const side = (each) =>
     el(
       "li",
       { class: `claim${each.first ? " first" : ""}` },
       el("p", { class: "side-answer" }, each.answer || t("debate.silent")),
-      each.refuted ? el("p", { class: "soft small" }, t("conflict.refuted")) : null,
+      el("p", { class: "soft small" }, t(each.first ? "conflict.first" : each.refuted ? "conflict.refuted" : "conflict.other")),
       each.citations.map((n) => said(answer.citations.find((one) => one.n === n), open)),
     );
   return el(
     "div",
     { class: "conflict" },
     el("h3", {}, icon("warn"), t("conflict.title")),
-    el("ul", { class: "sides" }, sides.map(side)),
+    el("ul", { class: "sides" }, sidesOf(answer).map(side)),
   );
 }
 
@@ -113,8 +117,10 @@ export function quoteView(quote) {
 
 /** The sources as a list; the arrow keys go through it. */
 function sources(answer, open) {
-  if (!answer.citations.length) return null;
-  const list = el("ol", { class: "sources", on: { keydown: walk } }, answer.citations.map((each) => source(each, open)));
+  const shown = new Set(sidesOf(answer).flatMap((each) => each.citations));
+  const rest = answer.citations.filter((each) => !shown.has(each.n));
+  if (!rest.length) return null;
+  const list = el("ol", { class: "sources", on: { keydown: walk } }, rest.map((each) => source(each, open)));
   const title = answer.status === "answered" ? "sources.title" : "sources.nearest";
   return el("div", {}, el("h3", { class: "label" }, t(title)), list);
 }
@@ -147,18 +153,16 @@ export function walk(event) {
   all[at + by].focus();
 }
 
-/** How sure, in words and as a figure. */
+/** How sure, in words and as a figure; of an answer that was withheld there is none to be sure of. */
 export function sureness(answer) {
-  if (answer.status === "failed") return null;
+  if (answer.status !== "answered") return null;
   if (answer.phase === "verified") return el("p", { class: "sure very" }, icon("check"), t("sure.verified"));
   const value = answer.confidence;
   if (value === null || value === undefined) return el("p", { class: "sure none" }, meter(0), el("span", {}, el("strong", {}, t("sure.none")), " ", t("sure.none.why")));
   const [, level] = LEVELS.find(([from]) => value >= from);
-  const abstained = answer.status === "abstained";
-  const words = t(abstained ? `sure.no.${level}` : `sure.${level}`);
-  const meaning = t(abstained ? "sure.no.meaning" : "sure.meaning", { n: number(Math.round(value * 100)) });
+  const meaning = t("sure.meaning", { n: number(Math.round(value * 100)) });
   const by = answer.calibration ? t("sure.by", { by: answer.calibration }) : "";
-  return el("p", { class: `sure ${level}` }, meter(value), el("span", {}, el("strong", {}, words), ` ${percent(value)}. `, el("span", { class: "soft" }, `${meaning} ${by}`)));
+  return el("p", { class: `sure ${level}` }, meter(value), el("span", {}, el("strong", {}, t(`sure.${level}`)), ` ${percent(value)}. `, el("span", { class: "soft" }, `${meaning} ${by}`)));
 }
 
 function meter(value) {
@@ -249,4 +253,3 @@ function spent(answer) {
 export const gist = (answer) =>
   answer.status === "answered" ? answer.short_answer || unmarked(answer.answer) : t(answer.status === "failed" ? "answer.none" : "answer.unknown");
 
-export const steps_taken = (answer) => count(answer.usage?.retrievals ?? 0, "found.searches");

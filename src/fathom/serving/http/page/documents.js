@@ -66,7 +66,7 @@ export function documentsScreen() {
       el("td", { class: "c-file soft", title: each.path }, file),
       el("td", { class: "c-language soft" }, has(`language.${each.language}`) ? t(`language.${each.language}`) : each.language),
       el("td", { class: "c-chunks soft" }, number(each.chunks)),
-      el("td", { class: "c-updated soft" }, date(each.updated)),
+      el("td", { class: "c-updated soft", title: date(each.updated) }, date(each.updated, { time: false })),
       el("td", {}, iconButton("trash", t("documents.remove.one", { title: each.title }), removed)),
     );
   }

@@ -37,8 +37,8 @@ export function seconds(value) {
 export const bytes = (value) =>
   value < 1e6 ? `${number(Math.max(value, 0) / 1e3, value < 1e4 ? 1 : 0)} kB` : `${number(value / 1e6, 1)} MB`;
 
-export function date(iso) {
+export function date(iso, { time = true } = {}) {
   const when = new Date(iso);
   if (Number.isNaN(when.getTime())) return iso ?? "";
-  return when.toLocaleString(language(), { dateStyle: "medium", timeStyle: "short" });
+  return when.toLocaleString(language(), { dateStyle: "medium", ...(time && { timeStyle: "short" }) });
 }

@@ -11,7 +11,7 @@ export function reportsScreen() {
   const screen = el("div", { class: "wide" }, el("h1", {}, t("reports.head")), el("p", { class: "soft" }, t("reports.note")), list);
   const card = (each) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(each.name)}` }, el("strong", {}, each.title), el("span", { class: "soft small" }, date(each.created))));
   get("/reports").then(
-    ({ reports }) => fill(list, reports.length ? reports.map(card) : el("li", { class: "none" }, el("p", {}, t("reports.none")), el("code", {}, "fathom eval questions.jsonl --strategy naive,adaptive"))),
+    ({ reports }) => fill(list, reports.length ? reports.map(card) : el("li", { class: "none" }, el("p", {}, t("reports.none")), el("code", {}, "fathom eval questions.jsonl --strategy naive,adaptive --html report.html"))),
     (problem) => fill(list, el("li", {}, problemView(problem))),
   );
   return { screen, focus: () => list.querySelector("a")?.focus(), escape: () => false, leave: () => {} };

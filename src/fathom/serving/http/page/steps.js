@@ -162,7 +162,7 @@ function titles(run, step, below) {
 
 /** A debate as a conversation: who said what in which round, and how it ended. */
 function debate(run, step, said) {
-  const rounds = Map.groupBy(said, (each) => /round (\d+)/.exec(each.id)?.[1] ?? "1");
+  const rounds = Map.groupBy(said, (each) => /round (\d+)/.exec(each.path ?? each.id)?.[1] ?? "1");
   const opened = new Map();
   const body = [...rounds].map(([round, all]) =>
     el("li", { class: "debate-round" }, el("h4", {}, t("debate.round", { n: round })), el("ul", { class: "said" }, all.map((each) => statement(run, each, opened)))),
@@ -179,7 +179,7 @@ function share(step) {
 }
 
 function statement(run, step, opened) {
-  const agent = /agent (\d+)/.exec(step.id)?.[1] ?? "?";
+  const agent = /agent (\d+)/.exec(step.path ?? step.id)?.[1] ?? "?";
   const answer = step.outputs?.answer ?? (step.news === "unknown" ? "" : step.news);
   const before = opened.get(agent);
   opened.set(agent, answer);
