@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.serving.http import api, documents, health, openai, page, problems
+from fathom.serving.http import api, documents, health, openai, page, problems, reports
 from fathom.serving.http.access import Access
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
@@ -38,6 +38,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     app.include_router(health.router)
     app.include_router(api.router)
     app.include_router(documents.router)
+    app.include_router(reports.router)
     app.include_router(openai.router)
     app.include_router(page.router)
     return app

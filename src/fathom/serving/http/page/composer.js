@@ -22,7 +22,7 @@ export function strategySelect(label, value, first) {
   const select = el("select", { "aria-label": label, title: label });
   const filled = strategies().then((ways) => {
     const option = (name, text) => el("option", { value: name, selected: name === value }, text);
-    fill(select, first === undefined ? [] : option("", `${first} (${ways.default})`), ways.strategies.map((each) => option(each.name, each.name)));
+    fill(select, first === undefined ? [] : option("", first), ways.strategies.map((each) => option(each.name, each.name)));
     select.value = value;
     return ways;
   });
