@@ -13,6 +13,7 @@ from fathom.context import Listener
 from fathom.types import Answer
 
 T = TypeVar("T")
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +83,31 @@ class _Teller(Listener):
         self._tell(TextEvent(words))
 
 
-async def stream(ask: Callable[[Listener], Awaitable[Answer]]) -> AsyncGenerator[StreamEvent, None]:
+def stream(ask: Callable[[Listener], Awaitable[Answer]]) -> AsyncGenerator[StreamEvent, None]:
     """What happens while a question is answered; who stops listening ends the work.
 
     Args:
         ask: Answers, telling a listener.
     """
-    loop, events = asyncio.get_running_loop(), asyncio.Queue[StreamEvent | None]()
+    return stream_of(ask, _Teller)
 
-    def tell(event: StreamEvent) -> None:
+
+async def stream_of(
+    ask: Callable[[Listener], Awaitable[Answer]],
+    ear: Callable[[Callable[[E], None]], Listener],
+) -> AsyncGenerator[E | FinalEvent, None]:
+    """As `stream`, told as a listener of one's own puts it.
+
+    Args:
+        ask: Answers, telling a listener.
+        ear: Makes the listener, which passes on events from whatever thread.
+    """
+    loop, events = asyncio.get_running_loop(), asyncio.Queue[E | None]()
+
+    def tell(event: E) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    task = asyncio.ensure_future(ask(_Teller(tell)))
+    task = asyncio.ensure_future(ask(ear(tell)))
     task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:

@@ -18,12 +18,14 @@ from fathom.index.outdated import Digests, warnings_of
 from fathom.learning import Learning, check_strategy
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
+from fathom.tracing.recorder import answer_of
 from fathom.tracing.trace import Origin, Step
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.assembly.calibrations import Chosen
+    from fathom.ledger import Ledger
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -271,6 +273,7 @@ class Engine(Learning):
         history: History = (),
         listener: Listener | None = None,
         verified: bool = True,
+        account: "Ledger | None" = None,
     ) -> "RunOutcome":
         """See `ask`; with the trace, also where it is not kept.
 
@@ -282,6 +285,7 @@ class Engine(Learning):
             history: See above.
             listener: See above.
             verified: Whether an answer that a person verified is given again.
+            account: Whose caps hold too, as of a tenant for all questions of a day.
         """
         from fathom.retrieval.query import check_question, parse_filters
 
@@ -326,6 +330,7 @@ class Engine(Learning):
             quotes=self.assembly.quotes,
             listener=listener or Listener(),
             graph=graph,
+            account=account,
         )
         outcome = await run(chosen, query, origin, surroundings)
         return self._kept(self._warned(outcome, index, found))
@@ -347,7 +352,9 @@ class Engine(Learning):
         """The answer says which documents, or calibration, are not any more what they were."""
         warnings = warnings_of(outcome.answer.citations, index, self._digests)
         warnings += self.cautions(outcome.trace.origin.strategy, found)
-        return replace(outcome, answer=replace(outcome.answer, warnings=warnings))
+        # As the record has it, without secrets: what is given is what can be looked up later.
+        answer = answer_of(outcome.trace.answer)
+        return replace(outcome, answer=replace(answer, warnings=warnings))
 
     def _kept(self, outcome: "RunOutcome") -> "RunOutcome":
         """The trace is stored; the answer gets the id under which it can be found."""
@@ -356,12 +363,27 @@ class Engine(Learning):
         from fathom.retrieval.search import texts_of
 
         try:
-            self.traces.put(outcome.trace, held=texts_of(outcome.trace))
+            held = texts_of(outcome.trace)
+            self.traces.put(outcome.trace, held=held, warnings=outcome.answer.warnings)
         except RunError as error:
             # An answer is worth more than its record.
             logging.getLogger("fathom").warning("the trace was not kept: %s", error)
             return outcome
         return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
+
+    def answer(self, trace_id: str) -> Answer:
+        """An answer as it was given, whatever has changed since.
+
+        Args:
+            trace_id: The id, or its beginning.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If it is not what was stored.
+        """
+        trace = self.trace(trace_id)
+        warnings = self.traces.warnings(trace.id)
+        return replace(answer_of(trace.answer), trace_id=trace.id, warnings=warnings)
 
     def explained(self, answer: Answer) -> str:
         """The steps of an answer with their reasons, as a tree."""

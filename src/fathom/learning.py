@@ -134,6 +134,7 @@ class Learning(Library):
         right: bool | None = None,
         answer: str = "",
         sources: Sequence[str] = (),
+        note: str = "",
     ) -> Feedback:
         """Keep what a person says of an answer; see docs/calibration.md.
 
@@ -145,6 +146,7 @@ class Learning(Library):
             right: Whether it was right.
             answer: What the right answer is, instead.
             sources: Documents that hold it, by id or path; by default those that the run cited.
+            note: What else there is to say; kept for people.
 
         Raises:
             UsageError: If neither or both of `right` and `answer` are given, or there is no
@@ -159,7 +161,7 @@ class Learning(Library):
         documents = [self.document(each) for each in sources]
         index = self.reader(checked=False)
         made, held = feedback_on(trace, right, answer.strip(), documents, index.document)
-        made = replace(made, made_for=made_for(self.assembly, trace))
+        made = replace(made, made_for=made_for(self.assembly, trace), note=note)
         self.traces.put_feedback(made, held=held)
         return made
 

@@ -78,14 +78,23 @@ class Balance:
 class Ledger:
     """What one run has spent and reserved; safe from threads and tasks, without I/O."""
 
-    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        account: "Ledger | None" = None,
+    ) -> None:
         """Open the books; the time of the budget starts now.
 
         Args:
             budget: The caps.
             clock: Seconds that never run backwards.
+            account: A ledger whose caps hold too, for all runs together that have it; whatever is
+                reserved and booked here is reserved and booked there in the same step.
         """
         self.budget = budget
+        self._account = account
         self._clock = clock
         self._started = clock()
         self._end = inf if budget.seconds is None else self._started + budget.seconds
@@ -105,6 +114,7 @@ class Ledger:
         with self._lock:
             amount = charge(bound)
             self._admit(bound, amount)
+            self._draw(bound, amount)
             return self._set_aside(bound, amount, self._end - self._held_seconds)
 
     def hold_back(self, bound: CostBound) -> Reservation:
@@ -120,6 +130,7 @@ class Ledger:
             amount = charge(bound)
             seconds = max(bound.seconds or 0.0, bound.least_seconds)
             self._admit(bound, amount, needs_s=seconds)
+            self._draw(bound, amount)
             reservation = self._set_aside(bound, amount, self._end)
             self._held[reservation] = seconds
             self._held_seconds += seconds
@@ -127,16 +138,43 @@ class Ledger:
 
     def remaining(self) -> Budget:
         """What may still be reserved, in every dimension; `None` is without limit."""
+        left = self.left()
+        cost = left["cost_usd"]
+        return Budget(
+            tokens=_whole(left["tokens"]),
+            calls=_whole(left["calls"]),
+            seconds=None if left["seconds"] == inf else max(0.0, left["seconds"]),
+            cost_usd=None if cost == inf else cost / NANO,
+            retrievals=_whole(left["retrievals"]),
+        )
+
+    def left(self) -> "dict[Limit, float]":
+        """What may still be reserved, cost in billionths of a USD; infinite without limit."""
         with self._lock:
             left = self._left()
-            cost = left["cost_usd"]
-            return Budget(
-                tokens=_whole(left["tokens"]),
-                calls=_whole(left["calls"]),
-                seconds=None if left["seconds"] == inf else max(0.0, left["seconds"]),
-                cost_usd=None if cost == inf else cost / NANO,
-                retrievals=_whole(left["retrievals"]),
-            )
+        if self._account is None:
+            return left
+        above = self._account.left()
+        return {name: min(amount, above[name]) for name, amount in left.items()}
+
+    def draw(self, bound: CostBound, amount: Charge) -> None:
+        """Set an amount aside for a run that has this as its account.
+
+        Raises:
+            BudgetRefused: If it does not fit beside what all its runs have spent and reserved.
+        """
+        with self._lock:
+            self._admit(bound, amount)
+            self._draw(bound, amount)
+            self._reserved = self._reserved.plus(amount)
+
+    def book(self, amount: Charge, spent: Charge) -> None:
+        """End what was drawn: so much of it was spent."""
+        with self._lock:
+            self._reserved = self._reserved.plus(amount, -1)
+            self._spent = self._spent.plus(spent)
+            if self._account is not None:
+                self._account.book(amount, spent)
 
     def balance(self) -> Balance:
         """What is spent and what is reserved, read at one instant."""
@@ -157,11 +195,18 @@ class Ledger:
         self._reserved = self._reserved.plus(amount)
         return reservation
 
+    def _draw(self, bound: CostBound, amount: Charge) -> None:
+        # The lock of an account is only ever taken after that of a run: no two wait in a ring.
+        if self._account is not None:
+            self._account.draw(bound, amount)
+
     def _close(self, reservation: Reservation, spent: Charge) -> bool:
         with self._lock:
             amount = self._open.pop(reservation, None)
             if amount is None:
                 return False
+            if self._account is not None:
+                self._account.book(amount, spent)
             self._reserved = self._reserved.plus(amount, -1)
             self._spent = self._spent.plus(spent)
             self._held.pop(reservation, None)

@@ -24,6 +24,7 @@ class Feedback:
         made_for: The hash of what the run's strategy depended on; see `assembly.calibrations`.
         again: The answer to be given to the same question, as JSON; `None` where there is none
             that stands in the documents.
+        note: What else they said, for people.
     """
 
     trace_id: str
@@ -36,6 +37,7 @@ class Feedback:
     signals: Mapping[str, float] = field(default_factory=dict)
     made_for: str = ""
     again: Json = None
+    note: str = ""
 
     def to_json(self) -> Json:
         """As `from_json` takes it."""

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,6 +46,9 @@ _TABLES = (
     "trace_no INTEGER PRIMARY KEY, strategy TEXT NOT NULL, data TEXT NOT NULL)",
     "CREATE TRIGGER IF NOT EXISTS let_go_of_signals AFTER DELETE ON traces "
     "BEGIN DELETE FROM signals WHERE trace_no = OLD.no; END",
+    "CREATE TABLE IF NOT EXISTS warnings(trace_no INTEGER PRIMARY KEY, data TEXT NOT NULL)",
+    "CREATE TRIGGER IF NOT EXISTS let_go_of_warnings AFTER DELETE ON traces "
+    "BEGIN DELETE FROM warnings WHERE trace_no = OLD.no; END",
     "CREATE TABLE IF NOT EXISTS feedback("
     "no INTEGER PRIMARY KEY AUTOINCREMENT, trace_id TEXT NOT NULL UNIQUE, key TEXT NOT NULL, "
     "strategy TEXT NOT NULL, data TEXT NOT NULL)",
@@ -103,12 +106,13 @@ class TraceStore:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
 
-    def put(self, trace: Trace, *, held: Iterable[Held] = ()) -> None:
+    def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
         """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
 
         Args:
             trace: A sealed trace; one that is there already is not stored again.
             held: The texts of documents in it, for `sweep`.
+            warnings: What its answer was given with.
         """
         data = zlib.compress(trace.data, 6)
         answer = trace.answer if isinstance(trace.answer, dict) else {}
@@ -135,6 +139,10 @@ class TraceStore:
                         "INSERT INTO signals VALUES (?, ?, ?)",
                         (number, origin.strategy, canonical(dict(trace.signals))),
                     )
+                if warnings:
+                    self._connection.execute(
+                        "INSERT INTO warnings VALUES (?, ?)", (number, canonical([*warnings]))
+                    )
                 self._connection.executemany(
                     "INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)",
                     [(text.document, text.start, text.end, text.mark, number) for text in held],
@@ -160,6 +168,16 @@ class TraceStore:
         if row is None:
             raise TraceMissing(f"trace {trace_id!r} was dropped or deleted just now")
         return decode(_unpacked(found, row[0]), found)
+
+    def warnings(self, trace_id: str) -> tuple[str, ...]:
+        """What the answer of the trace with this whole id was given with."""
+        with self._transaction(write=False):
+            row = self._connection.execute(
+                "SELECT warnings.data FROM warnings JOIN traces ON traces.no = trace_no "
+                "WHERE traces.id = ?",
+                (trace_id,),
+            ).fetchone()
+        return tuple(json.loads(row[0])) if row else ()
 
     def list(self, limit: int = 50) -> "tuple[TraceSummary, ...]":
         """The newest traces, newest first."""

@@ -14,6 +14,7 @@ from fathom.settings.mao import MaoSettings
 from fathom.settings.retrievers import Name
 from fathom.settings.rrf import RrfSettings
 from fathom.settings.section import Section
+from fathom.settings.serve import ServeSettings
 
 MOST_HITS = 100_000
 """Of one search."""
@@ -351,6 +352,7 @@ class Settings(Section):
     effort: EffortSettings = Field(default_factory=EffortSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
     maf: MafSettings = Field(default_factory=MafSettings)
     rrf: RrfSettings = Field(default_factory=RrfSettings)
     anchor: AnchorSettings = Field(default_factory=AnchorSettings)

@@ -77,6 +77,7 @@ class Surroundings:
         quotes: Looks up what verified answers cite; without it none is given again.
         rewriter: Makes a question that follows others stand alone; without one it stays as it is.
         graph: The strategy's own, if it is compiled already.
+        account: Whose caps hold beside those of the run's own budget.
     """
 
     executor: Executor
@@ -86,6 +87,7 @@ class Surroundings:
     quotes: Quotes | None = None
     listener: Listener = field(default_factory=Listener)
     graph: CompiledGraph | None = None
+    account: Ledger | None = None
 
 
 async def run(
@@ -106,7 +108,7 @@ async def run(
         EventMissing: In a replay, if something is asked that the record has no answer to.
     """
     recorder = Recorder(origin, events=surroundings.events, secrets=surroundings.secrets)
-    ledger = Ledger(origin.budget)
+    ledger = Ledger(origin.budget, account=surroundings.account)
     seconds = origin.budget.seconds
     last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
     last, refusal = _hold_back(recorder, ledger, last_s)

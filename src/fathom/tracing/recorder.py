@@ -30,7 +30,8 @@ from typing import Self
 from fathom.jsonable import Cleaner, Json, canonical, digest
 from fathom.tracing.chain import open_chain, record_json, seal
 from fathom.tracing.trace import Event, Events, Origin, Step, Trace, TraceLimits, TraceRecord
-from fathom.usage import Usage
+from fathom.types import Answer, Citation, Conflict
+from fathom.usage import Budget, Usage
 
 
 class Outside:
@@ -286,6 +287,24 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
         if plain.get(name) is None:
             plain.pop(name, None)
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
+
+
+def answer_of(recorded: Json) -> Answer:
+    """The answer that stands in a trace; its `trace_id` and `warnings` are not told there."""
+    citations = tuple(Citation(**each) for each in recorded["citations"])
+    conflicts = tuple(
+        Conflict(**{**each, "citations": tuple(each["citations"])})
+        for each in recorded["conflicts"]
+    )
+    return Answer(
+        **{
+            **recorded,
+            "citations": citations,
+            "conflicts": conflicts,
+            "usage": Usage(**recorded["usage"]),
+            "budget": Budget(**recorded["budget"]),
+        }
+    )
 
 
 def _stripped(record: TraceRecord) -> TraceRecord:

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from fathom import Engine
 from fathom.config import settings_of
-from fathom.serving.http import create_app
+from fathom.serving.http.app import create_app
 from fathom.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -1,7 +1,11 @@
 """The native API: fathom.serving.http.api, with what every request goes through:
 fathom.serving.http.dependencies, fathom.serving.http.problems, fathom.serving.http.streams,
 fathom.serving.http.health, fathom.serving.http.workspaces, fathom.serving.http.access,
-fathom.serving.http.jobs, fathom.serving.http.running, fathom.serving.cli.serve; and the places of
+fathom.serving.http.jobs, fathom.serving.http.admission, fathom.serving.http.asking,
+fathom.serving.http.guard, fathom.serving.http.keys, fathom.serving.http.idempotency,
+fathom.serving.http.conversations, fathom.serving.http.talks, fathom.serving.http.telling,
+fathom.serving.http.uploads, fathom.serving.http.metrics, fathom.documents.sandbox.drawing,
+fathom.settings.serve, fathom.serving.http.running, fathom.serving.cli.serve; and the places of
 fathom.serving.http.openai and fathom.serving.http.page."""
 
 import json

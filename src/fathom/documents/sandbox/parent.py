@@ -43,7 +43,7 @@ class Child:
         arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
         # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, *arguments, _import_path()],
+            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, *arguments, import_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -136,7 +136,8 @@ def _told(extension: Extension | None) -> bytes:
     return b" " + json.dumps(added).encode().hex().encode("ascii")
 
 
-def _import_path() -> str:
+def import_path() -> str:
+    """Where a process of ours finds its modules, a folder a line."""
     own = str(Path(__file__).parents[3])
     # The user's own folders stay out: a document must not be able to bring modules along.
     libraries = [p for p in sys.path if p.endswith((".zip", "-packages", "lib-dynload"))]

@@ -35,7 +35,7 @@ from fathom.serving.cli.options import (
     note_writer,
     run_flags,
 )
-from fathom.serving.cli.serve import serve
+from fathom.serving.cli.serve import keys, serve
 from fathom.serving.cli.skill import skill
 from fathom.serving.cli.tune import tune
 
@@ -56,6 +56,7 @@ app.add_typer(documents.docs, name="docs")
 app.add_typer(documents.vectors, name="vectors")
 app.add_typer(documents.config, name="config")
 app.add_typer(training.train, name="train")
+app.add_typer(keys, name="keys")
 app.add_typer(questions.questions, name="questions")
 app.command()(documents.status)
 app.command()(documents.doctor)

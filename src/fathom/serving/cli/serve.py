@@ -1,13 +1,15 @@
-"""The command that serves the page and the HTTP interfaces."""
+"""The commands that serve the page and the HTTP interfaces, and look after their keys."""
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom.errors import UsageError
 from fathom.serving.cli.options import (
     IndexOption,
+    JsonOption,
     LlmOption,
     OfflineOption,
     SetOption,
@@ -15,7 +17,10 @@ from fathom.serving.cli.options import (
     build_engine,
 )
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+if TYPE_CHECKING:  # `--help` must not wait for it
+    from fathom.serving.http.keys import Key, Keys
+
+keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
 
 def serve(
@@ -32,13 +37,96 @@ def serve(
         from fathom.serving.http.running import run
     except ModuleNotFoundError as error:
         raise UsageError(f"fathom serve needs {error.name}: pip install 'fathom[serve]'") from None
-    if host not in LOOPBACK:
-        raise UsageError(f"--host {host}: others could ask without a key; only 127.0.0.1 is served")
     flags = {"ask.strategy": strategy, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         settings = engine.settings
 
     def told(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
+        sys.stderr.flush()
 
     run(settings, host=host, port=port, on_open=told)
+
+
+@keys.command("add")
+def keys_add(
+    name: Annotated[str, typer.Argument(help="Who holds it.")],
+    scope: Annotated[
+        list[str] | None, typer.Option(help="read (default), ingest, admin; may be repeated.")
+    ] = None,
+    workspace: Annotated[str, typer.Option(help="Whose documents; by default the index's.")] = "",
+    days: Annotated[float | None, typer.Option(min=0, help="It expires after so many.")] = None,
+    per_minute: Annotated[int | None, typer.Option(min=0, help="Requests.")] = None,
+    tokens_per_day: Annotated[int | None, typer.Option(min=0, help="Of language models.")] = None,
+    usd_per_day: Annotated[float | None, typer.Option(min=0, help="Likewise.")] = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key; it is shown once and kept nowhere. From then on nobody asks without one."""
+    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.http.keys import Key, expiry
+
+    wanted = Key(
+        id="",
+        name=name,
+        workspace=workspace,
+        scopes=frozenset(scope or ["read"]),  # type: ignore[arg-type]  # checked where it is kept
+        expires=expiry(days),
+        per_minute=per_minute,
+        tokens_per_day=tokens_per_day,
+        usd_per_day=usd_per_day,
+    )
+    made, text = _keys(index).add(wanted)
+    if as_json:
+        show_json({**_key_json(made), "key": text})
+    else:
+        show(f"{text}\nkept nowhere: copy it now; `fathom keys revoke {made.id}` ends it")
+
+
+@keys.command("list")
+def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
+    """All keys, with what they allow."""
+    from fathom.serving.cli.output import show, show_json
+
+    found = _keys(index).list()
+    if as_json:
+        show_json({"keys": [_key_json(each) for each in found]})
+    else:
+        show("\n".join(map(_key_text, found)) or "no keys: on 127.0.0.1 nobody needs one")
+
+
+@keys.command("revoke")
+def keys_revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `fathom keys list` shows it.")],
+    index: IndexOption = None,
+) -> None:
+    """Forget a key; who holds it can ask no more."""
+    from fathom.serving.cli.output import show
+
+    if not _keys(index).revoke(key_id):
+        raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
+    show(f"{key_id} revoked")
+
+
+def _keys(index: Path | None) -> "Keys":
+    from fathom.serving.http.keys import Keys
+
+    with build_engine(index, None) as engine:
+        return Keys(engine.directory)
+
+
+def _key_json(key: "Key") -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {**asdict(key), "scopes": sorted(key.scopes)}
+
+
+def _key_text(key: "Key") -> str:
+    limits = [
+        f"until {key.expires}" if key.expires else "",
+        f"{key.per_minute} requests a minute" if key.per_minute is not None else "",
+        f"{key.tokens_per_day} tokens a day" if key.tokens_per_day is not None else "",
+        f"{key.usd_per_day:g} USD a day" if key.usd_per_day is not None else "",
+    ]
+    where = f"workspace {key.workspace}" if key.workspace else "default workspace"
+    return ", ".join([f"{key.id}  {key.name}", where, *sorted(key.scopes), *filter(None, limits)])

@@ -1,190 +1,194 @@
 """The native API: ask, search, answers, traces, feedback."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
-from fathom.concurrency import FinalEvent, StepEvent, StreamEvent, TextEvent
+from fathom.concurrency import FinalEvent
+from fathom.errors import IndexMissing
 from fathom.extensions import STRATEGIES
-from fathom.serving.http.dependencies import Here, MayRead
-from fathom.serving.http.problems import Problem, problem_of
-from fathom.serving.http.streams import Event, json_text, streamed, while_connected
+from fathom.jsonable import Json
+from fathom.serving.http.asking import MOST_CHARS, Asked, Effort, budget_of
+from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
+from fathom.serving.http.telling import Ear, Teller, Told, answer_text
 from fathom.serving.http.workspaces import Workspace
-from fathom.serving.shapes import hits_json, replay_json
-from fathom.settings import MOST_HITS
-from fathom.settings.tree import Limits
+from fathom.serving.shapes import harmless, hits_json, replay_json, status_json
 from fathom.tracing.outline import to_json
 from fathom.types import Answer
-from fathom.usage import Budget
 
 router = APIRouter(prefix="/api/v1", tags=["ask"])
-Effort = Literal["low", "medium", "high"]
+T = TypeVar("T")
+EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
+MOST_HITS = 1000
+"""Of one search over HTTP."""
+Filters = Annotated[list[str], Field(default_factory=list, max_length=50)]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What a request says; it may say nothing else."""
+
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class BudgetBody(_Body):
+class BudgetBody(Body):
     """What may be spent; what is not given is as the effort has it."""
 
-    max_tokens: int | None = Field(default=None, ge=0)
-    deadline: float | None = Field(default=None, ge=0, description="Seconds.")
-    max_calls: int | None = Field(default=None, ge=0)
-    max_cost: float | None = Field(default=None, ge=0, description="USD.")
+    max_tokens: int | None = Field(default=None, ge=0, le=10**9)
+    deadline: float | None = Field(default=None, ge=0, le=10**6, description="Seconds.")
+    max_calls: int | None = Field(default=None, ge=0, le=10**6)
+    max_cost: float | None = Field(default=None, ge=0, le=10**6, description="USD.")
 
 
-class TurnBody(_Body):
+class TurnBody(Body):
     """A turn of the conversation before."""
 
     role: Literal["user", "assistant"]
-    content: str = Field(max_length=100_000)
+    content: str = Field(max_length=MOST_CHARS)
 
 
-class AskBody(_Body):
+class AskBody(Body):
     """A question."""
 
-    question: str
-    strategy: str | None = None
+    question: str = Field(max_length=MOST_CHARS)
+    strategy: str | None = Field(default=None, max_length=64)
     effort: Effort | None = None
-    filters: list[str] = Field(default_factory=list, max_length=50)
+    filters: Filters
     budget: BudgetBody | None = None
-    conversation: str | None = None
+    conversation: str | None = Field(default=None, max_length=64)
     history: list[TurnBody] = Field(default_factory=list, max_length=200)
 
 
-class SearchBody(_Body):
+class SearchBody(Body):
     """A search."""
 
-    query: str
+    query: str = Field(max_length=MOST_CHARS)
     k: int | None = Field(default=None, ge=1, le=MOST_HITS)
-    retriever: str | None = None
-    filters: list[str] = Field(default_factory=list, max_length=50)
+    retriever: str | None = Field(default=None, max_length=128)
+    filters: Filters
 
 
-def answer_json(answer: Answer) -> str:
-    """An answer as every interface gives it."""
-    return json_text(asdict(answer))
+class FeedbackBody(Body):
+    """What a person says of an answer: right, wrong, or what the right answer is."""
+
+    trace_id: str = Field(min_length=1, max_length=64)
+    correct: bool | None = None
+    answer: str = Field(default="", max_length=2_000)
+    note: str = Field(default="", max_length=2_000)
 
 
-def budget_of(space: Workspace, effort: Effort | None, given: BudgetBody | None) -> Budget:
-    """What one question may spend: as the effort says, or the settings, then as is given."""
-    settings = space.engine.settings
-    limits: Limits = settings.budget if effort is None else getattr(settings.effort, effort)
-    own = given or BudgetBody()
-    return Budget(
-        tokens=limits.tokens if own.max_tokens is None else own.max_tokens,
-        calls=limits.calls if own.max_calls is None else own.max_calls,
-        seconds=limits.seconds if own.deadline is None else own.deadline,
-        cost_usd=limits.cost_usd if own.max_cost is None else own.max_cost,
-        retrievals=limits.retrievals,
+def _asked(body: AskBody, space: Workspace) -> Asked:
+    own = body.budget or BudgetBody()
+    budget = budget_of(
+        space.engine.settings,
+        body.effort,
+        tokens=own.max_tokens,
+        calls=own.max_calls,
+        seconds=own.deadline,
+        cost_usd=own.max_cost,
     )
-
-
-def _arguments(body: AskBody, space: Workspace) -> dict[str, Any]:
-    return {
-        "strategy": body.strategy,
-        "filters": body.filters,
-        "budget": budget_of(space, body.effort, body.budget),
-        "history": [turn.model_dump() for turn in body.history],
-    }
+    before: list[Json] = [turn.model_dump() for turn in body.history]
+    if body.conversation is not None:
+        before = [*space.conversations.dialogue(body.conversation), *before]
+    return Asked(
+        question=body.question,
+        strategy=body.strategy,
+        filters=body.filters,
+        budget=budget,
+        history=before,
+    )
 
 
 @router.post("/ask")
-async def ask(body: AskBody, request: Request, space: Here, _: MayRead) -> Response:
+async def ask(
+    body: AskBody,
+    request: Request,
+    asking: Ask,
+    space: Here,
+    caller: MayRead,
+    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+) -> Response:
     """Answer a question with citations, or say that the documents hold no answer."""
-    work = space.engine.aask(body.question, **_arguments(body, space))
-    answer = await while_connected(request, work)
-    return Response(answer_json(answer), media_type="application/json")
+
+    async def work() -> Response:
+        asked = await asyncio.to_thread(_asked, body, space)
+        answer = await asking.answer(caller, space, asked)
+        await asyncio.to_thread(_keep, body, space, answer)
+        return Response(answer_text(answer), media_type="application/json")
+
+    once = partial(space.once.do, idempotency_key, body.model_dump_json())
+    return await while_connected(request, once(work))
 
 
 @router.post("/ask/stream")
-async def ask_stream(body: AskBody, space: Here, _: MayRead) -> StreamingResponse:
-    """As `ask`, told as it happens; the last event is the whole answer."""
-    events = space.engine.aask_stream(body.question, **_arguments(body, space))
-    first = await anext(events)  # what can fail has failed by now, with its own status
-    return streamed(_told(body, space, first, events))
+async def ask_stream(
+    body: AskBody, request: Request, asking: Ask, space: Here, caller: MayRead
+) -> StreamingResponse:
+    """As `ask`, told as it happens.
+
+    The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
+    whole answer) or `error` (a problem).
+    """
+    asked = await asyncio.to_thread(_asked, body, space)
+    events = asking.stream(caller, space, asked, Ear)
+    # What can fail has failed when the first event is there, with its own status.
+    first = await while_connected(request, anext(events))  # type: ignore[arg-type]
+    told = _told(body, space, first, events)
+    return streamed(told, request.app.state.stopping)
 
 
 async def _told(
-    body: AskBody, space: Workspace, first: StreamEvent, rest: AsyncIterator[StreamEvent]
-) -> AsyncIterator[Event]:
+    body: AskBody,
+    space: Workspace,
+    first: Told | FinalEvent,
+    rest: AsyncGenerator[Told | FinalEvent, None],
+) -> AsyncGenerator[Event, None]:
     settings = space.engine.settings
-    yield Event(
-        "plan",
-        json_text(
-            {
-                "strategy": body.strategy or settings.ask.strategy,
-                "effort": body.effort or settings.budget.effort,
-                "question": body.question,
-            }
-        ),
-    )
-    teller = _Teller()
+    plan = {
+        "strategy": body.strategy or settings.ask.strategy,
+        "effort": body.effort or settings.budget.effort,
+        "question": harmless(body.question),
+    }
+    teller = Teller(plan, space.engine)
     try:
-        for event in teller.told(first):
+        yield Event("plan", json_text(plan))
+        for event in await asyncio.to_thread(teller.told, first):
             yield event
         async for each in rest:
-            for event in teller.told(each):
+            if isinstance(each, FinalEvent):
+                await asyncio.to_thread(_keep, body, space, each.answer)
+            for event in await asyncio.to_thread(teller.told, each):
                 yield event
-    except Exception as error:  # noqa: BLE001 - the stream has begun: it ends with what broke
-        yield Event("error", json_text(problem_of(error).to_json()))
+    finally:
+        await rest.aclose()
 
 
-class _Teller:
-    def __init__(self) -> None:
-        self._open: dict[str, int] = {}
-        self._steps = 0
-        self._streamed = False
-
-    def told(self, event: StreamEvent) -> list[Event]:
-        if isinstance(event, StepEvent):
-            return [self._step(event)]
-        if isinstance(event, TextEvent):
-            self._streamed = True
-            return [Event("text", json_text({"text": event.text}))]
-        return self._final(event)
-
-    def _step(self, event: StepEvent) -> Event:
-        if not event.news:
-            self._steps += 1
-            self._open[event.name] = self._steps
-        told = {
-            "id": self._open.get(event.name, self._steps),
-            "name": event.name,
-            "state": "ended" if event.news else "began",
-            "news": event.news,
-        }
-        return Event("step", json_text(told))
-
-    def _final(self, event: FinalEvent) -> list[Event]:
-        answer = event.answer
-        told = [Event("text", json_text({"text": answer.answer}))] if answer.answer else []
-        if self._streamed:
-            told = []
-        told += [Event("citation", json_text(asdict(each))) for each in answer.citations]
-        told.append(Event("usage", json_text(asdict(answer.usage))))
-        return [*told, Event("final", answer_json(answer))]
+def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
+    """The turn is kept where the question belongs to a conversation."""
+    if body.conversation is not None:
+        space.conversations.add_turn(body.conversation, body.question, answer.trace_id)
 
 
 @router.get("/answers/{trace_id}")
 def answer_of(trace_id: str, space: Here, _: MayRead) -> Response:
-    """An answer as it was given."""
-    trace = space.engine.trace(trace_id)
-    return Response(
-        json_text({**trace.answer, "trace_id": trace.id}), media_type="application/json"
-    )
+    """An answer as it was given, byte for byte."""
+    text = answer_text(space.engine.answer(trace_id))
+    return Response(text, media_type="application/json")
 
 
 @router.get("/traces")
-def traces(space: Here, _: MayRead, limit: Annotated[int, Field(ge=1, le=1000)] = 50) -> Any:  # noqa: ANN401
+def traces(space: Here, _: MayRead, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
     """The newest traces, newest first."""
-    return {"traces": [asdict(each) for each in space.engine.traces.list(limit)]}
+    found = or_empty(lambda: space.engine.traces.list(limit), ())
+    return json_reply({"traces": harmless([asdict(each) for each in found])})
 
 
 @router.get("/traces/{trace_id}")
@@ -195,50 +199,90 @@ def trace_of(trace_id: str, space: Here, _: MayRead) -> Response:
 
 @router.post("/traces/{trace_id}/replay")
 def replay(trace_id: str, space: Here, _: MayRead) -> Response:
-    """Answer again from the record alone."""
+    """Answer again from the record alone, and say what differs if something does."""
     done = replay_json(space.engine.replay(trace_id))
-    return Response(json_text(_plain(done)), media_type="application/json")
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    return json.loads(json.dumps(value, default=asdict))
+    return json_reply(harmless(json.loads(json.dumps(done, default=asdict))))
 
 
 @router.post("/search")
-def search(body: SearchBody, space: Here, _: MayRead) -> Response:
+async def search(
+    body: SearchBody, request: Request, asking: Ask, space: Here, _: MayRead
+) -> Response:
     """The best hits for a query."""
-    engine = space.engine
-    hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
-    found = hits_json(body.query, hits, engine.places(hits))
-    return Response(json_text(found), media_type="application/json")
+
+    def found() -> Any:  # noqa: ANN401 - JSON
+        engine = space.engine
+        hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
+        return harmless(hits_json(body.query, hits, engine.places(hits)))
+
+    async def work() -> Response:
+        async with asking.admission.turn():
+            loop = asyncio.get_running_loop()
+            return json_reply(await loop.run_in_executor(space.engine.executor, found))
+
+    return await while_connected(request, work())
+
+
+@router.post("/feedback", status_code=201)
+def feedback(body: FeedbackBody, space: Here, _: MayRead) -> Response:
+    """Say whether an answer was right, or what the right answer is."""
+    answer = body.answer.strip()
+    if answer and body.correct:
+        raise Problem(400, "bad_request", "an answer that is right needs no other one")
+    kept = space.engine.feedback(
+        body.trace_id, right=None if answer else body.correct, answer=answer, note=body.note.strip()
+    )
+    told = {"trace_id": kept.trace_id, "said": kept.said, "again": kept.again is not None}
+    return json_reply(told, 201)
 
 
 @router.get("/strategies")
-def strategies(space: Here, _: MayRead) -> Any:  # noqa: ANN401
+def strategies(space: Here, _: MayRead) -> Response:
     """The ways of answering, and how much each effort may spend."""
     settings = space.engine.settings
-    efforts = {
-        name: getattr(settings.effort, name).model_dump() for name in ("low", "medium", "high")
-    }
-    return {
-        "default": settings.ask.strategy,
-        "effort": settings.budget.effort,
-        "strategies": [{"name": name, "description": _DESCRIPTIONS[name]} for name in STRATEGIES],
-        "efforts": efforts,
-    }
+    return json_reply(
+        {
+            "default": settings.ask.strategy,
+            "effort": settings.budget.effort,
+            "strategies": [
+                {"name": name, "description": DESCRIPTIONS.get(name, "")} for name in STRATEGIES
+            ],
+            "efforts": {name: getattr(settings.effort, name).model_dump() for name in EFFORTS},
+        }
+    )
 
 
-_DESCRIPTIONS = {
-    "naive": "Search once, read the best hits, answer or abstain.",
+@router.get("/status")
+def status(space: Here, caller: MayRead) -> Response:
+    """The state of the workspace: its documents, its models, who is writing to it."""
+    engine = space.engine
+    known = or_empty(lambda: status_json(engine.status(), engine.calibrations()), None)
+    told = {
+        "workspace": space.name,
+        "scopes": sorted(caller.scopes),
+        "llm": engine.settings.llm.model,
+        "offline": engine.settings.offline,
+        "writer": engine.writer() if known else "",
+        "index": known,
+    }
+    return json_reply(harmless(json.loads(json.dumps(told, default=asdict))))
+
+
+def or_empty(look: Callable[[], T], empty: T) -> T:
+    """What is found in a workspace, `empty` where nothing has been ingested into it."""
+    try:
+        return look()
+    except IndexMissing:
+        return empty
+
+
+DESCRIPTIONS = {
+    "naive": "Searches once, reads the best hits, answers or abstains.",
     "maf": "A ladder of confidence: search, an enhanced search, a debate of agents, the web.",
-    "anchor": "Finds what the question is anchored to, and looks further only while that helps.",
+    "anchor": "Finds what the question is anchored to; looks further only while that helps.",
     "rrf": "Several searches at once, fused by rank; the best hit is read.",
     "hybrid": "Branches of agents side by side, compared and reordered.",
     "mao": "A planner composes executors into a workflow for each question and sub-question.",
     "adaptive": "A learned planner chooses, after a first look, what else is worth doing.",
 }
-
-
-def missing(what: str, name: str) -> Problem:
-    """There is none of this name."""
-    return Problem(404, f"{what}_missing", f"there is no {what} {name[:80]!r}")
+"""A line for each of Fathom's own strategies."""

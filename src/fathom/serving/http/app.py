@@ -1,17 +1,24 @@
-"""The web application: puts routes, errors and the workspaces together."""
+"""The web application: puts routes, errors, the guard and the workspaces together."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware import Middleware
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.serving.http import api, documents, health, openai, page, problems, reports
-from fathom.serving.http.access import Access
+from fathom.serving.http import api, documents, health, openai, page, problems, reports, talks
+from fathom.serving.http.access import LOCAL, Access
+from fathom.serving.http.admission import Admission
+from fathom.serving.http.asking import Asking
+from fathom.serving.http.guard import Guard
+from fathom.serving.http.metrics import Counted, Metrics
+from fathom.serving.http.streams import Stopping
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
+from fathom.usage import Budget
 
 
 def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
@@ -19,8 +26,13 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
 
     Args:
         settings: What the command line would use.
-        access: Who may do what; by default the local user may do all.
+        access: Who may do what; by default the keys beside the index count, and while there are
+            none everybody who reaches the server may do all.
     """
+    serve = settings.serve
+    admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
+    access = access or access_of(settings, required=False)
+    metrics = Metrics(admission)
     app = FastAPI(
         title="Fathom",
         version=__version__,
@@ -28,33 +40,40 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
+        middleware=[
+            Middleware(Counted, metrics=metrics),
+            Middleware(Guard, access=access, settings=serve),
+        ],
     )
-    engine = Engine(settings)
     app.state.settings = settings
-    app.state.access = access or Access()
-    app.state.workspaces = Workspaces(engine)
-    app.state.stopping = asyncio.Event()
+    app.state.access = access
+    app.state.metrics = metrics
+    app.state.workspaces = Workspaces(Engine(settings))
+    app.state.asking = Asking(admission, access, metrics)
+    app.state.stopping = Stopping(serve.drain_s)
     problems.install(app)
-    app.include_router(health.router)
-    app.include_router(api.router)
-    app.include_router(documents.router)
-    app.include_router(reports.router)
-    app.include_router(openai.router)
-    app.include_router(page.router)
+    for room in (health, api, talks, documents, reports, openai, page):
+        app.include_router(room.router)
     return app
+
+
+def access_of(settings: Settings, *, required: bool) -> Access:
+    """The keys beside the index that the settings name; see `Access`."""
+    serve = settings.serve
+    budget = Budget(tokens=serve.tokens_per_day, cost_usd=serve.usd_per_day)
+    return Access(settings.index.directory, required=required, workspace_budget=budget)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    engine = app.state.workspaces.of(app.state.access.caller("")).engine
-    warming = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
+    spaces: Workspaces = app.state.workspaces
+    engine = spaces.of(LOCAL).engine
+    spaces.resume()
+    # The models are loaded before the first question comes, while /readyz answers already.
+    warming = asyncio.ensure_future(asyncio.to_thread(engine.assembly.warm_up))
     try:
         yield
     finally:
-        await warming
-        app.state.workspaces.close()
-
-
-def _warm(engine: Engine) -> None:
-    """Load the models before the first question comes."""
-    engine.assembly.warm_up()
+        await asyncio.gather(warming, return_exceptions=True)
+        await asyncio.to_thread(spaces.close)
+        app.state.access.close()

@@ -1,23 +1,29 @@
-"""What the routes ask for: who calls, and that caller's workspace."""
+"""What the routes ask for: who calls, that caller's workspace, and the way to ask."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from fathom.serving.http.access import Caller, Scope
+from fathom.serving.http.access import COOKIE, Access, Caller
+from fathom.serving.http.asking import Asking
+from fathom.serving.http.keys import Scope
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
 
-def caller(request: Request) -> Caller:
-    """Who calls."""
-    found: Caller = request.app.state.access.caller(request.headers.get("authorization", ""))
-    return found
+async def caller(request: Request) -> Caller:
+    """Who calls, by the key in `Authorization`, else by that of the browser's session."""
+    access: Access = request.app.state.access
+    given = request.headers.get("authorization", "")
+    scheme, _, credential = given.partition(" ")
+    if given and scheme.lower() != "bearer":
+        raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
+    return access.caller(credential.strip() or request.cookies.get(COOKIE, ""))
 
 
-def _scoped(scope: Scope) -> Callable[[Caller], Caller]:
-    def check(known: Annotated[Caller, Depends(caller)]) -> Caller:
+def _scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
+    async def check(known: Annotated[Caller, Depends(caller)]) -> Caller:
         if scope not in known.scopes:
             raise Problem(
                 403,
@@ -36,10 +42,17 @@ MayIngest = Annotated[Caller, Depends(ingest)]
 MayAdmin = Annotated[Caller, Depends(admin)]
 
 
-def workspace(request: Request, known: Annotated[Caller, Depends(caller)]) -> Workspace:
+async def workspace(request: Request, known: Annotated[Caller, Depends(caller)]) -> Workspace:
     """The workspace of who calls; the request has no say in it."""
     spaces: Workspaces = request.app.state.workspaces
     return spaces.of(known)
 
 
+async def asking(request: Request) -> Asking:
+    """The way to ask, within turn, budget and time."""
+    found: Asking = request.app.state.asking
+    return found
+
+
 Here = Annotated[Workspace, Depends(workspace)]
+Ask = Annotated[Asking, Depends(asking)]

@@ -1,80 +1,93 @@
 """Documents over HTTP: upload, list, show, open at a place, remove; and the jobs that read them."""
 
-import os
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Query, UploadFile
+from fastapi import APIRouter, File, Header, Query, UploadFile
 from starlette.responses import FileResponse, Response
 
-from fathom.errors import IndexMissing
+from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.sandbox.drawing import draw_page
+from fathom.index.base import DocumentSummary
+from fathom.serving.http.api import or_empty
 from fathom.serving.http.dependencies import Here, MayIngest, MayRead
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import json_text
+from fathom.serving.http.streams import json_reply
+from fathom.serving.http.uploads import store
 from fathom.serving.http.workspaces import Workspace
-from fathom.types import Document
+from fathom.serving.shapes import harmless
+from fathom.types import Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
-UPLOADS = "uploads"
-INLINE = {
-    ".pdf": "application/pdf",
-    ".txt": "text/plain; charset=utf-8",
-    ".md": "text/plain; charset=utf-8",
-}
+INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
+"""Files that are text: shown as such by browsers. All others are saved, not opened."""
+PAGE_S = 60
+DOCUMENT = "/documents/{document_id:path}"
+Place = Annotated[int, Query(ge=0, le=10**12)]
 
 
 @router.get("/documents")
 def listed(
     space: Here,
     _: MayRead,
-    cursor: str = "",
+    cursor: Annotated[str, Query(max_length=10_000)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Any:  # noqa: ANN401
+) -> Response:
     """The documents by path; `next` is the cursor of the next page."""
-    from dataclasses import asdict
-
-    try:
-        all_of_them = list(space.engine.documents())
-    except IndexMissing:
-        all_of_them = []
-    rest = [each for each in all_of_them if (each.path + "\n" + each.id) > cursor]
+    known: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents()), [])
+    rest = [each for each in known if _cursor(each) > cursor] if cursor else known
     page = rest[:limit]
-    following = f"{page[-1].path}\n{page[-1].id}" if len(rest) > limit else None
-    return {
+    told = {
         "documents": [asdict(each) for each in page],
-        "total": len(all_of_them),
-        "next": following,
+        "total": len(known),
+        "next": _cursor(page[-1]) if len(rest) > limit else None,
     }
+    return json_reply(harmless(told))
+
+
+def _cursor(summary: DocumentSummary) -> str:
+    return f"{summary.path} {summary.id}"
 
 
 @router.post("/documents", status_code=202)
-async def upload(files: Annotated[list[UploadFile], File()], space: Here, _: MayIngest) -> Any:  # noqa: ANN401
-    """Take files in; they are read in the background, see the job."""
-    folder = (space.directory / UPLOADS).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    names = {}
-    for file in files:
-        name = Path((file.filename or "unnamed").replace("\\", "/")).name or "unnamed"
-        path = folder / name
-        path.write_bytes(await file.read())
-        names[str(path)] = name
-    job = space.jobs.add(folder, names)
-    return {"job": job.id, **job.to_json()}
+async def upload(
+    files: Annotated[list[UploadFile], File(description="One or more files.")],
+    space: Here,
+    _: MayIngest,
+    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+) -> Response:
+    """Take files in. They are read in the background: see the job.
+
+    A file of the same name takes the place of the one before.
+    """
+
+    async def work() -> Response:
+        stored = await asyncio.to_thread(store, files, space.jobs.folder)
+        job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
+        return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
+
+    told = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
+    return await space.once.do(idempotency_key, told.hexdigest(), work)
 
 
 @router.get("/jobs")
-def jobs(space: Here, _: MayRead) -> Any:  # noqa: ANN401
+def jobs(space: Here, _: MayRead) -> Response:
     """The latest jobs, newest first."""
-    return {"jobs": [job.to_json() for job in space.jobs.list()]}
+    return json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.list()]})
 
 
 @router.get("/jobs/{job_id}")
-def job_of(job_id: str, space: Here, _: MayRead) -> Any:  # noqa: ANN401
+def job_of(job_id: str, space: Here, _: MayRead) -> Response:
     """How far an upload is, and what became of each file."""
     job = space.jobs.get(job_id)
     if job is None:
-        raise Problem(404, "job_missing", f"there is no job {job_id[:80]!r}")
-    return job.to_json()
+        raise Problem(404, "job_missing", f"there is no job {job_id[:64]!r}")
+    return json_reply(harmless(job.to_json()))
 
 
 def found(space: Workspace, document_id: str) -> Document:
@@ -83,25 +96,113 @@ def found(space: Workspace, document_id: str) -> Document:
     Raises:
         Problem: If there is none.
     """
-    try:
-        document = space.engine.reader(checked=False).document(document_id)
-    except IndexMissing:
-        document = None
+    document = or_empty(lambda: space.engine.reader(checked=False).document(document_id), None)
     if document is None:
         raise Problem(
             404,
             "document_missing",
-            f"there is no document {document_id[:80]!r}",
+            f"there is no document {document_id[:64]!r}",
             next="GET /api/v1/documents lists them",
         )
     return document
 
 
-@router.get("/documents/{document_id}")
+def _file(document: Document) -> Path:
+    """The file that a document was read from."""
+    return Path(document.path.removesuffix(f"#{document.id}"))
+
+
+@router.get(f"{DOCUMENT}/text")
+def text(document_id: str, space: Here, _: MayRead, start: Place = 0, end: Place = 0) -> Response:
+    """The text of a document from `start` to `end` (0: to its end), in characters.
+
+    The offsets of citations point into it.
+    """
+    whole = harmless(found(space, document_id).text)
+    return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
+
+
+@router.get(f"{DOCUMENT}/chunks")
+def chunks(document_id: str, space: Here, _: MayRead) -> Response:
+    """The parts in which a document is searched."""
+    document = found(space, document_id)
+    told = [
+        {
+            "id": each.id,
+            "start": each.span.start,
+            "end": each.span.end,
+            "section": " > ".join(each.headings),
+            "page": each.page,
+            "text": each.text,
+        }
+        for each in _chunks(space, document.id)
+    ]
+    return json_reply(harmless({"document": document.id, "chunks": told}))
+
+
+def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
+    index, first, some = space.engine.reader(checked=False), 0, 200
+    while True:
+        read = index.chunks([f"{document_id}#{first + at}" for at in range(some)])
+        yield from read
+        if len(read) < some:
+            return
+        first += some
+
+
+@router.get(f"{DOCUMENT}/file")
+def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
+    """The file that a document was read from; text is shown, all else is saved."""
+    path = _file(found(space, document_id))
+    if not path.is_file():
+        raise _gone(document_id)
+    is_text = path.suffix.lower() in INLINE
+    return FileResponse(
+        path,
+        filename=path.name,
+        media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
+        content_disposition_type="inline" if is_text else "attachment",
+    )
+
+
+@router.get(f"{DOCUMENT}/pages/{{page}}.png")
+def page_of(
+    document_id: str,
+    page: int,
+    space: Here,
+    _: MayRead,
+    width: Annotated[int, Query(ge=100, le=2400)] = 1000,
+) -> Response:
+    """A page of a PDF as it looks, drawn in the sandbox; pages are counted from 1."""
+    path = _file(found(space, document_id))
+    if path.suffix.lower() != ".pdf":
+        raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
+    try:
+        read = path.stat()
+        limits = space.engine.assembly.parse_limits
+        drawn = _drawn(path, (read.st_mtime_ns, read.st_size), page, width, limits)
+    except OSError:
+        raise _gone(document_id) from None
+    except Refused as refused:
+        raise Problem(404, "page_missing", str(refused.reason)) from None
+    headers = {"Cache-Control": f"private, max-age={PAGE_S}"}
+    return Response(drawn, media_type="image/png", headers=headers)
+
+
+@lru_cache(maxsize=64)
+def _drawn(path: Path, _: tuple[int, int], page: int, width: int, limits: ParseLimits) -> bytes:
+    return draw_page(path, page, width=width, limits=limits)
+
+
+def _gone(document_id: str) -> Problem:
+    return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is not there any more")
+
+
+@router.get(DOCUMENT)
 def shown(document_id: str, space: Here, _: MayRead) -> Response:
     """What a document is, and its outline: sections with where they begin in the text."""
     document = found(space, document_id)
-    path = Path(document.path.removesuffix(f"#{document.id}"))
+    path = _file(document)
     told = {
         "id": document.id,
         "path": document.path,
@@ -114,7 +215,7 @@ def shown(document_id: str, space: Here, _: MayRead) -> Response:
         "format": path.suffix.lower().lstrip("."),
         "outline": outline(document),
     }
-    return Response(json_text(told), media_type="application/json")
+    return json_reply(harmless(told))
 
 
 def outline(document: Document) -> list[dict[str, Any]]:
@@ -131,37 +232,14 @@ def outline(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-@router.get("/documents/{document_id}/text")
-def text(
-    document_id: str,
-    space: Here,
-    _: MayRead,
-    start: Annotated[int, Query(ge=0)] = 0,
-    end: Annotated[int | None, Query(ge=0)] = None,
-) -> Response:
-    """The text of a document; the offsets of citations point into it, in characters."""
-    whole = found(space, document_id).text
-    return Response(whole[start:end], media_type="text/plain; charset=utf-8")
-
-
-@router.get("/documents/{document_id}/file")
-def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
-    """The file that a document was read from; shown by browsers only where that is safe."""
+@router.delete(DOCUMENT)
+def removed(document_id: str, space: Here, _: MayIngest) -> Response:
+    """Remove a document with its chunks, the traces that hold its text, and what was uploaded."""
     document = found(space, document_id)
-    path = Path(document.path.removesuffix(f"#{document.id}"))
-    if not os.path.isfile(path):  # noqa: PTH113
-        raise Problem(404, "file_missing", f"the file of {document_id!r} is not there any more")
-    kind = INLINE.get(path.suffix.lower())
-    return FileResponse(
-        path,
-        filename=path.name,
-        media_type=kind or "application/octet-stream",
-        content_disposition_type="inline" if kind else "attachment",
-    )
-
-
-@router.delete("/documents/{document_id}")
-def removed(document_id: str, space: Here, _: MayIngest) -> Any:  # noqa: ANN401
-    """Remove a document with its chunks, and the traces that hold its text."""
-    found(space, document_id)
-    return {"removed": space.engine.remove([document_id])}
+    index = space.engine.reader(checked=False)
+    places = [Path(each.path) for each in index.places(document.id)]
+    count = space.jobs.do(lambda: space.engine.remove([document.id])).result()
+    for place in places:
+        if place.is_relative_to(space.jobs.folder):
+            place.unlink(missing_ok=True)
+    return json_reply({"removed": count})

@@ -1,23 +1,65 @@
-"""Whether the server lives, and whether it is ready."""
+"""Whether the server lives, and whether it is ready; its numbers; the session of a browser."""
 
-from typing import Any
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
+from starlette.responses import Response
 
+from fathom.serving.http.access import COOKIE
+from fathom.serving.http.api import Body
+from fathom.serving.http.dependencies import MayAdmin
+from fathom.serving.http.metrics import CONTENT_TYPE
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import cut, json_reply
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["server"])
+
+
+class SessionBody(Body):
+    """A key, as `fathom keys add` showed it."""
+
+    key: str
 
 
 @router.get("/healthz")
-async def alive() -> Any:  # noqa: ANN401
+async def alive() -> Response:
     """The server lives."""
-    return {"status": "ok"}
+    return json_reply({"status": "ok"})
 
 
 @router.get("/readyz")
-async def ready(request: Request) -> Any:  # noqa: ANN401
+async def ready(request: Request) -> Response:
     """The server takes questions."""
-    if request.app.state.stopping.is_set():
-        raise Problem(503, "stopping", "the server is stopping", retry_after=5)
-    return {"status": "ready"}
+    if request.app.state.stopping.is_told:
+        raise cut()
+    return json_reply({"status": "ready"})
+
+
+@router.get("/metrics")
+async def metrics(request: Request, _: MayAdmin) -> Response:
+    """Numbers for Prometheus."""
+    return Response(request.app.state.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+@router.post("/api/v1/session", status_code=204)
+async def opened(
+    body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
+) -> Response:
+    """Let this browser ask with a key until it is closed; scripts of the page cannot read it."""
+    access = request.app.state.access
+    if not body.key.isascii():
+        raise Problem(401, "unauthorized", "the key is unknown")
+    if access.needs_key() or body.key:
+        access.caller(body.key)
+    reply = Response(status_code=204)
+    is_secure = request.url.scheme == "https" or x_forwarded_proto == "https"
+    reply.set_cookie(COOKIE, body.key, httponly=True, samesite="strict", secure=is_secure)
+    return reply
+
+
+@router.delete("/api/v1/session", status_code=204)
+async def closed() -> Response:
+    """Let this browser forget its key."""
+    reply = Response(status_code=204)
+    reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return reply

@@ -9,7 +9,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from fathom.errors import UsageError
-from fathom.serving.http.app import create_app
+from fathom.serving.http.app import access_of, create_app
+from fathom.serving.http.guard import LOOPBACK
 from fathom.settings import Settings
 
 GRACE_S = 5
@@ -34,14 +35,18 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """See uvicorn."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._app.state.stopping.set)
+            self._loop.call_soon_threadsafe(self._end)
         super().handle_exit(sig, frame)
+
+    def _end(self) -> None:
+        self._app.state.stopping.tell()
+        self._app.state.asking.admission.close()
 
 
 def run(
     settings: Settings, *, host: str, port: int, on_open: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until a signal ends it.
+    """Serve until a signal ends it; others than this machine are served only where keys are asked.
 
     Args:
         settings: What the command line would use.
@@ -50,10 +55,17 @@ def run(
         on_open: Told the address of the page, once it can be opened.
 
     Raises:
-        UsageError: If the address cannot be listened at.
+        UsageError: If the address cannot be listened at, or others would reach it and there is no
+            key.
     """
+    access = access_of(settings, required=host not in LOOPBACK)
+    if host not in LOOPBACK and not access.keys.any():
+        raise UsageError(
+            f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
+            "or serve 127.0.0.1 only"
+        )
     listener = _listening(host, port)
-    app = create_app(settings)
+    app = create_app(settings, access)
     config = uvicorn.Config(
         app,
         log_level="warning",

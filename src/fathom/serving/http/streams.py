@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
+
+from fathom.serving.http.problems import Problem, problem_of
 
 T = TypeVar("T")
 HEARTBEAT_S = 15.0
@@ -19,79 +21,121 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class Event:
+def json_reply(value: object, status: int = 200) -> Response:
+    """A reply of JSON."""
+    return Response(json_text(value), status_code=status, media_type="application/json")
+
+
+class Event(NamedTuple):
     """One event: its name, and the JSON of what it tells."""
 
-    __slots__ = ("data", "name")
-
-    def __init__(self, name: str, data: str) -> None:
-        self.name, self.data = name, data
+    name: str
+    data: str
 
     def frame(self, number: int) -> bytes:
         """As it goes over the wire; JSON has no line breaks of its own."""
         return f"id: {number}\nevent: {self.name}\ndata: {self.data}\n\n".encode()
 
 
-async def frames(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
-    """The events with running numbers, and a comment whenever nothing was told for a while."""
+class Stopping:
+    """Whether the server is to end, and when what is at work then must have ended."""
+
+    def __init__(self, drain_s: float) -> None:
+        self._told = asyncio.Event()
+        self._drain_s = drain_s
+
+    def tell(self) -> None:
+        """The server is to end."""
+        self._told.set()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it is to end."""
+        return self._told.is_set()
+
+    async def over(self) -> None:
+        """Returns when the time is over for what was at work."""
+        await self._told.wait()
+        await asyncio.sleep(self._drain_s)
+
+
+def cut() -> Problem:
+    """What becomes of a question that was at work when the server ended."""
+    return Problem(
+        503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
+    )
+
+
+async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> AsyncIterator[bytes]:
+    """The events with running numbers, and a comment whenever nothing was told for a while.
+
+    What breaks on the way is the last event, and so is the end of the server.
+    """
     number = 0
-    pending: asyncio.Future[Event] | None = None
+    over = asyncio.ensure_future(stopping.over())
+    pending: asyncio.Future[Event | None] | None = None
     try:
         while True:
             pending = pending or asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT_S)
+            done, _ = await asyncio.wait(
+                {pending, over}, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
+            )
             if not done:
                 yield b": still at work\n\n"
                 continue
-            try:
-                event = pending.result()
-            except StopAsyncIteration:
+            event = pending.result() if pending in done else _broken(cut())
+            if event is None:
                 return
-            pending, number = None, number + 1
+            pending, number = (None if pending in done else pending), number + 1
             yield event.frame(number)
+            if over in done:
+                return
     finally:
-        if pending is not None:
-            pending.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration):
-                await pending
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
+        for each in (over, *([pending] if pending else [])):
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each
+        await events.aclose()
 
 
-async def _next(events: AsyncIterator[Event]) -> Event:
-    # A task cannot end with StopAsyncIteration of its own making, an async function can.
-    return await anext(events)
+async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+    try:
+        return await anext(events, None)
+    except Exception as error:  # noqa: BLE001 - the reply has begun: it ends with what broke
+        return _broken(problem_of(error))
 
 
-def streamed(events: AsyncIterator[Event]) -> StreamingResponse:
+def _broken(problem: Problem) -> Event:
+    return Event("error", json_text(problem.to_json()))
+
+
+def streamed(events: AsyncGenerator[Event, None], stopping: Stopping) -> StreamingResponse:
     """The reply that tells the events."""
-    return StreamingResponse(frames(events), media_type="text/event-stream", headers=HEADERS)
+    told = frames(events, stopping)
+    return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work, unless the client leaves meanwhile: then it is cancelled.
+    """Do the work, unless the client leaves, or the server has to end: then it is cancelled.
 
     Raises:
-        CancelledError: If the client has left.
+        Problem: 499 if the client has left, 503 if the server ends.
     """
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_left(request))
+    over = asyncio.ensure_future(request.app.state.stopping.over())
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise asyncio.CancelledError("the client has left")
-        return await task
+        await asyncio.wait({task, gone, over}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Problem(499, "client_gone", "the client has left") if gone.done() else cut()
     finally:
-        for each in (task, gone):
+        for each in (task, gone, over):
             each.cancel()
-        await asyncio.wait({task, gone})
+        await asyncio.wait({task, gone, over})
 
 
 async def _left(request: Request) -> None:
     """Returns when the client has left; the body must have been read already."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-Ask = Awaitable[Any]

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from fathom.engine import Engine
 from fathom.serving.http.access import Caller
+from fathom.serving.http.conversations import Conversations
+from fathom.serving.http.idempotency import Once
 from fathom.serving.http.jobs import Jobs
 
 FOLDER = "workspaces"
+"""Below the index of the default workspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,13 +20,17 @@ class Workspace:
 
     Attributes:
         name: Empty for the default one.
-        engine: Over its index.
+        engine: Over its index; traces, feedback and calibrations are kept there too.
         jobs: What is being ingested into it.
+        conversations: Which questions followed each other.
+        once: The replies to requests with a key of idempotency.
     """
 
     name: str
     engine: Engine
     jobs: Jobs
+    conversations: Conversations
+    once: Once
 
     @property
     def directory(self) -> Path:
@@ -41,8 +48,8 @@ class Workspaces:
             engine: Of the default workspace.
         """
         self._lock = threading.Lock()
-        self._open = {"": _opened("", engine)}
         self._engine = engine
+        self._open = {"": _opened("", engine)}
 
     def of(self, caller: Caller) -> Workspace:
         """The workspace of a caller."""
@@ -53,13 +60,27 @@ class Workspaces:
                 self._open[name] = _opened(name, self._engine.at(directory))
             return self._open[name]
 
+    def resume(self) -> None:
+        """Go on with the jobs of all workspaces that were left when the server ended."""
+        folder = self._engine.directory / FOLDER
+        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        for name in ("", *names):
+            self.of(Caller(workspace=name)).jobs.resume()
+
     def close(self) -> None:
         """Let go of all of them."""
         with self._lock:
             for each in self._open.values():
                 each.jobs.close()
+                each.conversations.close()
                 each.engine.close()
 
 
 def _opened(name: str, engine: Engine) -> Workspace:
-    return Workspace(name=name, engine=engine, jobs=Jobs(engine))
+    return Workspace(
+        name=name,
+        engine=engine,
+        jobs=Jobs(engine),
+        conversations=Conversations(engine),
+        once=Once(),
+    )

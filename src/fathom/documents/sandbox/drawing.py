@@ -1,0 +1,109 @@
+"""A page of a PDF drawn as it looks, in a process of its own under the limits of the sandbox."""
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.sandbox import jail
+from fathom.documents.sandbox.frames import MEMORY_EXIT
+from fathom.documents.sandbox.parent import import_path
+
+MOST_PIXELS = 4_000_000
+"""Of a page; a larger one is drawn smaller."""
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
+    "from fathom.documents.sandbox.drawing import main; main()"
+)
+_NO_PAGE, _DAMAGED = 3, 4
+
+
+def draw_page(path: Path, page: int, *, width: int, limits: ParseLimits) -> bytes:
+    """A page as a PNG.
+
+    Args:
+        path: A PDF file.
+        page: From 1.
+        width: In pixels.
+        limits: What it may cost.
+
+    Raises:
+        Refused: If there is no such page, or it cannot be drawn within the limits.
+    """
+    command = [
+        *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
+        *(json.dumps(asdict(limits)), str(os.getpid()), str(path.absolute())),
+        *(str(page), str(width), import_path()),
+    ]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter with our own code
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"LANG": "C.UTF-8"},
+            timeout=limits.wall_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused("failed", f"took longer than {limits.wall_s:g} s") from None
+    if done.returncode == _NO_PAGE:
+        raise Refused("no_document", f"there is no page {page}")
+    if done.returncode or not done.stdout.startswith(b"\x89PNG"):
+        raise Refused("failed", "the page cannot be drawn")
+    return done.stdout
+
+
+def main() -> None:
+    """The process: draws one page to its standard output."""
+    import pypdfium2
+
+    limits = ParseLimits(**json.loads(sys.argv[1]))
+    path, page, width = Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+    reply = os.fdopen(os.dup(1), "wb")
+    # Native libraries print what they like; none of it may reach the picture.
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(silence, descriptor)
+    gate = jail.enter(limits, int(sys.argv[2]))
+    gate.give(os.fsencode(path))
+    jail.renew_cpu(limits.cpu_s)
+    try:
+        document = pypdfium2.PdfDocument(path.read_bytes())
+        if not 1 <= page <= len(document):
+            os._exit(_NO_PAGE)
+        reply.write(_drawn(document[page - 1], width))
+        reply.flush()
+    except MemoryError:
+        os._exit(MEMORY_EXIT)
+    except Exception:  # noqa: BLE001 - parsers of hostile input raise anything
+        os._exit(_DAMAGED)
+    os._exit(0)
+
+
+def _drawn(page: Any, width: int) -> bytes:  # noqa: ANN401 - of pypdfium2
+    wide, high = max(page.get_width(), 1.0), max(page.get_height(), 1.0)
+    scale = min(width / wide, (MOST_PIXELS / (wide * high)) ** 0.5)
+    bitmap = page.render(scale=scale, rev_byteorder=True, no_smoothpath=False)
+    rows = bitmap.to_numpy()
+    return png(rows[:, :, :3].tobytes(), rows.shape[1], rows.shape[0])
+
+
+def png(pixels: bytes, width: int, height: int) -> bytes:
+    """A picture of red, green and blue bytes as a PNG file."""
+    row = 3 * width
+    lines = b"".join(b"\0" + pixels[row * at : row * (at + 1)] for at in range(height))
+    head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_part(*part) for part in parts)
+
+
+def _part(name: bytes, data: bytes) -> bytes:
+    return pack(">I", len(data)) + name + data + pack(">I", zlib.crc32(name + data))

@@ -1,0 +1,122 @@
+"""Asking on a server: within its turn, its caller's budget and its time, whichever interface asks.
+
+Every interface asks through `Asking`; none calls the engine itself.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from fathom.concurrency import FinalEvent, stream_of
+from fathom.context import Listener
+from fathom.serving.http.access import Access, Caller
+from fathom.serving.http.admission import Admission
+from fathom.serving.http.metrics import Metrics
+from fathom.serving.http.workspaces import Workspace
+from fathom.settings import Settings
+from fathom.settings.tree import Limits
+from fathom.types import Answer
+from fathom.usage import Budget
+
+E = TypeVar("E")
+Effort = Literal["low", "medium", "high"]
+MOST_CHARS = 20_000
+"""Of a question over HTTP."""
+
+AT_ONCE_S = 0.05
+"""Who waited less has not waited: a question's budget is then recorded as it was given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as it reached the server; see `Engine.ask`."""
+
+    question: str
+    strategy: str | None = None
+    filters: Sequence[str] = ()
+    budget: Budget
+    history: Sequence[Any] = field(default=())
+
+
+def budget_of(
+    settings: Settings,
+    effort: Effort | None = None,
+    *,
+    tokens: int | None = None,
+    calls: int | None = None,
+    seconds: float | None = None,
+    cost_usd: float | None = None,
+) -> Budget:
+    """What one question may spend: as the effort says, or the settings; then as is given.
+
+    More than `effort.high` allows is not given to who asks over the network.
+    """
+    limits: Limits = settings.budget if effort is None else getattr(settings.effort, effort)
+    most = settings.effort.high
+    return Budget(
+        tokens=_given(tokens, limits.tokens, most.tokens),
+        calls=_given(calls, limits.calls, most.calls),
+        seconds=_given(seconds, limits.seconds, most.seconds),
+        cost_usd=_given(cost_usd, limits.cost_usd, most.cost_usd),
+        retrievals=limits.retrievals,
+    )
+
+
+N = TypeVar("N", int, float)
+
+
+def _given(given: N | None, usual: N | None, most: N | None) -> N | None:
+    if given is None:
+        return usual
+    return given if most is None or usual is None else min(given, max(most, usual))
+
+
+class Asking:
+    """Answers within the limits of the server."""
+
+    def __init__(self, admission: Admission, access: Access, metrics: Metrics) -> None:
+        self.admission = admission
+        self._access = access
+        self._metrics = metrics
+
+    async def answer(
+        self, caller: Caller, space: Workspace, asked: Asked, listener: Listener | None = None
+    ) -> Answer:
+        """Answer a question when its turn has come.
+
+        Raises:
+            Problem: 429 if the caller's budget is spent, 503 if there is too much to do.
+            FathomError: See `Engine.ask`.
+        """
+        account = self._access.account(caller)
+        seconds = asked.budget.seconds
+        async with self.admission.turn(seconds) as waited:
+            left = seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
+            try:
+                outcome = await space.engine.aoutcome(
+                    asked.question,
+                    strategy=asked.strategy,
+                    filters=asked.filters,
+                    budget=replace(asked.budget, seconds=left),
+                    history=asked.history,
+                    listener=listener,
+                    account=account,
+                )
+            finally:
+                self._access.keep(caller)
+        self._metrics.answered(outcome.answer, waited)
+        return outcome.answer
+
+    def stream(
+        self,
+        caller: Caller,
+        space: Workspace,
+        asked: Asked,
+        ear: Callable[[Callable[[E], None]], Listener],
+    ) -> AsyncGenerator[E | FinalEvent, None]:
+        """As `answer`, told as the listener puts it that `ear` makes; see `stream_of`.
+
+        The first event comes when the question is at work: what can fail before has failed then,
+        so draw it before the reply begins.
+        """
+        return stream_of(lambda listener: self.answer(caller, space, asked, listener), ear)

@@ -1,0 +1,187 @@
+"""Conversations: which questions followed each other, kept beside the index.
+
+A turn is a question and the id of the trace that holds its answer: what was answered stands in one
+place, and goes when the documents go that it rests on.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from fathom.engine import Engine
+from fathom.errors import FathomError, RunError
+from fathom.jsonable import Json
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.telling import answer_json
+
+FILE = "conversations.db"
+MOST_TURNS = 20
+"""So many of the latest are given to a follow-up question."""
+TITLE_CHARS = 80
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS conversations("
+    "id TEXT PRIMARY KEY, title TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS turns("
+    "no INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL, question TEXT NOT NULL, "
+    "trace_id TEXT, asked TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation)",
+)
+
+
+class Conversations:
+    """Those of one workspace; safe from threads and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Nothing is opened before it is needed."""
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def add(self, title: str = "") -> str:
+        """Begin one; returns its id."""
+        made, now = token_hex(8), _now()
+        self._asked(
+            "INSERT INTO conversations VALUES (?, ?, ?, ?)", (made, title[:TITLE_CHARS], now, now)
+        )
+        return made
+
+    def list(self, limit: int, before: str = "") -> "list[dict[str, Any]]":
+        """The latest, newest first; `before` is a cursor."""
+        rows = self._asked(
+            "SELECT id, title, created, updated FROM conversations "
+            "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
+            (before, before, limit),
+        )
+        names = ("id", "title", "created", "updated")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def get(self, conversation: str) -> dict[str, Any]:
+        """One with its turns, each with the answer as it was given, or `None` if that is gone.
+
+        Raises:
+            Problem: If there is none of this id.
+        """
+        rows = self._asked(
+            "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
+        )
+        if not rows:
+            raise _missing(conversation)
+        names = ("id", "title", "created", "updated")
+        told = dict(zip(names, rows[0], strict=True))
+        return {**told, "turns": self._turns(conversation)}
+
+    def dialogue(self, conversation: str) -> "list[Json]":
+        """What was said, as a follow-up question needs it.
+
+        Raises:
+            Problem: If there is none of this id.
+        """
+        said: list[Json] = []
+        for turn in self.get(conversation)["turns"][-MOST_TURNS:]:
+            answer = turn["answer"] or {}
+            words = answer.get("short_answer") or answer.get("answer") or "I don't know."
+            said.append({"role": "user", "content": turn["question"]})
+            said.append({"role": "assistant", "content": words})
+        return said
+
+    def add_turn(self, conversation: str, question: str, trace_id: str | None) -> None:
+        """Keep a question and where its answer is; of a conversation that is gone nothing."""
+        now = _now()
+        title = " ".join(question.split())[:TITLE_CHARS]
+        known = self._asked(
+            "UPDATE conversations SET updated = ?, title = iif(title = '', ?, title) "
+            "WHERE id = ? RETURNING id",
+            (now, title, conversation),
+        )
+        if known:
+            self._asked(
+                "INSERT INTO turns(conversation, question, trace_id, asked) VALUES (?, ?, ?, ?)",
+                (conversation, question, trace_id, now),
+            )
+
+    def remove(self, conversation: str) -> None:
+        """Forget one for good; its answers stay among the traces.
+
+        Raises:
+            Problem: If there is none of this id.
+        """
+        gone = self._asked("DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,))
+        if not gone:
+            raise _missing(conversation)
+        self._asked("DELETE FROM turns WHERE conversation = ?", (conversation,))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _turns(self, conversation: str) -> "list[dict[str, Any]]":
+        rows = self._asked(
+            "SELECT question, trace_id, asked FROM turns WHERE conversation = ? ORDER BY no",
+            (conversation,),
+        )
+        return [
+            {
+                "question": question,
+                "trace_id": trace_id,
+                "asked": asked,
+                "answer": self._answer(trace_id),
+            }
+            for question, trace_id, asked in rows
+        ]
+
+    def _answer(self, trace_id: str | None) -> Json:
+        if trace_id is None:
+            return None
+        try:
+            return answer_json(self._engine.answer(trace_id))
+        except FathomError:
+            return None
+
+    def _asked(self, statement: str, values: Sequence[object] = ()) -> "list[tuple[Any, ...]]":
+        with self._lock, self._named():
+            if self._connection is None:
+                self._connection = self._opened()
+            with self._connection:
+                return self._connection.execute(statement, values).fetchall()
+
+    def _opened(self) -> sqlite3.Connection:
+        path = self._engine.directory / FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(path, check_same_thread=False)
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA secure_delete = ON")
+        for table in _TABLES:
+            connection.execute(table)
+        connection.commit()
+        return connection
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            place: Path = self._engine.directory / FILE
+            raise RunError(f"{place}: {error}; check free space and permissions") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _missing(conversation: str) -> Problem:
+    return Problem(
+        404,
+        "conversation_missing",
+        f"there is no conversation {conversation[:64]!r}",
+        next="POST /api/v1/conversations begins one",
+    )

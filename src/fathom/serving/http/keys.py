@@ -1,0 +1,193 @@
+"""Keys of the server: who holds one may ask, within what it says; only hashes of them are kept."""
+
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from secrets import token_hex, token_urlsafe
+from typing import Literal
+
+from fathom.errors import RunError, UsageError
+
+Scope = Literal["read", "ingest", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
+"""`read` asks and looks, `ingest` also adds and removes documents, `admin` sees the metrics."""
+FILE = "keys.db"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS keys(id TEXT PRIMARY KEY, hash TEXT NOT NULL, name TEXT NOT NULL, "
+    "workspace TEXT NOT NULL, scopes TEXT NOT NULL, created TEXT NOT NULL, expires TEXT, "
+    "per_minute INTEGER, tokens_per_day INTEGER, usd_per_day REAL)",
+    "CREATE TABLE IF NOT EXISTS spent(owner TEXT NOT NULL, day TEXT NOT NULL, "
+    "tokens INTEGER NOT NULL, usd REAL NOT NULL, PRIMARY KEY(owner, day)) WITHOUT ROWID",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What a key allows.
+
+    Attributes:
+        name: What its holder is called.
+        workspace: Whose documents are meant; empty for the default one.
+        created: ISO 8601, in UTC; `expires` likewise, `None` for never.
+        per_minute: So many requests; `None` is without limit, as for the others.
+        tokens_per_day: Of language models, by days of UTC; `usd_per_day` likewise.
+    """
+
+    id: str
+    name: str
+    workspace: str = ""
+    scopes: frozenset[Scope] = frozenset({"read"})
+    created: str = ""
+    expires: str | None = None
+    per_minute: int | None = None
+    tokens_per_day: int | None = None
+    usd_per_day: float | None = None
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has expired."""
+        return self.expires is not None and datetime.fromisoformat(self.expires) <= now
+
+
+class Keys:
+    """The keys of one server, in a file beside its index; safe from threads and processes."""
+
+    def __init__(self, directory: Path) -> None:
+        """Nothing is opened before there is a key.
+
+        Args:
+            directory: Of the index.
+        """
+        self._path = directory / FILE
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def any(self) -> bool:
+        """Whether there is a key, also one that has expired."""
+        if not self._path.exists():
+            return False
+        return bool(self._asked("SELECT 1 FROM keys LIMIT 1"))
+
+    def add(self, key: Key) -> tuple[Key, str]:
+        """Keep a key; its `id` and `created` are made here.
+
+        Returns:
+            The key, and its text, which is kept nowhere.
+
+        Raises:
+            UsageError: If the name of the workspace, or a scope, is none.
+        """
+        if key.workspace and not _NAME.fullmatch(key.workspace):
+            raise UsageError(
+                f"workspace {key.workspace!r}: use up to 63 of a-z, 0-9, - and _; no capitals"
+            )
+        unknown = key.scopes - set(SCOPES)
+        if unknown or not key.scopes:
+            raise UsageError(f"scopes {sorted(key.scopes)}: choose of {', '.join(SCOPES)}")
+        made, secret = token_hex(4), token_urlsafe(32)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        values = (
+            *(made, _hash(secret), key.name, key.workspace, " ".join(sorted(key.scopes)), created),
+            *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
+        )
+        self._asked("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        found = next(each for each in self.list() if each.id == made)
+        return found, f"fth_{made}_{secret}"
+
+    def list(self) -> "tuple[Key, ...]":
+        """All keys, oldest first."""
+        rows = self._asked("SELECT * FROM keys ORDER BY created, id") if self._there() else []
+        return tuple(_key(row) for row in rows)
+
+    def revoke(self, key_id: str) -> bool:
+        """Forget a key; whether there was one of this id."""
+        if not self._there():
+            return False
+        return bool(self._asked("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+
+    def find(self, text: str) -> Key | None:
+        """The key of this text, whether it has expired or not; `None` if there is none."""
+        prefix, _, rest = text.partition("_")
+        key_id, _, secret = rest.partition("_")
+        if prefix != "fth" or not text.isascii() or not self._there():
+            return None
+        rows = self._asked("SELECT * FROM keys WHERE id = ?", (key_id,))
+        kept = str(rows[0][1]) if rows else "0" * 64
+        is_right = compare_digest(kept, _hash(secret))
+        return _key(rows[0]) if rows and is_right else None
+
+    def spent(self, owner: str, day: str) -> tuple[int, float]:
+        """Tokens and money that an owner has spent on a day."""
+        asked = "SELECT tokens, usd FROM spent WHERE owner = ? AND day = ?"
+        rows = self._asked(asked, (owner, day))
+        return (int(rows[0][0]), float(rows[0][1])) if rows else (0, 0.0)
+
+    def note_spent(self, owner: str, day: str, tokens: int, usd: float) -> None:
+        """Keep what an owner has spent on a day, in all."""
+        self._asked("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", (owner, day, tokens, usd))
+
+    def close(self) -> None:
+        """Let go of the file; may be used again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _there(self) -> bool:
+        return self._connection is not None or self._path.exists()
+
+    def _asked(self, statement: str, values: Sequence[object] = ()) -> "list[tuple[object, ...]]":
+        with self._lock, self._named():
+            if self._connection is None:
+                self._connection = self._opened()
+            with self._connection:
+                return self._connection.execute(statement, values).fetchall()
+
+    def _opened(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self._path, check_same_thread=False)
+        connection.execute("PRAGMA busy_timeout = 10000")
+        for table in _TABLES:
+            connection.execute(table)
+        connection.commit()
+        return connection
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(f"{self._path}: {error}; check free space and permissions") from error
+
+
+def expiry(days: float | None) -> str | None:
+    """The instant so many days from now, as keys have it."""
+    if days is None:
+        return None
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+
+
+def _hash(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+def _key(row: tuple[object, ...]) -> Key:
+    key_id, _, name, workspace, scopes, *rest = row
+    fields = ("created", "expires", "per_minute", "tokens_per_day", "usd_per_day")
+    return Key(
+        id=str(key_id),
+        name=str(name),
+        workspace=str(workspace),
+        scopes=frozenset(each for each in SCOPES if each in str(scopes).split()),
+        **dict(zip(fields, rest, strict=True)),  # type: ignore[arg-type]  # as they were stored
+    )

@@ -1,0 +1,99 @@
+"""Numbers for Prometheus: requests, answers, what they took and what they cost."""
+
+import time
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fathom.serving.http.admission import Admission
+from fathom.types import Answer
+
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """The numbers of one server; none names a workspace, a key or a question."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "fathom_requests", "Requests.", ["method", "route", "status"], registry=registry
+        )
+        self._taken = Histogram(
+            "fathom_request_seconds", "Until a reply began.", buckets=SECONDS, registry=registry
+        )
+        self._answers = Counter(
+            "fathom_answers", "Answers.", ["strategy", "status", "stop"], registry=registry
+        )
+        self._seconds = Histogram(
+            "fathom_answer_seconds",
+            "Of an answer.",
+            ["strategy"],
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._waited = Histogram(
+            "fathom_waited_seconds", "For a turn.", buckets=SECONDS, registry=registry
+        )
+        self._tokens = Counter("fathom_tokens", "Of language models.", ["kind"], registry=registry)
+        self._cost = Counter("fathom_cost_usd", "Of language models.", registry=registry)
+        for name, told, value in (
+            ("fathom_running", "Questions at work.", lambda: admission.running),
+            ("fathom_waiting", "Questions that wait.", lambda: admission.waiting),
+            ("fathom_turned_away", "Questions that could not wait.", lambda: admission.turned_away),
+        ):
+            Gauge(name, told, registry=registry).set_function(value)
+
+    def answered(self, answer: Answer, waited: float) -> None:
+        """Count an answer."""
+        stop = answer.stop_reason if answer.status == "abstained" else answer.status
+        self._answers.labels(answer.strategy, answer.status, stop).inc()
+        self._seconds.labels(answer.strategy).observe(answer.usage.seconds)
+        self._waited.observe(waited)
+        self._tokens.labels("prompt").inc(answer.usage.prompt_tokens)
+        self._tokens.labels("completion").inc(answer.usage.completion_tokens)
+        self._cost.inc(answer.usage.cost_usd or 0.0)
+
+    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request by the pattern of its route."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._taken.observe(seconds)
+
+    def text(self) -> bytes:
+        """All of it as Prometheus reads it."""
+        return generate_latest(self._registry)
+
+
+class Counted:
+    """Counts requests around an application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                seconds = time.perf_counter() - begun
+                self._metrics.requested(method, _route(scope), message["status"], seconds)
+            await send(message)
+
+        await self._app(scope, receive, noted)
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def _route(scope: Scope) -> str:
+    """The pattern that a path met; never the path itself, of which there are without end."""
+    route: Any = scope.get("route")
+    return str(getattr(route, "path", "other"))

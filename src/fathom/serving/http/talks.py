@@ -1,0 +1,52 @@
+"""Conversations over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from fathom.serving.http.api import Body
+from fathom.serving.http.dependencies import Here, MayRead
+from fathom.serving.http.streams import json_reply
+from fathom.serving.shapes import harmless
+
+router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
+
+
+class ConversationBody(Body):
+    """A conversation that begins."""
+
+    title: str = Field(default="", max_length=200)
+
+
+@router.get("")
+def listed(
+    space: Here,
+    _: MayRead,
+    cursor: Annotated[str, Query(max_length=100)] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> Response:
+    """The latest conversations, newest first; `next` is the cursor of the next page."""
+    found = space.conversations.list(limit, cursor)
+    following = f"{found[-1]['updated']}{found[-1]['id']}" if len(found) == limit else None
+    return json_reply({"conversations": harmless(found), "next": following})
+
+
+@router.post("", status_code=201)
+def begun(body: ConversationBody, space: Here, _: MayRead) -> Response:
+    """Begin a conversation: questions that name it are understood from those before."""
+    return json_reply({"id": space.conversations.add(body.title)}, 201)
+
+
+@router.get("/{conversation_id}")
+def shown(conversation_id: str, space: Here, _: MayRead) -> Response:
+    """A conversation with its questions, and their answers as they were given."""
+    return json_reply(harmless(space.conversations.get(conversation_id)))
+
+
+@router.delete("/{conversation_id}", status_code=204)
+def removed(conversation_id: str, space: Here, _: MayRead) -> Response:
+    """Forget a conversation."""
+    space.conversations.remove(conversation_id)
+    return Response(status_code=204)
