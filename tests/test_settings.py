@@ -3,7 +3,17 @@
 from fathom.settings import Settings
 from fathom.settings.section import Section
 
-UNRECORDED = {"grading", "index", "ingest", "chunking", "limits", "effort", "budget", "trace"}
+UNRECORDED = {
+    "serve",
+    "grading",
+    "index",
+    "ingest",
+    "chunking",
+    "limits",
+    "effort",
+    "budget",
+    "trace",
+}
 """What made the index is known by its revision; the budget is kept beside the settings."""
 SOME = {
     "models": {"embedder", "cross_reader", "runtime"},

@@ -5,7 +5,8 @@ fathom.serving.http.jobs, fathom.serving.http.admission, fathom.serving.http.ask
 fathom.serving.http.guard, fathom.serving.http.keys, fathom.serving.http.idempotency,
 fathom.serving.http.conversations, fathom.serving.http.talks, fathom.serving.http.telling,
 fathom.serving.http.uploads, fathom.serving.http.metrics, fathom.documents.sandbox.drawing,
-fathom.settings.serve, fathom.serving.http.running, fathom.serving.cli.serve; and the places of
+fathom.settings.serve, fathom.serving.http.database,
+fathom.serving.http.running, fathom.serving.cli.serve; and the places of
 fathom.serving.http.openai and fathom.serving.http.page."""
 
 import json

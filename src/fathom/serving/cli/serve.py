@@ -88,7 +88,7 @@ def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
     """All keys, with what they allow."""
     from fathom.serving.cli.output import show, show_json
 
-    found = _keys(index).list()
+    found = _keys(index).all()
     if as_json:
         show_json({"keys": [_key_json(each) for each in found]})
     else:

@@ -27,6 +27,7 @@ from fathom.types import Answer
 
 router = APIRouter(prefix="/api/v1", tags=["ask"])
 T = TypeVar("T")
+U = TypeVar("U")
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 MOST_HITS = 1000
 """Of one search over HTTP."""
@@ -140,7 +141,7 @@ async def ask_stream(
     asked = await asyncio.to_thread(_asked, body, space)
     events = asking.stream(caller, space, asked, Ear)
     # What can fail has failed when the first event is there, with its own status.
-    first = await while_connected(request, anext(events))  # type: ignore[arg-type]
+    first = await while_connected(request, anext(events))
     told = _told(body, space, first, events)
     return streamed(told, request.app.state.stopping)
 
@@ -268,7 +269,7 @@ def status(space: Here, caller: MayRead) -> Response:
     return json_reply(harmless(json.loads(json.dumps(told, default=asdict))))
 
 
-def or_empty(look: Callable[[], T], empty: T) -> T:
+def or_empty(look: Callable[[], T], empty: U) -> T | U:
     """What is found in a workspace, `empty` where nothing has been ingested into it."""
     try:
         return look()

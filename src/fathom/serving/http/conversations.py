@@ -4,19 +4,14 @@ A turn is a question and the id of the trace that holds its answer: what was ans
 place, and goes when the documents go that it rests on.
 """
 
-import os
-import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from fathom.engine import Engine
-from fathom.errors import FathomError, RunError
+from fathom.errors import FathomError
 from fathom.jsonable import Json
+from fathom.serving.http.database import Database
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
@@ -40,20 +35,19 @@ class Conversations:
     def __init__(self, engine: Engine) -> None:
         """Nothing is opened before it is needed."""
         self._engine = engine
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._kept = Database(engine.directory / FILE, _TABLES)
 
     def add(self, title: str = "") -> str:
         """Begin one; returns its id."""
         made, now = token_hex(8), _now()
-        self._asked(
+        self._kept.ask(
             "INSERT INTO conversations VALUES (?, ?, ?, ?)", (made, title[:TITLE_CHARS], now, now)
         )
         return made
 
-    def list(self, limit: int, before: str = "") -> "list[dict[str, Any]]":
+    def latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """The latest, newest first; `before` is a cursor."""
-        rows = self._asked(
+        rows = self._kept.ask(
             "SELECT id, title, created, updated FROM conversations "
             "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
             (before, before, limit),
@@ -67,7 +61,7 @@ class Conversations:
         Raises:
             Problem: If there is none of this id.
         """
-        rows = self._asked(
+        rows = self._kept.ask(
             "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
         )
         if not rows:
@@ -76,7 +70,7 @@ class Conversations:
         told = dict(zip(names, rows[0], strict=True))
         return {**told, "turns": self._turns(conversation)}
 
-    def dialogue(self, conversation: str) -> "list[Json]":
+    def dialogue(self, conversation: str) -> list[Json]:
         """What was said, as a follow-up question needs it.
 
         Raises:
@@ -94,13 +88,13 @@ class Conversations:
         """Keep a question and where its answer is; of a conversation that is gone nothing."""
         now = _now()
         title = " ".join(question.split())[:TITLE_CHARS]
-        known = self._asked(
+        known = self._kept.ask(
             "UPDATE conversations SET updated = ?, title = iif(title = '', ?, title) "
             "WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
         if known:
-            self._asked(
+            self._kept.ask(
                 "INSERT INTO turns(conversation, question, trace_id, asked) VALUES (?, ?, ?, ?)",
                 (conversation, question, trace_id, now),
             )
@@ -111,20 +105,19 @@ class Conversations:
         Raises:
             Problem: If there is none of this id.
         """
-        gone = self._asked("DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,))
+        gone = self._kept.ask(
+            "DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,)
+        )
         if not gone:
             raise _missing(conversation)
-        self._asked("DELETE FROM turns WHERE conversation = ?", (conversation,))
+        self._kept.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        self._kept.close()
 
-    def _turns(self, conversation: str) -> "list[dict[str, Any]]":
-        rows = self._asked(
+    def _turns(self, conversation: str) -> list[dict[str, Any]]:
+        rows = self._kept.ask(
             "SELECT question, trace_id, asked FROM turns WHERE conversation = ? ORDER BY no",
             (conversation,),
         )
@@ -145,33 +138,6 @@ class Conversations:
             return answer_json(self._engine.answer(trace_id))
         except FathomError:
             return None
-
-    def _asked(self, statement: str, values: Sequence[object] = ()) -> "list[tuple[Any, ...]]":
-        with self._lock, self._named():
-            if self._connection is None:
-                self._connection = self._opened()
-            with self._connection:
-                return self._connection.execute(statement, values).fetchall()
-
-    def _opened(self) -> sqlite3.Connection:
-        path = self._engine.directory / FILE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(path, check_same_thread=False)
-        connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("PRAGMA secure_delete = ON")
-        for table in _TABLES:
-            connection.execute(table)
-        connection.commit()
-        return connection
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            place: Path = self._engine.directory / FILE
-            raise RunError(f"{place}: {error}; check free space and permissions") from error
 
 
 def _now() -> str:

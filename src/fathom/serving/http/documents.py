@@ -78,7 +78,7 @@ async def upload(
 @router.get("/jobs")
 def jobs(space: Here, _: MayRead) -> Response:
     """The latest jobs, newest first."""
-    return json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.list()]})
+    return json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.latest()]})
 
 
 @router.get("/jobs/{job_id}")

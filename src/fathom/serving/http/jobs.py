@@ -123,7 +123,7 @@ class Jobs:
         """The job of this id."""
         return self._jobs.get(job_id)
 
-    def list(self) -> "list[Job]":
+    def latest(self) -> list[Job]:
         """All that are remembered, newest first."""
         with self._lock:
             return list(reversed(self._jobs.values()))

@@ -1,11 +1,6 @@
 """Keys of the server: who holds one may ask, within what it says; only hashes of them are kept."""
 
-import os
 import re
-import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -14,7 +9,8 @@ from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Literal
 
-from fathom.errors import RunError, UsageError
+from fathom.errors import UsageError
+from fathom.serving.http.database import Database
 
 Scope = Literal["read", "ingest", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
@@ -66,15 +62,11 @@ class Keys:
         Args:
             directory: Of the index.
         """
-        self._path = directory / FILE
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._kept = Database(directory / FILE, _TABLES)
 
     def any(self) -> bool:
         """Whether there is a key, also one that has expired."""
-        if not self._path.exists():
-            return False
-        return bool(self._asked("SELECT 1 FROM keys LIMIT 1"))
+        return self._kept.is_there() and bool(self._kept.ask("SELECT 1 FROM keys LIMIT 1"))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Keep a key; its `id` and `created` are made here.
@@ -94,33 +86,36 @@ class Keys:
             raise UsageError(f"scopes {sorted(key.scopes)}: choose of {', '.join(SCOPES)}")
         made, secret = token_hex(4), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         values = (
             *(made, _hash(secret), key.name, key.workspace, " ".join(sorted(key.scopes)), created),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
-        self._asked("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-        found = next(each for each in self.list() if each.id == made)
+        self._kept.ask("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        found = next(each for each in self.all() if each.id == made)
         return found, f"fth_{made}_{secret}"
 
-    def list(self) -> "tuple[Key, ...]":
+    def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""
-        rows = self._asked("SELECT * FROM keys ORDER BY created, id") if self._there() else []
+        rows = (
+            self._kept.ask("SELECT * FROM keys ORDER BY created, id")
+            if self._kept.is_there()
+            else []
+        )
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
         """Forget a key; whether there was one of this id."""
-        if not self._there():
+        if not self._kept.is_there():
             return False
-        return bool(self._asked("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+        return bool(self._kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
         """The key of this text, whether it has expired or not; `None` if there is none."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
-        if prefix != "fth" or not text.isascii() or not self._there():
+        if prefix != "fth" or not text.isascii() or not self._kept.is_there():
             return None
-        rows = self._asked("SELECT * FROM keys WHERE id = ?", (key_id,))
+        rows = self._kept.ask("SELECT * FROM keys WHERE id = ?", (key_id,))
         kept = str(rows[0][1]) if rows else "0" * 64
         is_right = compare_digest(kept, _hash(secret))
         return _key(rows[0]) if rows and is_right else None
@@ -128,46 +123,18 @@ class Keys:
     def spent(self, owner: str, day: str) -> tuple[int, float]:
         """Tokens and money that an owner has spent on a day."""
         asked = "SELECT tokens, usd FROM spent WHERE owner = ? AND day = ?"
-        rows = self._asked(asked, (owner, day))
+        rows = self._kept.ask(asked, (owner, day))
         return (int(rows[0][0]), float(rows[0][1])) if rows else (0, 0.0)
 
     def note_spent(self, owner: str, day: str, tokens: int, usd: float) -> None:
         """Keep what an owner has spent on a day, in all."""
-        self._asked("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", (owner, day, tokens, usd))
+        self._kept.ask(
+            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", (owner, day, tokens, usd)
+        )
 
     def close(self) -> None:
         """Let go of the file; may be used again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    def _there(self) -> bool:
-        return self._connection is not None or self._path.exists()
-
-    def _asked(self, statement: str, values: Sequence[object] = ()) -> "list[tuple[object, ...]]":
-        with self._lock, self._named():
-            if self._connection is None:
-                self._connection = self._opened()
-            with self._connection:
-                return self._connection.execute(statement, values).fetchall()
-
-    def _opened(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(self._path, check_same_thread=False)
-        connection.execute("PRAGMA busy_timeout = 10000")
-        for table in _TABLES:
-            connection.execute(table)
-        connection.commit()
-        return connection
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            raise RunError(f"{self._path}: {error}; check free space and permissions") from error
+        self._kept.close()
 
 
 def expiry(days: float | None) -> str | None:

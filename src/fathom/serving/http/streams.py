@@ -77,8 +77,9 @@ async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> Asy
     try:
         while True:
             pending = pending or asyncio.ensure_future(_next(events))
+            both: set[asyncio.Future[Any]] = {pending, over}
             done, _ = await asyncio.wait(
-                {pending, over}, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
+                both, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
                 yield b": still at work\n\n"
@@ -91,7 +92,8 @@ async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> Asy
             if over in done:
                 return
     finally:
-        for each in (over, *([pending] if pending else [])):
+        left: list[asyncio.Future[Any]] = [over, *([pending] if pending else [])]
+        for each in left:
             each.cancel()
             with suppress(asyncio.CancelledError):
                 await each

@@ -28,7 +28,7 @@ def listed(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
     """The latest conversations, newest first; `next` is the cursor of the next page."""
-    found = space.conversations.list(limit, cursor)
+    found = space.conversations.latest(limit, cursor)
     following = f"{found[-1]['updated']}{found[-1]['id']}" if len(found) == limit else None
     return json_reply({"conversations": harmless(found), "next": following})
 

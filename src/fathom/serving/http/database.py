@@ -1,0 +1,63 @@
+"""A small SQLite file beside an index, readable by its owner only."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fathom.errors import RunError
+
+
+class Database:
+    """Runs statements one by one, each durable when it returns; safe from threads and processes."""
+
+    def __init__(self, path: Path, tables: Sequence[str]) -> None:
+        """Nothing is opened or made before it is needed.
+
+        Args:
+            path: The file.
+            tables: Make what is not there yet.
+        """
+        self.path = path
+        self._tables = tables
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def is_there(self) -> bool:
+        """Whether there is a file yet."""
+        return self._connection is not None or self.path.exists()
+
+    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; gives its rows.
+
+        Raises:
+            RunError: If the file cannot be used.
+        """
+        with self._lock:
+            try:
+                self._connection = self._connection or self._opened()
+                with self._connection:
+                    return self._connection.execute(statement, values).fetchall()
+            except (OSError, sqlite3.Error) as error:
+                told = f"{self.path}: {error}; check free space and permissions"
+                raise RunError(told) from error
+
+    def close(self) -> None:
+        """Let go of the file; it may be used again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self.path, check_same_thread=False)
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA secure_delete = ON")
+        for table in self._tables:
+            connection.execute(table)
+        connection.commit()
+        return connection
