@@ -1,0 +1,195 @@
+"""What the image, the composition and the service promise.
+
+Nothing here builds an image: there is a check of each file, and the commands in them are run.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+
+from fathom.config import Layers
+from fathom.serving.cli.app import app
+
+ROOT = Path(__file__).parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+UNIT = ROOT / "deploy" / "fathom.service"
+FINAL = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :].replace("\\\n", " ")
+
+
+def instructions(name: str) -> list[str]:
+    """What the last stage of the image says with this word."""
+    return re.findall(rf"^{name} +(.*)$", FINAL, re.MULTILINE)
+
+
+def accepts(arguments: list[str]) -> None:
+    """Fail unless the command line takes these."""
+    command = typer.main.get_command(app)
+    name, *rest = arguments
+    command.commands[name].make_context(name, rest)  # type: ignore[attr-defined]
+
+
+def tool(name: str) -> str:
+    found = shutil.which(
+        name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def test_the_linter_finds_nothing_wrong_with_the_image() -> None:
+    done = subprocess.run(
+        [tool("hadolint"), ROOT / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_the_image_runs_as_nobody_in_particular_and_starts_the_server() -> None:
+    (user,) = instructions("USER")
+    assert all(int(each) >= 10_000 for each in user.split(":"))
+    assert json.loads(instructions("ENTRYPOINT")[0]) == ["fathom"]
+    accepts(json.loads(instructions("CMD")[0]))
+    assert instructions("VOLUME") == ["/data"]
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert bases
+    assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", base) for base in bases)
+
+
+def test_the_image_is_built_of_what_is_there_and_no_index_or_key_gets_into_it() -> None:
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in ignored
+    let_in = {line[1:] for line in ignored if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    sources = {source for line in copied for source in line.split()}
+    assert sources == let_in
+    assert all((ROOT / source).exists() for source in sources)
+    extras = re.search(r'install "\.\[(.*?)\]"', DOCKERFILE)
+    assert extras is not None
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras[1].split(",")) <= set(project["optional-dependencies"])
+
+
+def test_its_variables_are_settings() -> None:
+    own = dict(re.findall(r"(FATHOM_\w+)=(\S+)", FINAL))
+    named = COMPOSE["services"]["fathom"]["environment"]
+    assert own
+    for environment in (own, {**own, **named}):
+        settings = Layers.load(cwd=Path("/"), environment=environment).settings()
+        assert settings.index.directory == Path("/data/index")
+
+
+def test_no_service_has_more_rights_than_it_needs() -> None:
+    for name, service in COMPOSE["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"]), name
+        assert service["mem_limit"], name
+        assert service["pids_limit"], name
+        assert "privileged" not in service, name
+        assert not any("docker.sock" in volume for volume in service["volumes"]), name
+        assert "build" in service or not service["image"].endswith((":latest", ":main")), name
+    fathom = COMPOSE["services"]["fathom"]
+    assert fathom["read_only"] is True
+    assert [mount.partition(":")[0] for mount in fathom["tmpfs"]] == ["/tmp"]
+    assert fathom["user"] == instructions("USER")[0]
+
+
+def test_the_chat_waits_for_the_server_and_gets_its_key_from_a_secret() -> None:
+    chat = COMPOSE["services"]["open-webui"]
+    assert chat["depends_on"]["fathom"]["condition"] == "service_healthy"
+    (secret,) = chat["secrets"]
+    assert f"/run/secrets/{secret}" in chat["entrypoint"][-1]
+    assert COMPOSE["secrets"][secret]["file"] == "./fathom_key.txt"
+    assert chat["environment"]["OPENAI_API_BASE_URL"].startswith("http://fathom:8000/")
+    assert not any("KEY" in name for name in chat["environment"])
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8")
+    assert "fathom_key.txt" in ignored
+
+
+def health_check(port: int) -> list[str]:
+    told = FINAL[FINAL.index("HEALTHCHECK") :]
+    found = re.search(r"CMD (\[.*?\])\n", told)
+    assert found is not None
+    program: list[str] = json.loads(found[1])
+    assert program[0] == "python"
+    return [sys.executable, *(each.replace(":8000/", f":{port}/") for each in program[1:])]
+
+
+def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(
+    tmp_path: Path,
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environment |= {"FATHOM_INDEX__DIRECTORY": str(tmp_path / "index")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", "0"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    try:
+        line = server.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found is not None, line
+        check = health_check(int(found[1]))
+        assert subprocess.run(check, timeout=60, check=False, env=environment).returncode == 0
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+    dead = subprocess.run(check, timeout=60, check=False, env=environment, capture_output=True)
+    assert dead.returncode != 0
+
+
+def unit() -> dict[str, list[str]]:
+    """The lines of the unit, by name."""
+    found: dict[str, list[str]] = {}
+    for line in UNIT.read_text(encoding="utf-8").splitlines():
+        name, sign, value = line.partition("=")
+        if sign and not line.startswith("#"):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def test_the_service_starts_the_server_with_settings_that_are_some() -> None:
+    (start,) = unit()["ExecStart"]
+    program, *arguments = start.split()
+    assert program == "/opt/fathom/bin/fathom"
+    accepts(arguments)
+    variables = dict(each.split("=", 1) for each in unit()["Environment"][0].split())
+    told: dict[str, Any] = {k: v for k, v in variables.items() if k.startswith("FATHOM_")}
+    settings = Layers.load(cwd=Path("/"), environment=told).settings()
+    assert settings.index.directory == Path("%S/fathom/index")
+    assert unit()["StateDirectory"] == ["fathom"]
+
+
+def test_systemd_finds_nothing_wrong_with_the_service_and_calls_it_safe(tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze")
+    copy = tmp_path / UNIT.name
+    text = UNIT.read_text(encoding="utf-8")
+    copy.write_text(text.replace("/opt/fathom/bin/fathom", sys.executable))
+    verified = subprocess.run(
+        [analyze, "verify", "--man=no", copy], capture_output=True, text=True, check=False
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
+    rated = subprocess.run(
+        [analyze, "security", "--offline=true", "--threshold=20", "--no-pager", copy],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert rated.returncode == 0, rated.stdout[-200:]
+    # What the process that reads documents does to itself must not be forbidden.
+    assert unit()["RestrictNamespaces"] == ["user net"]
+    assert any("unshare" in line and "setrlimit" in line for line in unit()["SystemCallFilter"])
