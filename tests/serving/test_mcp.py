@@ -25,7 +25,7 @@ from mcp.types import CallToolResult
 from tests.making import QUESTION, engine_at
 
 from fathom.engine import Engine
-from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, mcp_server
+from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, OwnDesk, mcp_server
 from fathom.types import Answer
 
 FATHOM = (sys.executable, "-m", "fathom.serving.cli")
@@ -367,7 +367,7 @@ def using(tmp_path: Path) -> Callable[..., None]:
             with engine_at(tmp_path, **sections) as engine:
                 if files:
                     engine.ingest([corpus])
-                async with Client(mcp_server(engine)) as client:
+                async with Client(mcp_server(OwnDesk(engine))) as client:
                     await body(client)
 
         asyncio.run(run())

@@ -5,16 +5,17 @@ holds no character that nobody sees, and says where it gives orders to a model.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import dropwhile, islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -32,6 +33,7 @@ from fathom.types import Answer, Scalar
 from fathom.usage import Budget
 
 PATH = "/mcp"
+DESK = "fathom.desk"
 PATIENCE_S = 50.0
 """A question may take so long unless more is asked for: clients give a call up after a minute."""
 MOST_CHARS = 20_000
@@ -145,11 +147,39 @@ class State(_Shape):
     writing: str = Field(description="Who fills the index now; empty for nobody.")
 
 
+class Desk(Protocol):
+    """Where the calls of one caller go."""
+
+    @property
+    def engine(self) -> Engine:
+        """Over the caller's documents."""
+        ...
+
+    async def answer(
+        self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
+    ) -> Answer:
+        """See `Engine.ask`."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnDesk:
+    """Of the only caller there is."""
+
+    engine: Engine
+
+    async def answer(
+        self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
+    ) -> Answer:
+        """See `Engine.ask`."""
+        return await self.engine.aask(question, strategy=strategy, filters=filters, budget=budget)
+
+
 class _Tools:
     """The tools; each is a method, whose docstring is what a model reads of it."""
 
-    def __init__(self, engine: Engine | None) -> None:
-        self._engine = engine
+    def __init__(self, desk: Desk | None) -> None:
+        self._desk = desk
 
     async def ask(
         self,
@@ -177,14 +207,11 @@ class _Tools:
         An answer that the documents do not hold is not made up: `status` is then "abstained" and
         `stop_reason` says why. `answer` has markers such as [1] that name the citations.
         """
-        engine = self._engine_of(ctx)
+        desk = self._desk_of(ctx)
         seconds = PATIENCE_S if deadline is None else deadline
-        budget = budget_of(
-            engine.settings,
-            effort,
-            Budget(tokens=max_tokens, calls=max_calls, seconds=seconds),
-        )
-        answer = await engine.aask(question, strategy=strategy, filters=filters, budget=budget)
+        asked = Budget(tokens=max_tokens, calls=max_calls, seconds=seconds)
+        budget = budget_of(desk.engine.settings, effort, asked)
+        answer = await desk.answer(question, strategy=strategy, filters=filters, budget=budget)
         return _told(asdict(_warned(answer)))
 
     def search(
@@ -198,7 +225,7 @@ class _Tools:
         filters: _Filters = [],  # noqa: B006 - never changed
     ) -> Annotated[CallToolResult, Found]:
         """The parts of the documents that fit a query best, with where they stand."""
-        engine = self._engine_of(ctx)
+        engine = self._desk_of(ctx).engine
         hits = engine.search(query, k=k, retriever=retriever, filters=filters)
         found = hits_json(query, hits, engine.places(hits))
         for hit in found["hits"]:
@@ -219,7 +246,7 @@ class _Tools:
     ) -> Annotated[CallToolResult, DocumentText]:
         """The text of a document, or a part of it; offsets are those of citations."""
         try:
-            found = self._engine_of(ctx).document(id)
+            found = self._desk_of(ctx).engine.document(id)
         except UsageError as error:
             raise UsageError(str(error).replace("`fathom docs list`", "`list_documents`")) from None
         length = len(found.text)
@@ -252,7 +279,7 @@ class _Tools:
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED, description="How many.")] = 50,
     ) -> Annotated[CallToolResult, DocumentList]:
         """All documents, ordered by path, so many at a time."""
-        engine = self._engine_of(ctx)
+        engine = self._desk_of(ctx).engine
         known = engine.documents()
         rest = known if after is None else dropwhile(lambda each: each.path <= after, known)
         listed = list(islice(rest, limit + 1))
@@ -267,7 +294,7 @@ class _Tools:
 
     def status(self, ctx: Context) -> Annotated[CallToolResult, State]:
         """How many documents there are, what they can be filtered by, and the ways of answering."""
-        engine = self._engine_of(ctx)
+        engine = self._desk_of(ctx).engine
         state, settings = engine.status(), engine.settings
         kept = engine.calibrations()
         return _told(
@@ -290,12 +317,12 @@ class _Tools:
             }
         )
 
-    def _engine_of(self, ctx: Context) -> Engine:
-        """The engine that the request brings, else the only one."""
+    def _desk_of(self, ctx: Context) -> Desk:
+        """The desk that the request brings, else the only one."""
         request = ctx.request_context.request
-        engine = getattr(request, "scope", {}).get("state", {}).get("engine") or self._engine
-        assert isinstance(engine, Engine)
-        return engine
+        desk: Desk | None = getattr(request, "scope", {}).get("state", {}).get(DESK, self._desk)
+        assert desk is not None
+        return desk
 
 
 class _Server(MCPServer):
@@ -315,11 +342,12 @@ class _Server(MCPServer):
             raise
 
 
-def mcp_server(engine: Engine | None = None) -> MCPServer:
+def mcp_server(desk: Desk | None = None) -> MCPServer:
     """The server, not yet at work.
 
     Args:
-        engine: What the tools read; without one each request brings its own, see `Bearer`.
+        desk: Where all calls go; without one each request brings its own in the state of its
+            scope, as `DESK`, see `Bearer`.
     """
     server = _Server(
         "fathom",
@@ -330,7 +358,7 @@ def mcp_server(engine: Engine | None = None) -> MCPServer:
         subscriptions=False,
         log_level="WARNING",
     )
-    tools = _Tools(engine)
+    tools = _Tools(desk)
     for tool, title in (
         (tools.ask, "Ask the documents"),
         (tools.search, "Search the documents"),
@@ -343,45 +371,57 @@ def mcp_server(engine: Engine | None = None) -> MCPServer:
 
 
 class Bearer:
-    """An ASGI application behind keys: each request brings the engine of its key."""
+    """An ASGI application behind keys: each request brings the desk of its key."""
 
-    def __init__(self, app: ASGIApp, engine_of: Callable[[str], Engine | None]) -> None:
+    def __init__(self, app: ASGIApp, desk_of: Callable[[str], Desk | None]) -> None:
         """Let through who has a key.
 
         Args:
             app: What is behind.
-            engine_of: The engine for a token; `None` for one that is not known.
+            desk_of: The desk for a key; `None` for one that is not known.
         """
         self._app = app
-        self._engine_of = engine_of
+        self._desk_of = desk_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
-            kind, _, token = given.partition(" ")
-            engine = self._engine_of(token.strip()) if kind.lower() == "bearer" else None
-            if engine is None:
+            desk = self._desk_of(bearer_of(scope))
+            if desk is None:
                 refused = Response(
                     "no such key; send it as `Authorization: Bearer KEY`\n",
                     status_code=401,
                     headers={"WWW-Authenticate": "Bearer"},
                 )
                 return await refused(scope, receive, send)
-            scope = {**scope, "state": {**scope.get("state", {}), "engine": engine}}
+            scope = at_desk(scope, desk)
         return await self._app(scope, receive, send)
 
 
-def http_app(server: MCPServer, *, hosts: tuple[str, ...] = ()) -> ASGIApp:
+def bearer_of(scope: Scope) -> str:
+    """The key that a request brings; empty where it brings none."""
+    given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    kind, _, key = given.partition(" ")
+    return key.strip() if kind.lower() == "bearer" else ""
+
+
+def at_desk(scope: Scope, desk: Desk) -> Scope:
+    """The same request, whose calls go to this desk."""
+    return {**scope, "state": {**scope.get("state", {}), DESK: desk}}
+
+
+def http_app(server: MCPServer, *, hosts: Sequence[str] | None = ()) -> Starlette:
     """The server as a web application at `PATH`: stateless, replies in JSON.
 
     Args:
         server: See `mcp_server`.
         hosts: Names that the server goes by, beside those of this machine, such as that of a
             proxy in front of it. Others are refused with 421, pages of other origins with 403.
+            `None` where what stands before it sees to that.
     """
-    known = ("127.0.0.1", "localhost", "[::1]", *hosts)
+    known = ("127.0.0.1", "localhost", "[::1]", *(hosts or ()))
     security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=hosts is not None,
         allowed_hosts=[name for host in known for name in (host, f"{host}:*")],
         allowed_origins=[
             name

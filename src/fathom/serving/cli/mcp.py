@@ -30,7 +30,7 @@ from fathom.serving.cli.options import (
 if TYPE_CHECKING:  # only who serves waits for it
     from starlette.types import ASGIApp
 
-    from fathom.engine import Engine
+    from fathom.serving.mcp import Desk
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 TOKEN = "MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -67,24 +67,25 @@ def mcp(
 ) -> None:
     """Give other agents tools that ask and search the documents (Model Context Protocol)."""
     try:
-        from fathom.serving.mcp import Bearer, http_app, mcp_server
+        from fathom.serving.mcp import Bearer, OwnDesk, http_app, mcp_server
     except ModuleNotFoundError as error:
         raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom[mcp]'") from None
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        desk = OwnDesk(engine)
         if not over_http:
             # A thread waits for stdin and nothing can stop it: Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            mcp_server(engine).run("stdio")
+            mcp_server(desk).run("stdio")
             return
         token = _token(host, token_env)
 
-        def engine_of(given: str) -> "Engine | None":
-            return engine if compare_digest(given.encode(), token.encode()) else None
+        def desk_of(given: str) -> "Desk | None":
+            return desk if compare_digest(given.encode(), token.encode()) else None
 
-        served = http_app(mcp_server(), hosts=tuple(allow_host or ()))
-        _run(Bearer(served, engine_of), host, port)
+        served = http_app(mcp_server(), hosts=allow_host or ())
+        _run(Bearer(served, desk_of), host, port)
 
 
 def _token(host: str, variable: str) -> str:
