@@ -1,0 +1,297 @@
+"""A server that serves opens no socket but its own: not offline, not by default, whatever is asked.
+
+The real server runs in a child process that notes every name it looks up and every address it
+goes to, and a canary on this machine counts who knocks. Requests, files and conversations then hold
+the addresses that servers are tricked into opening.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent.parent
+QUESTION = "Where is bitumen emulsion stored?"
+WATCH = """
+import os, sys
+
+_seen = os.open(os.environ["WATCHED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+_WAYS = ("connect", "bind", "sendto", "sendmsg", "getaddrinfo", "gethostbyname", "gethostbyaddr")
+
+def _note(event, arguments):
+    if event.startswith("socket.") and event.removeprefix("socket.") in _WAYS:
+        told = [each for each in arguments if isinstance(each, (str, int, tuple, bytes))]
+        os.write(_seen, f"{event} {told!r}\\n".encode())
+
+sys.addaudithook(_note)
+"""
+
+
+class Canary:
+    """Listens on this machine and counts who comes."""
+
+    def __init__(self) -> None:
+        self.knocks = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.knocks += 1
+            connection.close()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+
+class Server(NamedTuple):
+    client: httpx2.Client
+    watched: Path
+    document: str
+
+
+@pytest.fixture
+def canary() -> Iterator[Canary]:
+    one = Canary()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module", params=["by default", "--offline"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The real server over one document."""
+    folder = tmp_path_factory.mktemp("way-out")
+    (folder / "sitecustomize.py").write_text(WATCH)
+    watched = folder / "watched"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(folder),
+        "WATCHED": str(watched),
+    }
+    fathom = [sys.executable, "-m", "fathom.serving.cli"]
+    handbook = ROOT / "samples" / "corpus" / "road-repair-handbook.docx"
+    subprocess.run([*fathom, "ingest", handbook], cwd=folder, env=environment, check=True)
+    flags = [] if request.param == "by default" else [request.param]
+    child = subprocess.Popen(
+        [*fathom, "serve", "--port", "0", *flags],
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    try:
+        line = child.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found is not None, line
+        with httpx2.Client(base_url=found[0], timeout=120) as client:
+            documents = client.get("/api/v1/documents").json()["documents"]
+            yield Server(client, watched, documents[0]["id"])
+    finally:
+        child.terminate()
+        child.communicate(timeout=60)
+
+
+def targets(port: int) -> list[str]:
+    """Addresses that a server could be tricked into opening: this machine, its net, its cloud."""
+    here = [
+        *("127.0.0.1", "localhost", "localhost.", "LOCALHOST", "127.1", "127.0.1", "0", "0.0.0.0"),
+        *("2130706433", "0x7f000001", "0x7f.0.0.1", "017700000001", "0177.0.0.1", "127.0.0.1."),
+        *("[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "user:pw@127.0.0.1"),
+        *("example.com@127.0.0.1", "127.0.0.1%2523@example.com", "①②⑦.⓪.⓪.①", "127。0。0。1"),
+    ]
+    elsewhere = [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[fd00:ec2::254]/latest/meta-data/",
+        "http://metadata.google.internal/computeMetadata/v1/",
+        "http://100.100.100.200/latest/meta-data/",
+        "http://10.0.0.1/",
+        "http://172.16.0.1/",
+        "http://192.168.0.1/",
+        "http://127.0.0.1.nip.io/",
+        "https://example.com/",
+        "//example.com/x",
+        "file:///etc/passwd",
+        f"ftp://127.0.0.1:{port}/x",
+        f"gopher://127.0.0.1:{port}/_x",
+        f"dict://127.0.0.1:{port}/x",
+        f"ldap://127.0.0.1:{port}/x",
+        f"jar:http://127.0.0.1:{port}/x!/",
+        r"\\127.0.0.1\share\x",
+    ]
+    return [*(f"http://{host}:{port}/x" for host in here), *elsewhere]
+
+
+def ways_out(server: Server) -> list[str]:
+    """What the server did with the network, but for binding to this machine.
+
+    It listens there; and a library binds to ::1 for a moment to see whether there is IPv6.
+    """
+    here = ("socket.bind [('127.0.0.1', ", "socket.bind [('::1', 0)")
+    lines = server.watched.read_text().splitlines()
+    return [line for line in lines if not line.startswith(here)]
+
+
+def done(server: Server, reply: httpx2.Response) -> dict[str, Any]:
+    """A job at its end."""
+    job: dict[str, Any] = reply.json()
+    name = job.get("id") or job["job"]
+    for _ in range(600):
+        job = server.client.get(f"/api/v1/jobs/{name}").json()
+        if job["state"] in {"done", "failed"}:
+            return job
+        time.sleep(0.2)
+    raise AssertionError(job)
+
+
+def test_whatever_is_asked_no_socket_is_opened(server: Server) -> None:
+    client = server.client
+    answer = client.post("/api/v1/ask", json={"question": QUESTION}).json()
+    assert answer["status"] == "answered"
+    told = client.post("/api/v1/ask/stream", json={"question": QUESTION}).text
+    assert "event: final" in told
+    assert client.post("/api/v1/search", json={"query": "emulsion"}).json()["hits"]
+    file = ("notes.md", b"# Notes\n\nThe emulsion is brown.\n", "text/markdown")
+    assert (
+        done(server, client.post("/api/v1/documents", files=[("files", file)]))["state"] == "done"
+    )
+    for path in every_get(client, server.document, answer["trace_id"]):
+        assert client.get(path).status_code < 500, path
+    replay = client.post(f"/api/v1/traces/{answer['trace_id']}/replay").json()
+    assert replay["same"]
+    assert ways_out(server) == []
+
+
+def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
+    """Each thing that can be looked at."""
+    known = {"document_id": document, "trace_id": trace, "page": "1", "name": "naive"}
+    paths = [
+        path
+        for path, methods in client.get("/openapi.json").json()["paths"].items()
+        if "get" in methods
+    ]
+    assert len(paths) > 10
+    return ["/", *(re.sub(r"{(\w+)}", lambda m: known.get(m[1], "x"), path) for path in paths)]
+
+
+def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> None:
+    client = server.client
+    assert len(targets(canary.port)) == 40
+    for address in targets(canary.port):
+        part = quote(address, safe="")
+        replies = [
+            client.post("/api/v1/search", json={"query": address, "k": 1}),
+            client.post("/api/v1/search", json={"query": "x", "retriever": address}),
+            client.post("/api/v1/search", json={"query": "x", "filters": [f"path={address}"]}),
+            client.post("/api/v1/ask", json={"question": "What?", "strategy": address}),
+            client.post("/api/v1/feedback", json={"trace_id": address, "correct": True}),
+            client.get(f"/api/v1/documents/{part}"),
+            client.get(f"/api/v1/documents/{part}/file"),
+            client.get(f"/api/v1/traces/{part}"),
+            client.get("/healthz", headers=[(b"Referer", address.encode())]),
+        ]
+        assert all(reply.status_code < 500 for reply in replies), address
+    assert (canary.knocks, ways_out(server)) == (0, [])
+
+
+def test_no_address_in_a_question_or_a_conversation_is_opened(
+    server: Server, canary: Canary
+) -> None:
+    client, listed = server.client, targets(canary.port)
+    for some in (listed[:20], listed[20:]):
+        said = " ".join(some)
+        asked = {"question": f"What stands at {said}?", "history": [_turn(f"See {said}")]}
+        assert client.post("/api/v1/ask", json=asked).status_code < 500
+        shown: list[dict[str, Any]] = [{"type": "text", "text": f"What is at {said}?"}]
+        shown += [{"type": "image_url", "image_url": {"url": each}} for each in some]
+        chat = {"model": "naive", "messages": [{"role": "user", "content": shown}]}
+        assert client.post("/v1/chat/completions", json=chat).status_code < 500
+    assert (canary.knocks, ways_out(server)) == (0, [])
+
+
+def _turn(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def test_no_address_in_a_document_is_opened(server: Server, canary: Canary) -> None:
+    files = [
+        ("files", (name, text.encode(), "application/octet-stream"))
+        for name, text in hostile(targets(canary.port)).items()
+    ]
+    job = done(server, server.client.post("/api/v1/documents", files=files))
+    assert job["files_done"] == len(files)
+    for each in server.client.get("/api/v1/documents").json()["documents"]:
+        for part in ("", "/text", "/chunks", "/file"):
+            assert server.client.get(f"/api/v1/documents/{each['id']}{part}").status_code < 500
+    asked = {"question": "What stands behind the links?"}
+    assert server.client.post("/api/v1/ask", json=asked).status_code == 200
+    assert (canary.knocks, ways_out(server)) == (0, [])
+
+
+def hostile(addresses: list[str]) -> dict[str, str]:
+    """Files of several formats whose readers know how to fetch."""
+    tags = (
+        "<img src='{}'>",
+        "<iframe src='{}'></iframe>",
+        "<link rel=stylesheet href='{}'>",
+        "<script src='{}'></script>",
+        "<object data='{}'></object>",
+        "<base href='{}'>",
+        "<meta http-equiv=refresh content='0;url={}'>",
+        "<a ping='{0}' href='{0}'>link</a>",
+    )
+    html = "".join(tag.format(each) for each in addresses for tag in tags)
+    entities = "".join(f'<!ENTITY e{n} SYSTEM "{each}">' for n, each in enumerate(addresses))
+    used = "".join(f"&e{n};" for n in range(len(addresses)))
+    drawn = "".join(f"<image href='{each}'/>" for each in addresses)
+    dtds = {
+        f"dtd{n}.xml": f'<!DOCTYPE r SYSTEM "{each}"><r>What stands behind the links</r>'
+        for n, each in enumerate(addresses[:3])
+    }
+    return {
+        "links.html": f"<html><body><p>What stands behind the links</p>{html}</body></html>",
+        "entities.xml": f"<!DOCTYPE r [{entities}]><r>What stands behind {used}</r>",
+        "drawing.svg": f"<svg xmlns='http://www.w3.org/2000/svg'>{drawn}</svg>",
+        "include.rst": "".join(f".. include:: {a}\n\n.. image:: {a}\n\n" for a in addresses),
+        "links.md": "".join(f"![]({each}) <{each}>\n\n" for each in addresses),
+        "letter.eml": "Subject: Links\nContent-Type: message/external-body; access-type=URL; "
+        f'URL="{addresses[0]}"\n\nWhat stands behind the links\n',
+        "records.jsonl": "".join(
+            json.dumps({"_id": each, "text": each}) + "\n" for each in addresses
+        ),
+        **dtds,
+    }
+
+
+def test_the_watch_would_see_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WATCH)
+    code = (
+        "import socket\n"
+        "socket.getaddrinfo('localhost', 1)\n"
+        "socket.socket().connect_ex(('127.0.0.1', 1))\n"
+    )
+    environment = {"PYTHONPATH": str(tmp_path), "WATCHED": str(tmp_path / "watched")}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    seen = (tmp_path / "watched").read_text()
+    assert "socket.getaddrinfo ['localhost'" in seen
+    assert "socket.connect [('127.0.0.1', 1)]" in seen
