@@ -32,7 +32,9 @@ class RealModel:
     """
 
     server: LocalServer = field(
-        default_factory=lambda: LocalServer(LocalOptions(threads=cores(), context_tokens=4096))
+        default_factory=lambda: LocalServer(
+            LocalOptions(threads=cores(), context_tokens=4096, cache_prompts=True)
+        )
     )
 
     @property
