@@ -4,8 +4,8 @@ fathom.serving.http.health, fathom.serving.http.workspaces, fathom.serving.http.
 fathom.serving.http.jobs, fathom.serving.http.admission, fathom.serving.http.asking,
 fathom.serving.http.guard, fathom.serving.http.keys, fathom.serving.http.idempotency,
 fathom.serving.http.conversations, fathom.serving.http.talks, fathom.serving.http.telling,
-fathom.serving.http.uploads, fathom.serving.http.reports, fathom.serving.http.metrics, fathom.documents.sandbox.drawing,
-fathom.settings.serve, fathom.serving.http.database,
+fathom.serving.http.uploads, fathom.serving.http.metrics, fathom.settings.serve,
+fathom.serving.http.database,
 fathom.serving.http.running, fathom.serving.cli.serve; and the places of
 fathom.serving.http.openai and fathom.serving.http.page."""
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, File, Header, Query, UploadFile
 from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, Refused
-from fathom.documents.sandbox.drawing import draw_page
+from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.serving.http.api import or_empty
 from fathom.serving.http.dependencies import Here, MayIngest, MayRead
@@ -29,6 +29,17 @@ INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
 PAGE_S = 60
 DOCUMENT = "/documents/{document_id:path}"
 Place = Annotated[int, Query(ge=0, le=10**12)]
+
+
+class Drawing(NamedTuple):
+    """What decides how a page looks: the file as it is now, and what is wanted of it."""
+
+    path: Path
+    changed: int
+    size: int
+    page: int
+    width: int
+    quote: str
 
 
 @router.get("/documents")
@@ -172,15 +183,23 @@ def page_of(
     space: Here,
     _: MayRead,
     width: Annotated[int, Query(ge=100, le=2400)] = 1000,
+    start: Place = 0,
+    end: Place = 0,
 ) -> Response:
-    """A page of a PDF as it looks, drawn in the sandbox; pages are counted from 1."""
-    path = _file(found(space, document_id))
+    """A page of a PDF as it looks, drawn in the sandbox; pages are counted from 1.
+
+    The text from `start` to `end`, as a citation gives them, is marked where it is on the page.
+    """
+    document = found(space, document_id)
+    path = _file(document)
     if path.suffix.lower() != ".pdf":
         raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
     try:
         read = path.stat()
         limits = space.engine.assembly.parse_limits
-        drawn = _drawn(path, (read.st_mtime_ns, read.st_size), page, width, limits)
+        quote = document.text[start : max(start, end)][:MOST_QUOTED]
+        wanted = Drawing(path, read.st_mtime_ns, read.st_size, page, width, quote)
+        drawn = _drawn(wanted, limits)
     except OSError:
         raise _gone(document_id) from None
     except Refused as refused:
@@ -190,8 +209,10 @@ def page_of(
 
 
 @lru_cache(maxsize=64)
-def _drawn(path: Path, _: tuple[int, int], page: int, width: int, limits: ParseLimits) -> bytes:
-    return draw_page(path, page, width=width, limits=limits)
+def _drawn(wanted: Drawing, limits: ParseLimits) -> bytes:
+    return draw_page(
+        wanted.path, wanted.page, width=wanted.width, limits=limits, quote=wanted.quote
+    )
 
 
 def _gone(document_id: str) -> Problem:

@@ -19,6 +19,8 @@ SHORT_CHARS = 280
 MOST_HITS = 20
 """Of one step, in an event."""
 STAND_ALONE = "stand alone"
+TOLD = ("action", "answer", "answers", "margin", "score", "share", "to", "workflow")
+"""Outputs of steps that say what an agent holds or decides; they are short."""
 
 
 def answer_json(answer: Answer) -> Json:
@@ -103,8 +105,10 @@ class Teller:
         number = self._numbers.setdefault(step.id, len(self._numbers) + 1)
         told: dict[str, Any] = {
             "id": number,
+            "path": step.id,
             "name": step.name,
             "agent": step.agent,
+            "chunk": step.inputs.get("chunk"),
             "parent": self._numbers.get(step.parent),
             "state": state,
             "news": "",
@@ -112,6 +116,7 @@ class Teller:
         if state == "ended":
             told["news"] = step.reason or step.verdict or step.error or "done"
             told |= {"verdict": step.verdict, "seconds": step.seconds, "error": step.error}
+            told["outputs"] = {name: step.outputs[name] for name in TOLD if name in step.outputs}
         return _event("step", told)
 
     def _ended(self, step: Step) -> list[Event]:
