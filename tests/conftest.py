@@ -11,6 +11,11 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What the tests can be asked to make."""
+    parser.addoption("--pictures", help="write pictures of the page into this folder")
+
+
 @pytest.fixture(scope="session")
 def real_model() -> Iterator[RealModel]:
     """A small language model in a child process, started by the first test that wants it."""

@@ -32,9 +32,7 @@ class RealModel:
     """
 
     server: LocalServer = field(
-        default_factory=lambda: LocalServer(
-            LocalOptions(threads=cores(), context_tokens=4096, cache_prompts=True)
-        )
+        default_factory=lambda: LocalServer(LocalOptions(threads=cores(), context_tokens=4096))
     )
 
     @property

@@ -77,6 +77,7 @@ export function askScreen({ conversation, onConversation }) {
       doing.box.open = false;
       fill(place, answerView(answer, open));
       fill(status, `${t("answer.ready")} ${gist(answer)}`);
+      onConversation(id);
     } catch (problem) {
       fill(place, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => put(question)));
       doing.refresh({ strategy: run.plan?.strategy ?? "", usage: {} });
@@ -107,7 +108,6 @@ export function askScreen({ conversation, onConversation }) {
     if (!id) {
       try {
         id = (await post("/conversations", {})).id;
-        onConversation(id);
       } catch (problem) {
         if (problem.status === 401 || problem.status === 0) throw problem;
       }

@@ -147,9 +147,15 @@ function jobCard(files) {
 
 const BAD = new Set(["failed", "skipped", "refused", "stale"]);
 
+/** What became of a file, in words; of one that is in, whether it was there before. */
+function outcome(file) {
+  const key = [file.reason, file.outcome].map((word) => `outcome.${word}`).find(has);
+  return key ? t(key) : file.outcome;
+}
+
 function fileLine(file) {
   const bad = BAD.has(file.outcome);
-  return el("li", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), el("span", {}, el("strong", {}, file.path.split(/[\\/]/).pop()), " ", has(`outcome.${file.outcome}`) ? t(`outcome.${file.outcome}`) : file.outcome, file.reason ? el("span", { class: "reason" }, file.reason) : null));
+  return el("li", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), el("span", {}, el("strong", {}, file.path.split(/[\\/]/).pop()), " ", outcome(file), bad && file.reason ? el("span", { class: "reason" }, file.reason) : null));
 }
 
 /** Ask before something is lost. */

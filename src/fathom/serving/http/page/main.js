@@ -45,8 +45,8 @@ function conversationScreen(id) {
   return askScreen({
     conversation: id,
     onConversation: (made) => {
-      history.replaceState(null, "", `#/c/${encodeURIComponent(made)}`);
-      setTimeout(recent, 1500);
+      if (made) history.replaceState(null, "", `#/c/${encodeURIComponent(made)}`);
+      recent();
     },
   });
 }

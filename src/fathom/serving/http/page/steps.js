@@ -73,7 +73,8 @@ export function stepList(run) {
 function row(run, step) {
   const below = run.below(step);
   const said = below.filter((each) => each.name === "speak");
-  const told = [step, ...below].filter((each) => shown(each) && each !== step);
+  const searches = below.filter((each) => each.name === "search").length;
+  const told = run.inside(step.id).length === 1 && !step.agent ? [] : below.filter((each) => shown(each, searches));
   const state = step.state === "began" ? "now" : step.error ? "bad" : "done";
   const head = el(
     "div",
@@ -89,8 +90,9 @@ function row(run, step) {
 }
 
 /** Steps inside others that tell something of their own; searches are counted, debates are shown. */
-const QUIET = new Set(["search", "speak", "debate", "aggregate", "rewrite"]);
-const shown = (step) => step.agent && !QUIET.has(step.name) && !/^(round|agent|bridge|anchor|question)\b/.test(step.name);
+const QUIET = new Set(["speak", "debate", "aggregate", "rewrite"]);
+const MANY = 2;
+const shown = (step, searches) => step.agent && !QUIET.has(step.name) && (step.name !== "search" || searches <= MANY) && !/^(round|agent|bridge|anchor|question)\b/.test(step.name);
 
 function substep(run, step) {
   const news = step.state === "began" ? t("step.now") : news_of(step);

@@ -1,0 +1,579 @@
+"""The page in a real browser: each thing a person does with it, on the samples."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="the browser driver is not installed")
+
+from playwright.sync_api import Browser, Page, expect
+from tests.serving.http.browser import (
+    PHONE,
+    Served,
+    Watched,
+    browser,
+    serve,
+    tab,
+    why_absent,
+)
+
+from fathom import Engine
+from fathom.evaluation.report.blocks import (
+    EvaluationReport,
+    Figure,
+    ReportSection,
+    ReportStatement,
+    ReportTable,
+)
+from fathom.evaluation.report.kept import keep
+
+pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
+ROOT = Path(__file__).parent.parent.parent.parent
+ITEMS = "How many items may be borrowed from the Merrow library at a time?"
+SHELTER = "How many people can the sports hall in Linden Road take in?"
+SKIP = "How much does a skip on a public street cost per week?"
+POOL = "How much does a ticket for the Merrow swimming pool cost?"
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" color="#111">'
+    '<path d="M2 18L38 4" stroke="currentColor"/></svg>'
+)
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("page")
+    shutil.copytree(ROOT / "samples" / "corpus", folder / "corpus")
+    with Engine.open(folder / "index", {"offline": True}) as engine:
+        engine.ingest([folder / "corpus"])
+    keep(report(), folder / "index")
+    server = serve(folder / "index")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def open_tab(chrome: Browser, served: Served) -> Iterator[Watched]:
+    with tab(chrome, served.address) as watched:
+        yield watched
+        assert watched.faults() == []
+
+
+@pytest.fixture
+def phone(chrome: Browser, served: Served) -> Iterator[Watched]:
+    with tab(chrome, served.address, width=PHONE, touch=True) as watched:
+        yield watched
+        assert watched.faults() == []
+
+
+def report() -> EvaluationReport:
+    table = ReportTable(
+        title="Answers", head=("", "naive", "maf"), rows=(("F1", "0.71 [0.6, 0.8]", "0.74"),)
+    )
+    plot = Figure(name="risk", title="Risk", caption="Lower is better.", svg=SVG)
+    said = ReportStatement(text="maf leads naive.", tone="good")
+    return EvaluationReport(
+        title="Fathom: evaluation of samples",
+        sections=(ReportSection(title="Who leads", blocks=(said, table, plot)),),
+        foot="made by a test",
+    )
+
+
+def test_an_answer_opens_its_source_at_the_highlighted_quote(open_tab: Watched) -> None:
+    page = open_tab.ask(ITEMS)
+    expect(page.locator(".short")).to_have_text("Up to twelve")
+    page.locator(".whole .mark").first.click()
+    panel = page.get_by_role("complementary", name="Source document")
+    expect(panel.locator("mark")).to_have_text("Up to twelve items may be borrowed at a time.")
+    expect(panel.locator("mark")).to_be_in_viewport()
+    expect(panel.get_by_role("heading", name="Rules of the Merrow Town Library")).to_be_visible()
+    # Beside the answer, not over it.
+    beside = panel.bounding_box()
+    answer = page.locator(".answer").bounding_box()
+    assert beside is not None
+    assert answer is not None
+    assert answer["x"] + answer["width"] <= beside["x"]
+
+
+def test_a_pdf_is_shown_as_it_looks(open_tab: Watched) -> None:
+    page = open_tab.ask(SHELTER)
+    page.locator(".source").first.click()
+    picture = page.locator(".panel img.page")
+    expect(picture).to_have_attribute("alt", re.compile("Page 2 of Flood Plan"))
+    assert picture.evaluate("image => image.naturalWidth") == 1000
+    page.get_by_role("button", name="Page before").click()
+    expect(picture).to_have_attribute("alt", re.compile("Page 1 of Flood Plan"))
+    page.get_by_role("button", name="Text", exact=True).click()
+    expect(page.locator(".panel mark")).to_contain_text("420 people")
+
+
+def test_the_quote_is_marked_on_the_page_of_a_pdf(open_tab: Watched) -> None:
+    page = open_tab.ask(SHELTER)
+    page.locator(".source").first.click()
+    expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
+    yellow = page.evaluate(
+        """async () => {
+            const image = document.querySelector(".panel img.page");
+            const canvas = document.createElement("canvas");
+            [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+            const pen = canvas.getContext("2d");
+            pen.drawImage(image, 0, 0);
+            const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+            let found = 0;
+            for (let at = 0; at < data.length; at += 4) {
+                if (data[at] > 230 && data[at + 1] > 200 && data[at + 2] < 190) found += 1;
+            }
+            return found;
+        }"""
+    )
+    assert yellow > 1000
+
+
+def test_who_says_what_stands_side_by_side(open_tab: Watched) -> None:
+    page = open_tab.ask(SKIP)
+    claims = page.locator(".claim")
+    expect(claims).to_have_count(2)
+    said = " ".join(claims.all_inner_texts())
+    assert all(words in said for words in ("35", "48", "Fee Schedule 2023", "Fee Schedule 2025"))
+    first, second = claims.nth(0).bounding_box(), claims.nth(1).bounding_box()
+    assert first is not None
+    assert second is not None
+    assert first["y"] == second["y"]
+    claims.nth(0).get_by_role("button").click()
+    expect(page.locator(".panel")).to_be_visible()
+
+
+def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(open_tab: Watched) -> None:
+    page = open_tab.ask(POOL)
+    expect(page.locator(".short")).to_have_text("I don\u2019t know.")
+    expect(page.get_by_text("does not answer this surely enough")).to_be_visible()
+    expect(page.get_by_text("Nearest, but not enough")).to_be_visible()
+    expect(page.locator(".source")).not_to_have_count(0)
+
+
+def test_how_sure_it_is_is_said_in_words_and_as_a_figure(open_tab: Watched) -> None:
+    page = open_tab.ask(ITEMS)
+    sure = page.locator(".sure").inner_text()
+    assert re.search(r"(Very|Quite|Rather) sure\. \d+ %\. About \d+ in 100 such answers", sure)
+    unknown = page.evaluate(
+        """async () => {
+            const { sureness } = await import("/page/answer.js");
+            return sureness({ status: "answered", confidence: null }).textContent;
+        }"""
+    )
+    assert unknown == "How sure is not known. These settings have not been calibrated."
+
+
+def test_the_steps_are_seen_before_the_answer(open_tab: Watched) -> None:
+    open_tab.context.add_init_script(
+        """addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
+            window.seen ??= [];
+            for (const name of ["step", "statement", "answer"])
+                if (document.querySelector("." + name) && !window.seen.includes(name))
+                    window.seen.push(name);
+        }).observe(document.body, { childList: true, subtree: true }));"""
+    )
+    page = open_tab.ask(SKIP, strategy="maf")
+    assert page.evaluate("window.seen") == ["step", "statement", "answer"]
+    page.locator(".work summary").first.click()
+    steps = page.locator(".steps").inner_text()
+    assert "Searching" in steps
+    assert "12 hits" in steps
+    assert "The sources disagree, so it went on: debate" in steps
+    assert "Nothing is left to try" in steps
+    expect(page.get_by_role("heading", name="Round 2")).to_be_visible()
+    debate = page.locator(".debate").inner_text()
+    assert "Agent 1 · Fee Schedule 2023" in debate
+    assert "stays with it" in debate
+    assert "It ended with: 48" in debate
+
+
+def test_a_follow_up_question_is_understood_and_the_conversation_kept(open_tab: Watched) -> None:
+    page = open_tab.ask("Who designed the Mill Bridge?")
+    open_tab.further("When was it opened?")
+    expect(page.get_by_text("Understood as: When was the Mill Bridge opened?")).to_be_visible()
+    expect(page.locator(".answer").nth(1)).to_contain_text("8 September 1891")
+    said = page.locator(".turns .answer").all_inner_texts()
+    page.reload()
+    expect(page.locator(".turns .answer")).to_have_count(2)
+    assert page.locator(".turns .answer").all_inner_texts() == said
+    expect(page.get_by_role("link", name="Who designed the Mill Bridge?")).to_be_visible()
+    page.locator(".work summary").first.click()
+    expect(page.locator(".steps").first).to_contain_text("Searching")
+
+
+def test_a_judgement_and_a_correction_are_kept(open_tab: Watched) -> None:
+    page = open_tab.ask(ITEMS)
+    with page.expect_response("**/feedback") as right:
+        page.get_by_role("button", name="This is right").click()
+    assert right.value.ok
+    expect(page.get_by_text("Thank you, it is kept.")).to_be_visible()
+    page.get_by_role("button", name="This is wrong").click()
+    page.get_by_label("What would be right?").fill("twelve items")
+    with page.expect_response("**/feedback") as wrong:
+        page.get_by_role("button", name="Send").click()
+    assert wrong.value.ok
+    told = wrong.value.request.post_data_json
+    assert (told["correct"], told["answer"]) == (False, "twelve items")
+    expect(page.get_by_role("button", name="This is wrong")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+
+
+def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> None:
+    page = open_tab.visit()
+    page.get_by_label("Effort").select_option("low")
+    page.get_by_label("Strategy", exact=True).select_option("rrf")
+    page.get_by_role("button", name="Budget").click()
+    page.get_by_label("Tokens at most").fill("1234")
+    page.get_by_label("Seconds at most").fill("30")
+    page.get_by_label("Seconds at most").press("Tab")
+    page.locator("#question").fill(ITEMS)
+    with page.expect_request("**/ask/stream") as sent:
+        page.locator("#question").press("Enter")
+    told = sent.value.post_data_json
+    assert (told["effort"], told["strategy"]) == ("low", "rrf")
+    assert told["budget"] == {"max_tokens": 1234, "deadline": 30}
+    page.locator(".answer").wait_for()
+    page.get_by_text("What it cost").click()
+    expect(page.locator(".spent")).to_contain_text("of 1,234")
+
+
+def test_a_question_can_be_stopped(open_tab: Watched) -> None:
+    page = open_tab.visit()
+    page.route("**/ask/stream", lambda _: None)  # never answered
+    page.locator("#question").fill(ITEMS)
+    page.locator("#question").press("Enter")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+
+
+def test_documents_go_in_by_drag_and_drop_and_failures_say_why(open_tab: Watched) -> None:
+    page = open_tab.visit("#/documents")
+    expect(page.locator("table.documents tbody tr")).not_to_have_count(0)
+    dropped = page.evaluate_handle(
+        """() => {
+            const data = new DataTransfer();
+            const text = "# Harbour crane\\n\\nThe crane lifts 12 tonnes.";
+            data.items.add(new File([text], "crane.md"));
+            data.items.add(new File(["%PDF-1.4 nonsense"], "broken.pdf"));
+            return data;
+        }"""
+    )
+    page.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
+    job = page.locator(".job.over")
+    expect(job).to_contain_text("Done · 2 of 2 files")
+    expect(job.locator("li", has_text="crane.md")).to_contain_text("is in")
+    expect(job.locator("li", has_text="broken.pdf")).to_contain_text("damaged PDF")
+    row = page.locator("tr", has_text="Harbour crane")
+    expect(row).to_be_visible()
+    page.get_by_label("Filter by title or file").fill("crane")
+    expect(page.locator("table.documents tbody tr:visible")).to_have_count(1)
+    row.get_by_role("button", name="Remove Harbour crane").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
+
+
+def test_a_document_has_an_outline_that_leads_to_its_sections(open_tab: Watched) -> None:
+    page = open_tab.visit("#/documents")
+    page.get_by_role("link", name="Rules of the Merrow Town Library").click()
+    expect(page.locator(".outline li")).to_have_count(4)
+    page.locator(".outline").get_by_role("button", name="Late returns").click()
+    expect(page.locator(".lines .heading[data-here]")).to_have_text("Late returns")
+    expect(page.locator(".lines")).to_contain_text("Film or game | 0.50 crowns")
+
+
+def test_a_link_to_a_quote_opens_it(open_tab: Watched) -> None:
+    page = open_tab.ask(ITEMS)
+    cited = page.evaluate(
+        """async () => {
+            const { get } = await import("/page/api.js");
+            const { traces } = await get("/traces");
+            const { lines } = await get("/traces/" + traces[0].id);
+            return lines.findLast((line) => line.answer).answer.citations[0];
+        }"""
+    )
+    place = f"#/documents/{cited['document']}?start={cited['start']}&end={cited['end']}"
+    open_tab.visit(place)
+    expect(page.locator("mark")).to_have_text(cited["quote"])
+    expect(page.locator("mark")).to_be_in_viewport()
+
+
+def test_a_trace_shows_how_an_answer_came_about_and_is_replayed(open_tab: Watched) -> None:
+    page = open_tab.ask(ITEMS)
+    page.get_by_role("link", name="How it came about").click()
+    expect(page.get_by_role("heading", name=ITEMS)).to_be_visible()
+    expect(page.locator(".tree")).to_contain_text("Searching")
+    page.locator(".tree summary").first.click()
+    expect(page.locator(".tree details[open] .facts")).to_contain_text("query")
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_text("The same answer, byte for byte.")).to_be_visible()
+    open_tab.visit("#/traces")
+    expect(page.get_by_role("link", name=ITEMS).first).to_be_visible()
+
+
+def test_two_strategies_answer_one_question_side_by_side(open_tab: Watched) -> None:
+    page = compare(open_tab, SKIP)
+    expect(page.locator(".compared .answer")).to_have_count(2)
+    table = page.locator(".verdict")
+    expect(table).to_be_visible()
+    assert re.search(r"naive\s+rrf", table.inner_text())
+    expect(table.get_by_role("row", name=re.compile("Searches"))).to_be_visible()
+    first, other = (page.locator(".compared").nth(n).bounding_box() for n in (0, 1))
+    assert first is not None
+    assert other is not None
+    assert first["y"] == other["y"]
+
+
+def compare(watched: Watched, question: str) -> Page:
+    """Ask naive and rrf the same question."""
+    page = watched.visit("#/compare")
+    second = page.locator("select[aria-label='Strategy 2']")
+    second.locator("option[value=rrf]").wait_for(state="attached")
+    second.select_option("rrf")
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.locator(".verdict table").wait_for()
+    return page
+
+
+def test_reports_are_shown_with_their_plots(open_tab: Watched) -> None:
+    page = open_tab.visit("#/reports")
+    page.get_by_role("link", name="Fathom: evaluation of samples").click()
+    expect(page.get_by_role("heading", name="Who leads")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("F1"))).to_contain_text("0.71")
+    plot = page.get_by_role("img", name="Risk. Lower is better.")
+    expect(plot).to_be_visible()
+    page.wait_for_function("document.querySelector('.plots img').naturalWidth > 0")
+
+
+def test_it_can_be_used_with_the_keyboard_alone(open_tab: Watched) -> None:
+    page = open_tab.visit("#/documents")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Filter by title or file")).to_be_focused()
+    open_tab.ask(SKIP)
+    page.locator("main").focus()
+    page.keyboard.press("/")
+    expect(page.locator("#question")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#question")).to_have_value(SKIP)
+    open_tab.ask(ITEMS)
+    source = page.locator(".source").first
+    source.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel mark")).to_be_visible()
+    expect(page.locator(".panel [data-close]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".panel")).to_be_hidden()
+    expect(source).to_be_focused()
+
+
+def test_the_arrow_keys_walk_through_a_list(open_tab: Watched) -> None:
+    page = open_tab.visit("#/documents")
+    links = page.locator("table.documents tbody a")
+    links.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(links.first).to_be_focused()
+
+
+def test_colours_follow_the_system_and_the_switch(chrome: Browser, served: Served) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    with tab(chrome, served.address, scheme="dark") as dark:
+        page = dark.visit()
+        night = page.evaluate(ground)
+        page.get_by_role("button", name="Light colours").click()
+        day = page.evaluate(ground)
+        assert night != day
+        page.reload()
+        assert page.evaluate(ground) == day
+        expect(page.get_by_role("button", name="Dark colours")).to_be_visible()
+        assert dark.faults() == []
+
+
+def test_it_speaks_english_and_indonesian(chrome: Browser, served: Served) -> None:
+    with tab(chrome, served.address, language="id-ID") as indonesian:
+        page = indonesian.visit()
+        expect(page.locator("html")).to_have_attribute("lang", "id")
+        expect(page.get_by_role("heading", name="Apa yang ingin Anda ketahui?")).to_be_visible()
+        indonesian.ask("Berapa berat paling besar kantong sampah?")
+        expect(page.locator(".sure")).to_contain_text("dari 100 jawaban seperti ini benar")
+        page.get_by_label("Bahasa").select_option("en")
+        expect(page.locator("html")).to_have_attribute("lang", "en")
+        expect(page.get_by_role("link", name="New question")).to_be_visible()
+        page.reload()
+        expect(page.locator("html")).to_have_attribute("lang", "en")
+        assert indonesian.faults() == []
+
+
+def test_a_phone_needs_no_sideways_scrolling(phone: Watched) -> None:
+    page = phone.ask(SKIP)
+    for place in (None, "#/documents", "#/compare", "#/traces", "#/reports"):
+        if place:
+            phone.visit(place)
+            page.locator("h1").wait_for()
+        assert overflow(page) == [], place
+    page.get_by_role("button", name="Open the menu").click()
+    page.get_by_role("link", name="Documents").click()
+    expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
+    expect(page.locator(".side")).not_to_be_in_viewport()
+
+
+def test_on_a_phone_a_source_covers_the_answer_until_it_is_closed(phone: Watched) -> None:
+    page = phone.ask(ITEMS)
+    page.locator(".source").first.tap()
+    expect(page.locator(".panel mark")).to_be_in_viewport()
+    box = page.locator(".panel").bounding_box()
+    assert box is not None
+    assert (box["x"], box["width"]) == (0, PHONE)
+    page.locator(".panel").get_by_role("button", name="Close").tap()
+    expect(page.locator(".answer")).to_be_in_viewport()
+
+
+def overflow(page: Page) -> list[str]:
+    """What is wider than the screen."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("main, main *:not(.visually-hidden)")]
+            .filter((each) => !each.closest(".scroll") &&
+                each.getBoundingClientRect().right > innerWidth + 1)
+            .map((each) => each.outerHTML.slice(0, 120))"""
+    )
+    return found
+
+
+SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_screen_shuts_anybody_out(chrome: Browser, served: Served, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    axe, found = Axe(), []
+    # The checker is injected as a script, which the policy of the page refuses: it stands aside.
+    with tab(chrome, served.address, scheme=scheme, trusting=True) as watched:
+        page = watched.page
+
+        def check(name: str) -> None:
+            violations = axe.run(page).response["violations"]
+            found.extend(
+                f"{name} {each['id']}: {each['nodes'][0]['html'][:160]}"
+                for each in violations
+                if each["impact"] in {"serious", "critical"}
+            )
+
+        for screen in SCREENS:
+            watched.visit(screen)
+            page.locator("h1").wait_for()
+            page.wait_for_load_state("networkidle")
+            check(screen)
+        watched.ask(SKIP, strategy="maf")
+        page.locator(".work summary").first.click()
+        page.get_by_text("What it cost").click()
+        check("debate")
+        page.locator(".claim button").first.click()
+        page.locator(".panel .document-title").wait_for()
+        check("source")
+        page.get_by_role("link", name="How it came about").click()
+        page.locator(".tree summary").first.click()
+        check("trace")
+        watched.ask(POOL)
+        page.get_by_role("button", name="This is wrong").click()
+        page.get_by_role("button", name="Budget").click()
+        check("abstention")
+        watched.visit("#/reports")
+        page.locator(".card").first.click()
+        page.locator(".plots img").wait_for()
+        check("report")
+    assert found == []
+
+
+def test_the_first_answer_is_there_soon(
+    open_tab: Watched, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_tab.ask(POOL)  # whatever is loaded once is loaded
+    page = open_tab.visit()
+    page.locator("#question").fill(ITEMS)
+    began = time.perf_counter()
+    page.locator("#question").press("Enter")
+    page.locator(".answer").wait_for()
+    seconds = time.perf_counter() - began
+    with capsys.disabled():
+        print(f"\nfirst answer visible {seconds:.2f} s after Enter")  # noqa: T201 - a figure to read
+
+
+def test_pictures_of_the_screens(
+    chrome: Browser, served: Served, request: pytest.FixtureRequest
+) -> None:
+    folder = request.config.getoption("--pictures")
+    if not folder:
+        pytest.skip("pictures are made on demand: pytest --pictures docs/images")
+    taken = pictures(chrome, served, Path(folder))
+    assert all(path.stat().st_size < 150_000 for path in taken)
+
+
+def pictures(chrome: Browser, served: Served, folder: Path) -> list[Path]:
+    """Pictures for the documentation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tab(chrome, served.address) as wide:
+        page = wide.ask(SHELTER)
+        page.locator(".source").first.click()
+        page.wait_for_function("document.querySelector('.panel img')?.naturalWidth > 0")
+        taken = [picture(page, folder / "page-answer.png")]
+        wide.ask(SKIP, strategy="maf")
+        taken.append(picture(page, folder / "page-conflict.png"))
+        page.locator(".work summary").first.click()
+        page.evaluate("document.querySelector('.column').scrollTo(0, 60)")
+        taken.append(picture(page, folder / "page-debate.png"))
+        wide.visit("#/documents")
+        page.locator("table.documents tbody tr").first.wait_for()
+        taken.append(picture(page, folder / "page-documents.png"))
+        compare(wide, SHELTER)
+        taken.append(picture(page, folder / "page-compare.png"))
+    with tab(chrome, served.address, scheme="dark") as dark:
+        page = dark.ask(ITEMS, strategy="adaptive")
+        page.get_by_role("link", name="How it came about").click()
+        page.get_by_role("button", name="Replay").click()
+        page.get_by_text("byte for byte").wait_for()
+        taken.append(picture(page, folder / "page-trace-dark.png"))
+    with tab(chrome, served.address, width=PHONE, scheme="dark") as small:
+        taken.append(picture(small.ask(POOL), folder / "page-phone.png"))
+    return taken
+
+
+def picture(page: Page, path: Path) -> Path:
+    """What the screen shows, in few colours and so in few bytes."""
+    from PIL import Image
+
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(300)
+    page.screenshot(path=path)
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path
+
+
+def test_the_modules_are_sound_javascript() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    for module in sorted((ROOT / "src/fathom/serving/http/page").glob("*.js")):
+        done = subprocess.run([node, "--check", module], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
