@@ -177,9 +177,18 @@ def test_whatever_is_asked_no_socket_is_opened(server: Server) -> None:
     )
     for path in every_get(client, server.document, answer["trace_id"]):
         assert client.get(path).status_code < 500, path
+    assert not tool(client, "ask", question=QUESTION).json()["result"]["isError"]
     replay = client.post(f"/api/v1/traces/{answer['trace_id']}/replay").json()
     assert replay["same"]
     assert ways_out(server) == []
+
+
+def tool(client: httpx2.Client, name: str, **arguments: Any) -> httpx2.Response:
+    """A call of a tool of the Model Context Protocol."""
+    asked = {"name": name, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    accept = {"Accept": "application/json, text/event-stream"}
+    return client.post("/mcp", json=message, headers=accept)
 
 
 def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
@@ -208,6 +217,7 @@ def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> No
             client.get(f"/api/v1/documents/{part}"),
             client.get(f"/api/v1/documents/{part}/file"),
             client.get(f"/api/v1/traces/{part}"),
+            tool(client, "get_document", id=address),
             client.get("/healthz", headers=[(b"Referer", address.encode())]),
         ]
         assert all(reply.status_code < 500 for reply in replies), address

@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.serving.http import api, documents, health, openai, page, problems, reports, talks
+from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.asking import Asking
@@ -54,6 +54,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     problems.install(app)
     for room in (health, api, talks, documents, reports, openai, page):
         app.include_router(room.router)
+    mcp.install(app)
     return app
 
 
@@ -72,7 +73,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     # The models are loaded before the first question comes, while /readyz answers already.
     warming = asyncio.ensure_future(asyncio.to_thread(engine.assembly.warm_up))
     try:
-        yield
+        async with app.state.tools.running():
+            yield
     finally:
         await asyncio.gather(warming, return_exceptions=True)
         await asyncio.to_thread(spaces.close)
