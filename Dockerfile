@@ -1,10 +1,10 @@
 # Fathom's server: page, API, OpenAI-compatible interface and MCP at port 8000.
 #
 #   docker build -t fathom .
-#   docker run --rm -v fathom:/data fathom keys add me --scope read,ingest
+#   docker run --rm -v fathom:/data fathom keys add me --scope read --scope ingest
 #   docker run -v fathom:/data -p 127.0.0.1:8000:8000 --read-only --tmpfs /tmp --cap-drop ALL fathom
 #
-# It runs as nobody in particular, and writes to /data and /tmp alone. See docs/serving.md.
+# It runs as nobody in particular, and writes to /data and /tmp alone. See docs/deployment.md.
 FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/fathom

@@ -6,6 +6,7 @@ Nothing here builds an image: there is a check of each file, and the commands in
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,9 +35,11 @@ def instructions(name: str) -> list[str]:
 
 def accepts(arguments: list[str]) -> None:
     """Fail unless the command line takes these."""
-    command = typer.main.get_command(app)
-    name, *rest = arguments
-    command.commands[name].make_context(name, rest)  # type: ignore[attr-defined]
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        name, *arguments = arguments
+        command = command.commands[name]
+    command.make_context(command.name, arguments)
 
 
 def tool(name: str) -> str:
@@ -193,3 +196,63 @@ def test_systemd_finds_nothing_wrong_with_the_service_and_calls_it_safe(tmp_path
     # What the process that reads documents does to itself must not be forbidden.
     assert unit()["RestrictNamespaces"] == ["user net"]
     assert any("unshare" in line and "setrlimit" in line for line in unit()["SystemCallFilter"])
+
+
+def test_the_commands_that_the_files_and_their_page_name_are_some() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    texts = [DOCKERFILE, (ROOT / "compose.yaml").read_text(encoding="utf-8"), page]
+    named = [
+        found.strip()
+        for text in texts
+        for found in re.findall(r"\bfathom ((?:keys|ingest|ask|mcp|serve)\b[^|>`(\n]*)", text)
+    ]
+    assert len(named) >= 8
+    for each in named:
+        accepts(shlex.split(each))
+
+
+READ_ONLY = """
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount --bind /tmp /tmp
+mount -o remount,bind,ro /
+! touch "$2" 2>/dev/null
+cd "$1"
+exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$3" -c "$4"
+"""
+USED = """
+import subprocess, sys
+fathom = [sys.executable, "-m", "fathom.serving.cli"]
+subprocess.run([*fathom, "ingest", "../corpus"], check=True)
+subprocess.run([*fathom, "ask", "How much does a mooring permit cost?"], check=True)
+"""
+
+
+def test_it_reads_and_answers_where_only_its_index_and_tmp_can_be_written(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make the file system read-only for a process")
+    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
+        pytest.skip("no mount namespaces here")
+    data, corpus = tmp_path / "data", tmp_path / "corpus"
+    data.mkdir()
+    corpus.mkdir()
+    (corpus / "fees.md").write_text("# Fees\n\nA mooring permit costs 40 crowns a year.\n")
+    done = subprocess.run(
+        [
+            *("unshare", "--mount", "sh", "-ec", READ_ONLY, "sh"),
+            *(data, ROOT / "written", sys.executable, USED),
+        ],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/tmp",
+            "FATHOM_INDEX__DIRECTORY": str(data / "i"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 new" in done.stdout
+    assert "40 crowns" in done.stdout
+    assert not (ROOT / "written").exists()
