@@ -77,6 +77,18 @@ def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None
     ]
 
 
+@pytest.mark.parametrize("whole", ["2026-12-24", "11.05", "1,234.5", "08:30", "5.2GB"])
+def test_half_a_date_or_a_number_is_never_cut_out(pairs: UnigramPairs, whole: str) -> None:
+    text = f"on {whole}."
+    found = words(pairs.placed(text), text)
+    assert found == ["on", *[whole] * (len(found) - 2), "."]
+
+
+@pytest.mark.parametrize("text", ["1939-1945", "3/4", "24-12"])
+def test_the_ends_of_a_range_are_cut_out(pairs: UnigramPairs, text: str) -> None:
+    assert len(set(words(pairs.placed(text), text))) == 3
+
+
 @pytest.mark.parametrize("text", ["e\u0301x", "x é", "\x00 é", "é", "\u00a0\u2003é\t", "日é"])
 def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
     found = pairs.placed(text)

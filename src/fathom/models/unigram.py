@@ -13,7 +13,8 @@ _MARKS = ("<s>", "</s>", "<unk>")
 _SPACE = "▁"  # a piece of its own where no piece begins with the letters behind it
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_UNIT = re.compile(r"\w+|[^\w\s]")
+_UNIT = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d+(?:[.,:]\d+)+\w*|\w+|[^\w\s]")
+"""Half a date or a number is another one."""
 
 
 class UnigramPairs(PairWriter):
