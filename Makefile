@@ -1,5 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; `make help` lists all.
 PYTHON ?= python3
+# What is imported is compiled once, not by each of the processes that tests start.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -22,10 +24,10 @@ demo: $(VENV)/base ## ingest the sample documents, ask, see citations and an hon
 	@$(BIN)/python samples/demo.py
 
 test: $(VENV)/dev ## install what the tests need and run them
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-slow: $(VENV)/dev ## the long checks too
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or not slow"
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
