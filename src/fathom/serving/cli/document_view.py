@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from fathom.errors import UsageError
-from fathom.serving.cli.output import file_link, near, page_word
+from fathom.serving.cli.output import file_link, near
 from fathom.serving.cli.terminal import linked, plain
+from fathom.serving.wording import page_word
 from fathom.types import Document, Span
 
 AROUND = 10

@@ -2,13 +2,12 @@
 
 import json
 import os
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import SettingValue
@@ -17,23 +16,16 @@ from fathom.index.embedded.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain
+from fathom.serving.wording import ENGLISH, place_name, readings, short_answer
 from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Hit, Place
 from fathom.usage import Usage
-
-_PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
 
 
 def place_text(place: Place) -> str:
     """A place in one line: title, section and page, then path and line."""
-    name = " > ".join(filter(None, (place.title, place.section)))
-    page = f", {page_word(place.path)} {place.page}" if place.page else ""
+    name = place_name(place)
     line = f":{place.line}" if place.line else ""
-    return f"{name}{page} ({near(place.path)}{line})" if place.path else f"{name}{page}"
-
-
-def page_word(path: str) -> str:
-    """What the pages of a file are called."""
-    return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
+    return f"{name} ({near(place.path)}{line})" if place.path else name
 
 
 def near(path: str) -> str:
@@ -75,15 +67,6 @@ if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
     from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay
 
-REASONS = {
-    "no_evidence": "the documents hold nothing that answers this",
-    "low_confidence": "the best evidence is not sure enough",
-    "missing_anchor": "the documents do not mention what the question is about",
-    "conflict": "the documents contradict each other",
-    "budget": "the budget was spent before there was a supported answer",
-}
-_MARK = re.compile(r"\s*\[\d+\]")
-
 
 def show(text: str, links: Mapping[str, str] | None = None) -> None:
     """Print text that may come from a document.
@@ -116,17 +99,18 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
     """
     lines = []
     if answer.standalone_question not in {None, answer.question}:
-        lines += [f"Understood as: {answer.standalone_question}", ""]
+        lines += [f"{ENGLISH.understood}: {answer.standalone_question}", ""]
     if answer.status == "answered":
         lines += [*_short(answer), *_disagreeing(answer), answer.answer, ""]
         if answer.stop_reason == PARTIAL_LIST:
-            lines += ["Only a part: the documents found give fewer than you asked for.", ""]
+            lines += [ENGLISH.partial, ""]
     elif answer.status == "failed":
         lines += [f"No answer: {answer.stop_reason}", ""]
     else:
-        lines += [f"I don't know: {REASONS.get(answer.stop_reason, answer.stop_reason)}.", ""]
+        reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
+        lines += [f"{ENGLISH.unknown}: {reason}.", ""]
         if answer.citations:
-            lines.append("Nearest, but not enough:")
+            lines.append(f"{ENGLISH.nearest}:")
     lines += [_cited(citation) for citation in answer.citations]
     lines.append(f"  {_sureness(answer)}, {_spent(answer.usage, seconds)}")
     lines += [f"  warning: {warning}" for warning in answer.warnings]
@@ -147,31 +131,22 @@ def _sureness(answer: Answer) -> str:
 
 def _short(answer: Answer) -> list[str]:
     """The short answer and a line between, where it says less than the whole."""
-    short = " ".join(answer.short_answer.split())
-    whole = _MARK.sub("", answer.answer).strip(" .")
-    return [short, ""] if short and short.strip(" .") != whole else []
-
-
-_REFUTED = " (which others contradict)"
+    short = short_answer(answer)
+    return [short, ""] if short else []
 
 
 def _disagreeing(answer: Answer) -> list[str]:
     """Who says what, where the documents give different answers."""
-    if not answer.conflicts:
+    said = readings(answer)
+    if not said:
         return []
-    others = {n for conflict in answer.conflicts for n in conflict.citations}
-    own = tuple(each.n for each in answer.citations if each.n not in others)
-    said = [
-        (answer.short_answer, own),
-        *((c.answer + _REFUTED * c.refuted, c.citations) for c in answer.conflicts),
-    ]
     names = {each.n: each.title for each in answer.citations}
     return [
-        "The documents give different answers:",
+        f"{ENGLISH.differing}:",
         *(
-            f"  {', '.join(f'{names[n]} [{n}]' for n in numbers)}: {' '.join(text.split())}"
-            for text, numbers in said
-            if text
+            f"  {', '.join(f'{names[n]} [{n}]' for n in each.citations)}: "
+            f"{' '.join(each.text.split())}{f' ({ENGLISH.refuted})' if each.refuted else ''}"
+            for each in said
         ),
         "",
     ]

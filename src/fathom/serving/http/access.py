@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fathom.ledger import Ledger
-from fathom.serving.http.keys import SCOPES, Key, Keys, Scope
+from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
 from fathom.usage import Budget
 
@@ -80,8 +80,8 @@ class Access:
             Problem: 401 if it is none, or has expired, or is missing where it is needed; 429 if
                 it was used too often.
         """
-        if not credential and not self.needs_key():
-            return LOCAL
+        if not credential.startswith(PREFIX) and not self.needs_key():
+            return LOCAL  # clients that cannot do without a key send any word
         key = self.keys.find(credential) if credential else None
         if key is None:
             told = "the key is unknown" if credential else "a key is needed"

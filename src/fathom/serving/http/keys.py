@@ -13,6 +13,8 @@ from fathom.errors import UsageError
 from fathom.serving.http.database import Database
 
 Scope = Literal["read", "ingest", "admin"]
+PREFIX = "fth_"
+"""Of the text of a key."""
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
 """`read` asks and looks, `ingest` also adds and removes documents, `admin` sees the metrics."""
 FILE = "keys.db"
@@ -92,7 +94,7 @@ class Keys:
         )
         self._kept.ask("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         found = next(each for each in self.all() if each.id == made)
-        return found, f"fth_{made}_{secret}"
+        return found, f"{PREFIX}{made}_{secret}"
 
     def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,14 +27,15 @@ def json_reply(value: object, status: int = 200) -> Response:
 
 
 class Event(NamedTuple):
-    """One event: its name, and the JSON of what it tells."""
+    """One event: its name, where it has one, and the JSON of what it tells."""
 
     name: str
     data: str
 
     def frame(self, number: int) -> bytes:
         """As it goes over the wire; JSON has no line breaks of its own."""
-        return f"id: {number}\nevent: {self.name}\ndata: {self.data}\n\n".encode()
+        head = f"id: {number}\nevent: {self.name}\n" if self.name else ""
+        return f"{head}data: {self.data}\n\n".encode()
 
 
 class Stopping:
@@ -66,17 +67,31 @@ def cut() -> Problem:
     )
 
 
-async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> AsyncIterator[bytes]:
+def broken(problem: Problem) -> Event:
+    """What breaks on the way, as an event."""
+    return Event("error", json_text(problem.to_json()))
+
+
+async def frames(
+    events: AsyncGenerator[Event, None],
+    stopping: Stopping,
+    last: Callable[[Problem], Event] = broken,
+) -> AsyncIterator[bytes]:
     """The events with running numbers, and a comment whenever nothing was told for a while.
 
     What breaks on the way is the last event, and so is the end of the server.
+
+    Args:
+        events: What happens.
+        stopping: Whether the server is to end.
+        last: Makes the event of what breaks.
     """
     number = 0
     over = asyncio.ensure_future(stopping.over())
     pending: asyncio.Future[Event | None] | None = None
     try:
         while True:
-            pending = pending or asyncio.ensure_future(_next(events))
+            pending = pending or asyncio.ensure_future(_next(events, last))
             both: set[asyncio.Future[Any]] = {pending, over}
             done, _ = await asyncio.wait(
                 both, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
@@ -84,7 +99,7 @@ async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> Asy
             if not done:
                 yield b": still at work\n\n"
                 continue
-            event = pending.result() if pending in done else _broken(cut())
+            event = pending.result() if pending in done else last(cut())
             if event is None:
                 return
             pending, number = (None if pending in done else pending), number + 1
@@ -100,20 +115,22 @@ async def frames(events: AsyncGenerator[Event, None], stopping: Stopping) -> Asy
         await events.aclose()
 
 
-async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+async def _next(
+    events: AsyncGenerator[Event, None], last: Callable[[Problem], Event]
+) -> Event | None:
     try:
         return await anext(events, None)
     except Exception as error:  # noqa: BLE001 - the reply has begun: it ends with what broke
-        return _broken(problem_of(error))
+        return last(problem_of(error))
 
 
-def _broken(problem: Problem) -> Event:
-    return Event("error", json_text(problem.to_json()))
-
-
-def streamed(events: AsyncGenerator[Event, None], stopping: Stopping) -> StreamingResponse:
-    """The reply that tells the events."""
-    told = frames(events, stopping)
+def streamed(
+    events: AsyncGenerator[Event, None],
+    stopping: Stopping,
+    last: Callable[[Problem], Event] = broken,
+) -> StreamingResponse:
+    """The reply that tells the events; see `frames`."""
+    told = frames(events, stopping, last)
     return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
 

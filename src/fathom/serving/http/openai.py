@@ -1,5 +1,0 @@
-"""The OpenAI-compatible interface."""
-
-from fastapi import APIRouter
-
-router = APIRouter(prefix="/v1", tags=["openai"])

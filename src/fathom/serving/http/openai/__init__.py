@@ -1,0 +1,9 @@
+"""The OpenAI-compatible interface: models, chat completions, responses, embeddings."""
+
+from fastapi import APIRouter
+
+from fathom.serving.http.openai import chat, choices, embeddings, responses
+
+router = APIRouter(prefix="/v1", tags=["openai"])
+for part in (choices, chat, responses, embeddings):
+    router.include_router(part.router)

@@ -1,0 +1,95 @@
+"""Embeddings of the index's own embedder."""
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from fathom.engine import Engine
+from fathom.models.base import Embedder, Matrix, for_questions
+from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.openai.bodies import EmbeddingsBody
+from fathom.serving.http.openai.choices import EMBEDDING
+from fathom.serving.http.openai.errors import OpenAIRoute, refuse
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import json_reply, while_connected
+
+router = APIRouter(route_class=OpenAIRoute)
+MOST_TEXTS = 2_048
+BATCH = 32
+"""So many texts are embedded before it is looked whether the client is still there."""
+
+
+@router.post("/embeddings")
+async def embeddings(
+    body: EmbeddingsBody, request: Request, asking: Ask, space: Here, _: MayRead
+) -> Response:
+    """Unit vectors of texts, as the index has them of its chunks."""
+    texts = _texts(body)
+
+    async def work() -> tuple[Matrix, int]:
+        async with asking.admission.turn():
+            embedder = await asyncio.to_thread(_embedder, space.engine, body)
+            return await _embedded(embedder, texts)
+
+    vectors, tokens = await while_connected(request, work())
+    as_floats = body.encoding_format != "base64"
+    data = [
+        {
+            "object": "embedding",
+            "index": at,
+            "embedding": vector.tolist() if as_floats else _base64(vector),
+        }
+        for at, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return json_reply({"object": "list", "model": body.model, "data": data, "usage": usage})
+
+
+def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
+    if body.model not in {EMBEDDING, engine.settings.models.embedder}:
+        raise Problem(
+            404,
+            "model_not_found",
+            f"there is no embedding model {body.model[:80]!r}",
+            next=f"it is called {EMBEDDING}",
+        )
+    found = engine.embedder
+    if body.dimensions not in {None, found.dimension}:
+        raise refuse("dimensions", f"this model has {found.dimension}")
+    return for_questions(found) if body.input_type == "query" else found
+
+
+def _texts(body: EmbeddingsBody) -> Sequence[str]:
+    given = [body.input] if isinstance(body.input, str) else body.input
+    if not all(isinstance(each, str) for each in given):
+        raise refuse(
+            "input",
+            "send texts, not tokens; with LangChain set check_embedding_ctx_length=False",
+        )
+    texts = [str(each) for each in given]
+    if not texts or not all(text.strip() for text in texts):
+        raise Problem(400, "invalid_request", "input: expected at least one text, none empty")
+    if len(texts) > MOST_TEXTS:
+        raise Problem(400, "invalid_request", f"input: at most {MOST_TEXTS} texts at once")
+    return texts
+
+
+async def _embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, int]:
+    """The vectors, and how many tokens were read."""
+    parts: list[Matrix] = []
+    tokens = 0
+    for start in range(0, len(texts), BATCH):
+        some = texts[start : start + BATCH]
+        parts.append(await asyncio.to_thread(embedder.embed, some))
+        tokens += sum(map(embedder.count, some))
+    return np.concatenate(parts), tokens
+
+
+def _base64(vector: Any) -> str:  # noqa: ANN401 - a row of a matrix
+    """As OpenAI packs them: little-endian float32."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

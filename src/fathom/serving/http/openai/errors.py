@@ -1,0 +1,90 @@
+"""Errors as OpenAI's clients expect them, on every route of this interface."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from fathom.serving.http.problems import Problem, problem_of
+from fathom.serving.http.streams import Event, json_text
+from fathom.types import Answer
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class OpenAIRoute(APIRoute):
+    """A route whose errors, also those of its dependencies, have OpenAI's shape."""
+
+    def get_route_handler(self) -> Handler:
+        """See FastAPI."""
+        handle = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except RequestValidationError as error:
+                return _invalid(error)
+            except HTTPException:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                return _response(problem_of(error))
+
+        return told
+
+
+def error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
+    """The error as the body of a reply, or as the last chunk of a stream."""
+    usual = "server_error" if problem.status >= 500 else "invalid_request_error"
+    return {
+        "error": {
+            "message": "; ".join(filter(None, (problem.detail, problem.next))),
+            "type": _TYPES.get(problem.status, usual),
+            "param": param,
+            "code": problem.kind,
+        }
+    }
+
+
+def last_chunk(problem: Problem) -> Event:
+    """What ends a stream that breaks."""
+    return Event("", json_text(error_json(problem)))
+
+
+def check_came_through(answer: Answer) -> None:
+    """An answer is given, or that there is none: but a run that broke off is an error.
+
+    Raises:
+        Problem: If it broke off.
+    """
+    if answer.status == "failed":
+        raise Problem(502, "answer_failed", f"no answer: {answer.stop_reason}")
+
+
+def refuse(param: str, why: str) -> Problem:
+    """What is asked for cannot be had here."""
+    return Problem(400, "unsupported_parameter", f"{param}: {why}")
+
+
+def _response(problem: Problem, param: str | None = None) -> Response:
+    # OpenAI's own clients try again at 409, 429 and 5xx unless they are told.
+    again = "true" if problem.retry_after is not None else "false"
+    headers = {**problem.response().headers, "x-should-retry": again}
+    for own in ("content-length", "content-type"):
+        headers.pop(own, None)
+    return JSONResponse(error_json(problem, param), status_code=problem.status, headers=headers)
+
+
+def _invalid(error: RequestValidationError) -> Response:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    problem = Problem(400, "invalid_request", f"{place or 'the body'}: {first['msg']}")
+    return _response(problem, place or None)

@@ -1,0 +1,218 @@
+"""The Responses API: an answer as a response, which its trace keeps.
+
+A response is called after the trace of its answer. So it can be had again, the same bytes, and be
+what the next question follows (`previous_response_id`), without a store of its own. A stream
+therefore begins to tell when the answer is there; until then it is kept open by comments.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import count
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from fathom.concurrency import FinalEvent
+from fathom.conversation import Dialogue, DialogueTurn, dialogue_of
+from fathom.engine import Engine
+from fathom.index.traces import TraceMissing
+from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.openai.address import PageUrl
+from fathom.serving.http.openai.bodies import ResponsesBody, turn_of
+from fathom.serving.http.openai.choices import NAME
+from fathom.serving.http.openai.cited_text import CitedText, cited_text
+from fathom.serving.http.openai.errors import OpenAIRoute, check_came_through, error_json
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
+from fathom.serving.http.telling import Ear, Told, answer_json
+from fathom.tracing.trace import Trace
+from fathom.types import Answer
+from fathom.usage import Usage
+
+router = APIRouter(route_class=OpenAIRoute)
+PREFIX = "resp_"
+Reply = dict[str, Any]
+"""A response as JSON."""
+ResponseId = Annotated[str, Path(max_length=200)]
+
+
+@router.post("/responses")
+async def respond(
+    body: ResponsesBody, request: Request, asking: Ask, space: Here, caller: MayRead, page: PageUrl
+) -> Response:
+    """Answer the last question of the input, with marks, a list of sources and links."""
+    body.check()
+    stopping = request.app.state.stopping
+    before = await asyncio.to_thread(_before, space.engine, body.previous_response_id)
+    turn = await asyncio.to_thread(turn_of, body.messages, before)
+    effort = body.reasoning.effort if body.reasoning else None
+    asked = body.asked(turn, effort, space.engine.settings)
+    if turn.reply is not None:
+        text = CitedText(text=turn.reply, sources=())
+        reply = _response(text, body.model, int(time.time()), Usage())
+        return streamed(_told(reply), stopping) if body.stream else json_reply(reply)
+    if body.stream:
+        events = asking.stream(caller, space, asked, Ear)
+        # What can fail has failed when the first event is there, with its own status.
+        await while_connected(request, anext(events))
+        return streamed(_awaited(space.engine, events, page), stopping, _error)
+    answer = await while_connected(request, asking.answer(caller, space, asked))
+    check_came_through(answer)
+    return json_reply(await asyncio.to_thread(_response_of, space.engine, answer, page))
+
+
+@router.get("/responses/{response_id}")
+def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) -> Response:
+    """A response as it was given, as long as its trace is kept."""
+    answer = space.engine.answer(_trace(space.engine, response_id).id)
+    return json_reply(_response_of(space.engine, answer, page))
+
+
+def _trace(engine: Engine, response_id: str) -> Trace:
+    trace_id = response_id.removeprefix(PREFIX)
+    with suppress(TraceMissing):
+        if trace_id != response_id:
+            return engine.trace(trace_id)
+    raise Problem(
+        404,
+        "response_not_found",
+        f"there is no response {response_id[:80]!r}, or it is not kept any more",
+        next="send the turns of the conversation in input instead",
+    )
+
+
+def _before(engine: Engine, response_id: str | None) -> Dialogue:
+    """The conversation up to a response."""
+    if response_id is None:
+        return ()
+    trace = _trace(engine, response_id)
+    turns = (
+        *dialogue_of(trace.origin.arguments.get("history", ())),
+        DialogueTurn(role="user", content=trace.origin.question),
+        DialogueTurn(role="assistant", content=trace.answer["answer"]),
+    )
+    return dialogue_of(turns)
+
+
+def _response_of(engine: Engine, answer: Answer, page: str) -> Reply:
+    """The response that an answer is; without a trace nobody can come back to it."""
+    created = time.time()
+    if answer.trace_id is not None:
+        created = datetime.fromisoformat(engine.trace(answer.trace_id).started_at).timestamp()
+    model = f"{NAME}-{answer.strategy}"
+    reply = _response(cited_text(answer, page), model, int(created), answer.usage, answer.trace_id)
+    return {**reply, "fathom": answer_json(answer)}
+
+
+def _response(
+    text: CitedText, model: str, created: int, usage: Usage, key: str | None = None
+) -> Reply:
+    key = key or uuid.uuid4().hex
+    annotations = [
+        {
+            "type": "url_citation",
+            "url": each.url,
+            "title": each.name,
+            "start_index": each.start,
+            "end_index": each.end,
+        }
+        for each in text.sources
+    ]
+    part = {"type": "output_text", "text": text.text, "annotations": annotations, "logprobs": []}
+    message = {
+        "type": "message",
+        "id": f"msg_{key}",
+        "status": "completed",
+        "role": "assistant",
+        "content": [part],
+    }
+    return {
+        "id": f"{PREFIX}{key}",
+        "object": "response",
+        "created_at": created,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": model,
+        "output": [message],
+        "parallel_tool_calls": False,
+        "temperature": None,
+        "tool_choice": "none",
+        "tools": [],
+        "top_p": None,
+        "usage": {
+            "input_tokens": usage.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": usage.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.tokens,
+        },
+    }
+
+
+async def _awaited(
+    engine: Engine, events: AsyncGenerator[Told | FinalEvent, None], page: str
+) -> AsyncGenerator[Event, None]:
+    """The events of a response, once its answer is there."""
+    try:
+        async for event in events:
+            if isinstance(event, FinalEvent):
+                check_came_through(event.answer)
+                reply = await asyncio.to_thread(_response_of, engine, event.answer, page)
+                async for told in _told(reply):
+                    yield told
+    finally:
+        await events.aclose()
+
+
+async def _told(reply: Reply) -> AsyncGenerator[Event, None]:
+    """A response event by event."""
+    numbers = count()
+    for each in _steps(reply):
+        yield _event({**each, "sequence_number": next(numbers)})
+
+
+def _steps(reply: Reply) -> Iterator[dict[str, Any]]:
+    message = reply["output"][0]
+    part = message["content"][0]
+    begun = {**reply, "status": "in_progress", "output": [], "usage": None}
+    begun.pop("fathom", None)
+    item = {"item_id": message["id"], "output_index": 0, "content_index": 0}
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    yield {
+        "type": "response.output_item.added",
+        "output_index": 0,
+        "item": {**message, "status": "in_progress", "content": []},
+    }
+    empty = {**part, "text": "", "annotations": []}
+    yield {"type": "response.content_part.added", **item, "part": empty}
+    for line in part["text"].splitlines(keepends=True):
+        yield {"type": "response.output_text.delta", **item, "delta": line, "logprobs": []}
+    for at, annotation in enumerate(part["annotations"]):
+        yield {
+            "type": "response.output_text.annotation.added",
+            **item,
+            "annotation_index": at,
+            "annotation": annotation,
+        }
+    yield {"type": "response.output_text.done", **item, "text": part["text"], "logprobs": []}
+    yield {"type": "response.content_part.done", **item, "part": part}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": message}
+    yield {"type": "response.completed", "response": reply}
+
+
+def _event(told: dict[str, Any]) -> Event:
+    return Event(told["type"], json_text(told))
+
+
+def _error(problem: Problem) -> Event:
+    """What ends a stream that breaks."""
+    return _event({**error_json(problem)["error"], "type": "error", "sequence_number": 0})

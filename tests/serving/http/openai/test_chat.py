@@ -1,0 +1,180 @@
+"""Chat completions of the real application: what costs nothing, what is refused, how it ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.serving.http.openai.conftest import ANSWER, QUESTION
+from tests.serving.http.openai.test_chores import of_open_webui
+from tests.serving.http.openai.test_cited_text import answer
+
+from fathom.concurrency import FinalEvent, TextEvent
+from fathom.serving.http.openai.chat import Completion, _chunks
+from fathom.serving.http.openai.errors import last_chunk
+from fathom.serving.http.streams import Stopping, streamed
+from fathom.serving.http.telling import Told
+
+UNANSWERABLE = "Who won the chess championship in 1987?"
+
+
+def ask(client: TestClient, *turns: str, **fields: Any) -> Any:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[at % 2], "content": said} for at, said in enumerate(turns)]
+    body = {"model": "fathom-naive", "messages": messages, **fields}
+    return client.post("/v1/chat/completions", json=body)
+
+
+def content(reply: Any) -> str:
+    assert reply.status_code == 200, reply.text
+    return str(reply.json()["choices"][0]["message"]["content"])
+
+
+def chunks(text: str) -> list[dict[str, Any]]:
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def traces(client: TestClient) -> int:
+    return len(client.get("/api/v1/traces").json()["traces"])
+
+
+def test_an_abstention_is_a_normal_answer(client: TestClient) -> None:
+    reply = ask(client, UNANSWERABLE)
+    assert content(reply).startswith("I don't know: ")
+    assert reply.json()["choices"][0]["finish_reason"] == "stop"
+    assert reply.json()["fathom"]["status"] == "abstained"
+    streamed = chunks(ask(client, UNANSWERABLE, stream=True).text)
+    assert streamed[-1]["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_titles_and_the_like_cost_no_retrieval_and_nothing_of_the_ledger(
+    client: TestClient, stream: bool
+) -> None:
+    before = traces(client)
+    for task, form, key in (
+        ("Generate a concise title", '{ "title": "x" }', "title"),
+        ("Generate 1-3 broad tags", '{ "tags": ["x"] }', "tags"),
+        ("Predict 3-5 useful messages", '{ "follow_ups": ["x"] }', "follow_ups"),
+    ):
+        reply = ask(client, of_open_webui(task, form), stream=stream)
+        text = (
+            "".join(each["choices"][0]["delta"].get("content", "") for each in chunks(reply.text))
+            if stream
+            else content(reply)
+        )
+        assert key in json.loads(text)
+    assert traces(client) == before
+
+
+def test_the_trace_shows_what_a_follow_up_was_understood_as(client: TestClient) -> None:
+    first = "What is the monthly pay of an apprentice in the first year?"
+    reply = ask(client, first, content(ask(client, first)), "And in the third year?")
+    alone = "What is the monthly pay of an apprentice in the third year?"
+    assert content(reply).startswith(f"*Understood as: {alone}*")
+    trace = client.get(f"/api/v1/traces/{reply.json()['fathom']['trace_id']}").json()
+    assert alone in json.dumps(trace)
+    assert "Sources" not in json.dumps(trace)
+
+
+def test_a_stored_answer_is_the_one_that_was_given(client: TestClient) -> None:
+    own = ask(client, QUESTION).json()["fathom"]
+    assert client.get(f"/api/v1/answers/{own['trace_id']}").json() == own
+
+
+def test_progress_comes_before_the_words_and_ends_with_how_sure(client: TestClient) -> None:
+    told = chunks(ask(client, QUESTION, stream=True).text)
+    events = [each["event"]["data"] for each in told if "event" in each]
+    statuses = [each for each in events if "description" in each]
+    assert statuses[0]["description"].startswith("search: ")
+    assert [each["done"] for each in statuses] == [False] * (len(statuses) - 1) + [True]
+    assert "confidence" in statuses[-1]["description"]
+    (source,) = [each for each in events if "document" in each]
+    assert source["document"] == [told[-1]["fathom"]["citations"][0]["quote"]]
+    assert source["metadata"][0]["source"] == source["source"]["url"]
+
+
+def test_the_last_words_of_the_user_are_the_question(client: TestClient) -> None:
+    parts = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": {"url": "x"}}]
+    body = {
+        "messages": [
+            {"role": "system", "content": "Answer 'no' to everything."},
+            {"role": "user", "content": parts},
+        ]
+    }
+    assert ANSWER in content(client.post("/v1/chat/completions", json=body))
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"n": 2}, "unsupported_parameter"),
+        ({"tool_choice": "required"}, "unsupported_parameter"),
+        ({"tool_choice": {"type": "function"}}, "unsupported_parameter"),
+        ({"response_format": {"type": "json_object"}}, "unsupported_parameter"),
+        ({"reasoning_effort": "some"}, "unsupported_parameter"),
+        ({"messages": [{"role": "user", "content": " "}]}, "no_question"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "no_question"),
+        ({"messages": "x"}, "invalid_request"),
+        ({"filters": ["nonsense"]}, "bad_request"),
+        ({"budget": {"max_tokens": -1}}, "invalid_request"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_had_is_refused_in_openais_shape_before_anything_is_told(
+    client: TestClient, fields: dict[str, Any], code: str, stream: bool
+) -> None:
+    reply = ask(client, QUESTION, stream=stream, **fields)
+    assert reply.status_code == 400
+    error = reply.json()["error"]
+    assert error["code"] == code
+    assert error["type"] == "invalid_request_error"
+    assert error["message"]
+    assert reply.headers["x-should-retry"] == "false"
+
+
+def test_what_does_not_concern_an_answer_is_passed_over(client: TestClient) -> None:
+    fields = {
+        "temperature": 0.2,
+        "max_tokens": 5,
+        "seed": 1,
+        "stop": ["x"],
+        "tools": [],
+        "user": "u",
+    }
+    assert ANSWER in content(ask(client, QUESTION, **fields))
+
+
+def test_the_effort_of_the_request_sets_the_budget(client: TestClient) -> None:
+    own = ask(client, QUESTION, model="fathom-naive-high").json()["fathom"]
+    asked = ask(client, QUESTION, reasoning_effort="low").json()["fathom"]
+    named = ask(client, QUESTION, model="fathom-naive-low").json()["fathom"]
+    assert asked["budget"] == named["budget"]
+    assert own["budget"]["tokens"] > named["budget"]["tokens"]
+
+
+def test_what_may_be_spent_can_be_given(client: TestClient) -> None:
+    own = ask(client, QUESTION, budget={"max_calls": 3}).json()["fathom"]
+    assert own["budget"]["calls"] == 3
+
+
+def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
+    async def broken() -> AsyncGenerator[Told | FinalEvent, None]:
+        yield FinalEvent(answer(status="failed", stop_reason="the model went away"))
+
+    async def told() -> str:
+        completion = Completion(model="fathom", base_url="http://x/")
+        events = _chunks(completion, TextEvent("too early"), broken())
+        reply = streamed(events, Stopping(1.0), last_chunk)
+        return "".join([bytes(each).decode() async for each in reply.body_iterator])  # type: ignore[arg-type]
+
+    text = asyncio.run(told())
+    last = json.loads(text.splitlines()[-2].removeprefix("data: "))
+    assert "too early" not in text
+    assert last["error"]["code"] == "answer_failed"
+    assert "the model went away" in last["error"]["message"]
+    assert last["error"]["type"] == "server_error"

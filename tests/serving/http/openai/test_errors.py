@@ -1,0 +1,93 @@
+"""Errors have OpenAI's shape, whoever raises them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.serving.http.openai.conftest import QUESTION
+from tests.serving.http.openai.test_cited_text import answer
+
+from fathom.config import settings_of
+from fathom.serving.http.access import Access
+from fathom.serving.http.app import create_app
+from fathom.serving.http.openai.errors import check_came_through, error_json
+from fathom.serving.http.problems import Problem
+
+BODY = {"model": "fathom-naive", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+def test_an_error_tells_what_is_wrong_and_what_to_do() -> None:
+    problem = Problem(503, "overloaded", "too much to do", next="come again", retry_after=2)
+    assert error_json(problem) == {
+        "error": {
+            "message": "too much to do; come again",
+            "type": "server_error",
+            "param": None,
+            "code": "overloaded",
+        }
+    }
+
+
+def test_a_run_that_broke_off_is_an_error() -> None:
+    check_came_through(answer())
+    with pytest.raises(Problem, match="the model went away"):
+        check_came_through(answer(status="failed", stop_reason="the model went away"))
+
+
+def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
+    settings = settings_of({"index.directory": str(corpus), "offline": True})
+    app = create_app(settings, Access(corpus, required=True))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        for path, method in (
+            ("chat/completions", "POST"),
+            ("responses", "POST"),
+            ("embeddings", "POST"),
+            ("models", "GET"),
+        ):
+            bad = {"Authorization": "Bearer none"}
+            reply = client.request(method, f"/v1/{path}", json=BODY, headers=bad)
+            assert reply.status_code == 401
+            error = reply.json()["error"]
+            assert (error["type"], error["code"]) == ("authentication_error", "unauthorized")
+            assert reply.headers["www-authenticate"]
+
+
+def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:
+    settings = settings_of({"index.directory": str(tmp_path / "none"), "offline": True})
+    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+        for stream in (False, True):
+            reply = client.post("/v1/chat/completions", json={**BODY, "stream": stream})
+            assert reply.status_code == 409
+            assert reply.json()["error"]["code"] == "index_empty"
+            assert reply.headers["x-should-retry"] == "false"
+            assert "ingest" in reply.json()["error"]["message"]
+
+
+def test_who_is_to_come_again_later_is_told_when(corpus: Path, tmp_path: Path) -> None:
+    place = tmp_path / "index"
+    shutil.copytree(corpus, place)
+    settings = settings_of(
+        {
+            "index.directory": str(place),
+            "offline": True,
+            "serve.running": 1,
+            "serve.waiting": 0,
+        }
+    )
+    app = create_app(settings)
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        admission = app.state.asking.admission
+        portal = client.portal
+        assert portal is not None
+        turn = admission.turn()
+        portal.call(turn.__aenter__)
+        try:
+            reply = client.post("/v1/chat/completions", json={**BODY, "stream": True})
+        finally:
+            portal.call(turn.__aexit__, None, None, None)
+        assert reply.status_code == 503
+        assert int(reply.headers["retry-after"]) >= 1
+        assert reply.headers["x-should-retry"] == "true"
+        assert reply.json()["error"]["type"] == "server_error"
+        assert client.post("/v1/chat/completions", json=BODY).status_code == 200

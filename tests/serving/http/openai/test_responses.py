@@ -1,0 +1,98 @@
+"""Responses of the real application, beyond what the clients' tests show."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+from tests.serving.http.openai.conftest import ANSWER, QUESTION
+from tests.serving.http.openai.test_chores import of_open_webui
+
+
+def respond(client: TestClient, **fields: Any) -> Any:
+    return client.post("/v1/responses", json={"model": "fathom-naive", "input": QUESTION, **fields})
+
+
+def test_a_response_is_the_same_bytes_when_it_is_had_again(client: TestClient) -> None:
+    first = respond(client)
+    again = client.get(f"/v1/responses/{first.json()['id']}")
+    assert again.content == first.content
+
+
+def test_it_has_the_shape_that_openai_gives_it(client: TestClient) -> None:
+    Response.model_validate(respond(client).json(), strict=False)
+    events: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    lines = respond(client, stream=True).text.splitlines()
+    told = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert len(told) > 8
+    for each in told:
+        assert events.validate_python(each).type == each["type"]
+    names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    assert names == [each["type"] for each in told]
+
+
+def test_the_turns_of_the_input_are_the_conversation(client: TestClient) -> None:
+    turns = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": "What is the monthly pay of an apprentice in the first year?"},
+        {"type": "reasoning", "summary": []},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "940. [1]", "annotations": []}],
+        },
+        {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "1"},
+        {"role": "user", "content": [{"type": "input_text", "text": "And in the third year?"}]},
+    ]
+    reply = respond(client, input=turns).json()
+    assert "1,130" in reply["output"][0]["content"][0]["text"]
+
+
+def test_a_chore_is_answered_without_looking(client: TestClient) -> None:
+    prompt = of_open_webui("Generate a concise title", '{ "title": "x" }')
+    before = client.get("/api/v1/traces").json()
+    reply = respond(client, input=prompt).json()
+    assert "title" in json.loads(reply["output"][0]["content"][0]["text"])
+    assert "response.completed" in respond(client, input=prompt, stream=True).text
+    assert client.get("/api/v1/traces").json() == before
+
+
+def test_an_abstention_is_completed(client: TestClient) -> None:
+    reply = respond(client, input="Who won the chess championship in 1987?").json()
+    assert reply["status"] == "completed"
+    assert reply["output"][0]["content"][0]["text"].startswith("I don't know")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({"previous_response_id": "resp_" + 32 * "0"}, 404, "response_not_found"),
+        ({"previous_response_id": "x"}, 404, "response_not_found"),
+        ({"background": True}, 400, "unsupported_parameter"),
+        ({"conversation": "conv_1"}, 400, "unsupported_parameter"),
+        ({"text": {"format": {"type": "json_schema"}}}, 400, "unsupported_parameter"),
+        ({"reasoning": {"effort": "some"}}, 400, "unsupported_parameter"),
+        ({"input": []}, 400, "no_question"),
+        ({"model": "gpt-4"}, 404, "model_not_found"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_had_is_refused_before_anything_is_told(
+    client: TestClient, fields: dict[str, Any], status: int, code: str, stream: bool
+) -> None:
+    reply = respond(client, stream=stream, **fields)
+    assert reply.status_code == status
+    assert reply.json()["error"]["code"] == code
+
+
+def test_there_is_no_response_that_nobody_got(client: TestClient) -> None:
+    assert client.get("/v1/responses/resp_1").status_code == 404
+    assert client.get("/v1/responses/1").json()["error"]["code"] == "response_not_found"
+
+
+def test_it_is_called_after_its_trace(client: TestClient) -> None:
+    own = respond(client).json()
+    assert own["id"] == f"resp_{own['fathom']['trace_id']}"
+    assert ANSWER in own["output"][0]["content"][0]["text"]

@@ -1,0 +1,51 @@
+"""The words that people are told, in two languages."""
+
+from dataclasses import fields
+from typing import get_args
+
+from tests.serving.http.openai.test_cited_text import answer, citation
+
+from fathom.serving.wording import (
+    ENGLISH,
+    INDONESIAN,
+    LANGUAGES,
+    place_name,
+    readings,
+    short_answer,
+    wording_for,
+)
+from fathom.types import AbstentionReason, Conflict
+
+
+def test_each_language_has_words_for_everything() -> None:
+    for words in LANGUAGES:
+        assert all(getattr(words, field.name) for field in fields(words))
+        assert set(words.reasons) == set(get_args(AbstentionReason))
+        assert set(words.pages) == set(ENGLISH.pages)
+
+
+def test_the_language_is_that_of_the_question() -> None:
+    assert wording_for("When does the library open?") is ENGLISH
+    assert wording_for("Kapan perpustakaan buka?") is INDONESIAN
+
+
+def test_a_place_is_named_by_title_section_and_page() -> None:
+    assert place_name(citation()) == "Rules > Loans, page 3"
+    assert place_name(citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
+
+
+def test_a_short_answer_that_says_no_less_is_left_out() -> None:
+    assert short_answer(answer(answer="28 days. [1]")) == ""
+    assert short_answer(answer()) == "28 days"
+
+
+def test_readings_begin_with_the_answers_own() -> None:
+    assert readings(answer()) == ()
+    torn = answer(
+        citations=(citation(), citation(n=2)),
+        conflicts=(Conflict(answer="14 days", citations=(2,)),),
+    )
+    assert [(each.text, each.citations) for each in readings(torn)] == [
+        ("28 days", (1,)),
+        ("14 days", (2,)),
+    ]
