@@ -13,13 +13,14 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 PATIENCE_MS = 30_000
 """So long the tests wait for what the page is to show; nothing is measured by it."""
 WIDE, PHONE = 1280, 390
+"""Widths of the two screens, in pixels."""
 
 
 def why_absent() -> str:
@@ -78,6 +79,7 @@ def serve(index: Path, *options: str) -> Served:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """The browser."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=_program(), args=[*FLAGS])
         yield found

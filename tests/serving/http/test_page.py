@@ -39,7 +39,7 @@ SHELTER = "How many people can the sports hall in Linden Road take in?"
 SKIP = "How much does a skip on a public street cost per week?"
 POOL = "How much does a ticket for the Merrow swimming pool cost?"
 SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" color="#111">'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">'
     '<path d="M2 18L38 4" stroke="currentColor"/></svg>'
 )
 
@@ -355,7 +355,7 @@ def test_reports_are_shown_with_their_plots(open_tab: Watched) -> None:
     expect(page.get_by_role("row", name=re.compile("F1"))).to_contain_text("0.71")
     plot = page.get_by_role("img", name="Risk. Lower is better.")
     expect(plot).to_be_visible()
-    page.wait_for_function("document.querySelector('.plots img').naturalWidth > 0")
+    assert plot.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
 def test_it_can_be_used_with_the_keyboard_alone(open_tab: Watched) -> None:
@@ -452,7 +452,7 @@ def overflow(page: Page) -> list[str]:
     """What is wider than the screen."""
     found: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("main, main *:not(.visually-hidden)")]
-            .filter((each) => !each.closest(".scroll") &&
+            .filter((each) => !each.closest(".scroll") && each.checkVisibility() &&
                 each.getBoundingClientRect().right > innerWidth + 1)
             .map((each) => each.outerHTML.slice(0, 120))"""
     )
@@ -535,7 +535,7 @@ def pictures(chrome: Browser, served: Served, folder: Path) -> list[Path]:
     with tab(chrome, served.address) as wide:
         page = wide.ask(SHELTER)
         page.locator(".source").first.click()
-        page.wait_for_function("document.querySelector('.panel img')?.naturalWidth > 0")
+        expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
         taken = [picture(page, folder / "page-answer.png")]
         wide.ask(SKIP, strategy="maf")
         taken.append(picture(page, folder / "page-conflict.png"))

@@ -8,7 +8,7 @@ export const words = {
   "nav.earlier": "Earlier", "nav.untitled": "Untitled",
   "language.label": "Language", "language.en": "English", "language.id": "Indonesian", "language.und": "–",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
-  "key.title": "API key", "key.label": "The key of this server", "key.use": "Use it", "key.forget": "Forget the key",
+  "key.give": "Give the key", "key.title": "API key", "key.label": "The key of this server", "key.use": "Use it", "key.forget": "Forget the key",
   "key.note": "It is kept until this tab is closed, and nowhere else.",
 
   "ask.title": "What would you like to know?", "ask.placeholder": "Ask your documents …", "ask.label": "Your question", "ask.send": "Ask", "ask.stop": "Stop",

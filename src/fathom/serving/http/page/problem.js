@@ -13,7 +13,7 @@ export function problemView(problem, again) {
     { class: "problem", role: "alert" },
     el("p", {}, words),
     problem.next ? el("p", { class: "soft small" }, problem.next) : null,
-    problem.status === 401 ? keyForm(() => location.reload()) : null,
+    problem.status === 401 ? el("button", { type: "button", class: "plain", on: { click: () => document.dispatchEvent(new CustomEvent("fathom:key")) } }, t("key.give")) : null,
     again && problem.status !== 401 ? el("button", { type: "button", class: "plain", on: { click: again } }, t("again")) : null,
   );
 }
