@@ -95,14 +95,19 @@ class Engine(Learning):
             super().close()
 
     def at(self, directory: Path) -> "Engine":
-        """An engine of its own, with the same settings and models, over another index."""
+        """An engine of its own, with the same settings and models, over another index.
+
+        The models are loaded once for both; close this engine last.
+        """
         index = self.settings.index.model_copy(update={"directory": directory})
-        return Engine(
+        made = Engine(
             self.settings.model_copy(update={"index": index}),
             embedder=self._embedder,
             cross_reader=self._cross_reader,
             connect=self._connect,
         )
+        made._like = self.assembly
+        return made
 
     def unbounded(self) -> "Engine":
         """An engine of its own that gives answers however often they are wrong."""

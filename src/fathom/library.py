@@ -57,6 +57,7 @@ class Library:
         """Nothing is loaded or opened before it is needed; see `Engine`."""
         self.settings = settings
         self._embedder, self._cross_reader, self._connect = embedder, cross_reader, connect
+        self._like: Assembly | None = None
         self._lock = RLock()
         self._opened: IndexReader | None = None
         self._checked = False
@@ -89,6 +90,7 @@ class Library:
             embedder=self._embedder,
             cross_reader=self._cross_reader,
             connect=connect or self._connect,
+            like=self._like if connect is None else None,
         )
 
     def __enter__(self) -> Self:

@@ -53,6 +53,7 @@ class ModelParts:
         embedder: Embedder | None = None,
         cross_reader: CrossReader | None = None,
         connect: Connect | None = None,
+        like: "ModelParts | None" = None,
     ) -> None:
         """Nothing is loaded or opened yet.
 
@@ -62,8 +63,10 @@ class ModelParts:
             embedder: Used instead of the one that the settings name.
             cross_reader: Likewise.
             connect: Gives language models instead of those that the settings name.
+            like: Made from the same settings over another index: its models are used.
         """
         self.settings = settings
+        self._like = like
         self.warm = False
         self._extended = ExtendedSettings(settings.extensions)
         self._index = index
@@ -81,6 +84,8 @@ class ModelParts:
 
     @cached_property
     def _searched(self) -> Embedder:
+        if self._like is not None:
+            return self._like._searched  # noqa: SLF001 - of its own kind
         return self._embedder or self._load_embedder(self.settings.models.embedder)
 
     @cached_property
@@ -91,6 +96,8 @@ class ModelParts:
     @cached_property
     def further(self) -> Mapping[str, Embedder]:
         """The embedders of further vector spaces, by the names of these."""
+        if self._like is not None:
+            return self._like.further
         return {name: self._load_embedder(name) for name in self.settings.retrieval.embedders}
 
     def _load_embedder(self, name: str) -> Embedder:
@@ -138,6 +145,8 @@ class ModelParts:
     @cached_property
     def cross_reader(self) -> CrossReader:
         """What reads a question and a chunk together."""
+        if self._like is not None:
+            return self._like.cross_reader
         models = self.settings.models
         return self._cross_reader or load_shipped_reader(
             models.cross_reader, runtime=models.runtime, threads=models.threads
@@ -213,6 +222,10 @@ class ModelParts:
         with self._warming:
             if self.warm:
                 return
+            if self._like is not None:
+                self._like.warm_up()
+                self.warm = True
+                return
             with suppress(ModelError):  # searches fall back on words then, and say so
                 self.embedder.embed(["warm"])
             self.cross_reader.session("warm").read([WARM])
@@ -221,7 +234,8 @@ class ModelParts:
 
     def close(self) -> None:
         """End what runs beside this process; may be used again."""
-        self.models.close()
+        if self._like is None:
+            self.models.close()
         self.warm = False
 
     # Language models, and who asks the web.
@@ -229,6 +243,8 @@ class ModelParts:
     @cached_property
     def models(self) -> RoleModels:
         """The language models of the roles."""
+        if self._like is not None:
+            return self._like.models
         return RoleModels(self.settings, connect=self._connect, cores=cores())
 
     @property

@@ -1,40 +1,102 @@
 """A small index of the samples, and clients of the real application over it."""
 
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from fathom import Engine
 from fathom.config import settings_of
 from fathom.serving.http.app import create_app
+from fathom.serving.http.keys import Key, Keys
+from fathom.serving.http.running import Server
 from fathom.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent.parent
-FILES = ("road-repair-handbook.docx", "library-rules.odt", "apprenticeships.docx")
+FILES = ("road-repair-handbook.docx", "library-rules.odt", "apprenticeships.docx", "flood-plan.pdf")
+ADDRESS = "http://127.0.0.1:8000"
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of three sample documents; not to be written to."""
+    """An index of some sample documents; not to be written to."""
     place = tmp_path_factory.mktemp("serving") / "index"
     with Engine.open(place, {"offline": True}) as engine:
         engine.ingest([ROOT / "samples" / "corpus" / name for name in FILES])
     return place
 
 
+def settings_at(corpus: Path, folder: Path, **more: object) -> Settings:
+    """Those of a copy of the index."""
+    place = folder / "index"
+    shutil.copytree(corpus, place)
+    return settings_of({"index.directory": str(place), "offline": True, **more})
+
+
+@pytest.fixture(scope="session")
+def client(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Asks one application as the local user; documents are not to be changed."""
+    settings = settings_at(corpus, tmp_path_factory.mktemp("shared"))
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        yield client
+
+
 @pytest.fixture
 def settings(corpus: Path, tmp_path: Path) -> Settings:
-    """Those of a copy of the index."""
-    place = tmp_path / "index"
-    shutil.copytree(corpus, place)
-    return settings_of({"index.directory": str(place), "offline": True})
+    """Those of a copy of the index that the test has for itself."""
+    return settings_at(corpus, tmp_path)
 
 
 @pytest.fixture
-def client(settings: Settings) -> Iterator[TestClient]:
-    """Asks the application as the local user."""
-    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+def own(settings: Settings) -> Iterator[TestClient]:
+    """As `client`, of an application that the test has for itself."""
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
         yield client
+
+
+KeyMaker = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def key(settings: Settings) -> KeyMaker:
+    """Makes a key; gives the headers that show it."""
+
+    def make(**more: object) -> dict[str, str]:
+        scopes = frozenset(str(more.pop("scopes", "read ingest admin")).split())
+        wanted = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
+        keys = Keys(settings.index.directory)
+        _, text = keys.add(wanted)
+        keys.close()
+        return {"Authorization": f"Bearer {text}"}
+
+    return make
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The application on a real socket; gives its address."""
+    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=5)
+    server = Server(app, config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def live() -> Callable[[FastAPI], AbstractContextManager[str]]:
+    """Serves an application on a real socket."""
+    return serving

@@ -1,39 +1,198 @@
-"""The native API: fathom.serving.http.api, with what every request goes through:
-fathom.serving.http.dependencies, fathom.serving.http.problems, fathom.serving.http.streams,
-fathom.serving.http.health, fathom.serving.http.workspaces, fathom.serving.http.access,
-fathom.serving.http.jobs, fathom.serving.http.admission, fathom.serving.http.asking,
-fathom.serving.http.guard, fathom.serving.http.keys, fathom.serving.http.idempotency,
-fathom.serving.http.conversations, fathom.serving.http.talks, fathom.serving.http.telling,
-fathom.serving.http.uploads, fathom.serving.http.metrics, fathom.settings.serve,
-fathom.serving.http.database,
-fathom.serving.http.running, fathom.serving.cli.serve; and the places of
-fathom.serving.http.openai and fathom.serving.http.page."""
+"""The native API: `fathom.serving.http.api`, with what tells of it and asks for it:
+fathom.serving.http.telling, fathom.serving.http.asking, fathom.serving.http.dependencies,
+fathom.serving.http.health, fathom.serving.http.metrics."""
 
 import json
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 QUESTION = "Where is bitumen emulsion stored?"
+UNANSWERABLE = "Which river runs through the capital of Mars?"
 
 
-def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+def events_of(text: str) -> list[tuple[str, str]]:
     """The events of a stream: name and data."""
     found = []
     for frame in text.strip().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":"))
         if lines:
-            found.append((lines["event"], json.loads(lines["data"])))
+            found.append((lines["event"], lines["data"]))
     return found
+
+
+def streamed(client: TestClient, **body: Any) -> list[tuple[str, str]]:
+    reply = client.post("/api/v1/ask/stream", json={"question": QUESTION, **body})
+    assert reply.status_code == 200
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert reply.headers["x-accel-buffering"] == "no"
+    return events_of(reply.text)
+
+
+def asked(client: TestClient, **body: Any) -> dict[str, Any]:
+    reply = client.post("/api/v1/ask", json={"question": QUESTION, **body})
+    assert reply.status_code == 200, reply.text
+    answer: dict[str, Any] = reply.json()
+    return answer
 
 
 def test_a_question_is_answered_with_a_quote_that_stands_in_its_document(
     client: TestClient,
 ) -> None:
-    answer = client.post("/api/v1/ask", json={"question": QUESTION}).json()
+    answer = asked(client)
     assert answer["status"] == "answered"
     assert "Depot North, bay 5" in answer["answer"]
     cited = answer["citations"][0]
     place = f"/api/v1/documents/{cited['document']}/text"
     text = client.get(place, params={"start": cited["start"], "end": cited["end"]}).text
     assert text == cited["quote"]
+
+
+def test_what_the_documents_do_not_hold_is_a_normal_reply(client: TestClient) -> None:
+    answer = asked(client, question=UNANSWERABLE)
+    assert answer["status"] == "abstained"
+    assert answer["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
+
+
+@pytest.mark.parametrize("question", [QUESTION, UNANSWERABLE])
+@pytest.mark.parametrize("strategy", ["naive", "anchor"])
+def test_a_streamed_a_stored_and_a_reloaded_answer_are_the_same_bytes(
+    client: TestClient, question: str, strategy: str
+) -> None:
+    events = streamed(client, question=question, strategy=strategy)
+    name, final = events[-1]
+    assert name == "final"
+    trace_id = json.loads(final)["trace_id"]
+    stored = client.get(f"/api/v1/answers/{trace_id}")
+    assert stored.content == final.encode()
+    assert client.get(f"/api/v1/answers/{trace_id}").content == stored.content
+    replied = client.post("/api/v1/ask", json={"question": question, "strategy": strategy})
+    kept = client.get(f"/api/v1/answers/{replied.json()['trace_id']}")
+    assert kept.content == replied.content
+    again = client.post(f"/api/v1/traces/{trace_id}/replay").json()
+    assert again["same"] is True
+
+
+def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answer(
+    client: TestClient,
+) -> None:
+    events = streamed(client)
+    names = [name for name, _ in events]
+    assert names[0] == "plan"
+    assert names[-2:] == ["usage", "final"]
+    steps = [json.loads(data) for name, data in events if name == "step"]
+    began = {each["id"]: each for each in steps if each["state"] == "began"}
+    ended = {each["id"]: each for each in steps if each["state"] == "ended"}
+    assert began.keys() == ended.keys() == set(range(1, len(began) + 1))
+    assert [each["name"] for each in began.values()] == ["search", "read", "finalize"]
+    assert all(each["news"] and each["seconds"] >= 0 for each in ended.values())
+    found = json.loads(next(data for name, data in events if name == "hits"))
+    assert began[found["step"]]["name"] == "search"
+    best = found["hits"][0]
+    assert best["document"] == json.loads(events[-1][1])["citations"][0]["document"]
+    assert {"path", "title", "section", "page", "start", "end", "text", "score"} <= best.keys()
+    cited = [json.loads(data) for name, data in events if name == "citation"]
+    assert cited == json.loads(events[-1][1])["citations"]
+
+
+def test_a_follow_up_is_told_as_the_question_it_stands_for(client: TestClient) -> None:
+    begun = client.post("/api/v1/conversations", json={}).json()["id"]
+    asked(client, question="What is the monthly pay of an apprentice?", conversation=begun)
+    events = streamed(client, question="And in the second year?", conversation=begun)
+    plans = [json.loads(data) for name, data in events if name == "plan"]
+    final = json.loads(events[-1][1])
+    assert "standalone" not in plans[0]
+    assert plans[-1]["standalone"] == final["standalone_question"] != "And in the second year?"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        ({"question": "  "}, 400, "bad_request"),
+        ({}, 422, "invalid"),
+        ({"question": QUESTION, "strategy": "none-such"}, 400, "bad_request"),
+        ({"question": QUESTION, "filters": ["year"]}, 400, "bad_request"),
+        ({"question": QUESTION, "conversation": "none"}, 404, "conversation_missing"),
+        ({"question": QUESTION, "budget": {"deadline": -1}}, 422, "invalid"),
+        ({"question": QUESTION, "workspace": "other"}, 422, "invalid"),
+        ({"question": "x" * 30_000}, 422, "invalid"),
+        ({"question": "\ud800"}, 422, "invalid"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/ask", "/api/v1/ask/stream"])
+def test_what_can_fail_is_told_with_its_status_before_a_stream_begins(
+    client: TestClient, path: str, body: dict[str, Any], status: int, kind: str
+) -> None:
+    reply = client.post(
+        path, content=json.dumps(body), headers={"Content-Type": "application/json"}
+    )
+    assert reply.status_code == status
+    assert reply.headers["content-type"] == "application/problem+json"
+    problem = reply.json()
+    assert problem["status"] == status
+    assert problem["type"] == f"urn:fathom:problem:{kind}"
+    assert problem["detail"]
+
+
+def test_a_budget_is_kept_and_no_more_than_the_highest_effort_is_given(client: TestClient) -> None:
+    small = asked(client, budget={"max_tokens": 5, "max_calls": 0, "deadline": 9})
+    assert small["budget"]["tokens"] == 5
+    assert small["budget"]["seconds"] == 9
+    large = asked(client, effort="low", budget={"max_tokens": 10**9})
+    assert large["budget"]["tokens"] == 240_000
+    assert large["budget"]["retrievals"] == 6
+
+
+def test_a_search_gives_hits_with_their_places(client: TestClient) -> None:
+    found = client.post("/api/v1/search", json={"query": "bitumen emulsion", "k": 3}).json()
+    assert [each["rank"] for each in found["hits"]] == [1, 2, 3]
+    assert found["hits"][0]["title"] == "Road Repair Handbook"
+
+
+def test_strategies_are_listed_with_a_line_and_what_efforts_allow(client: TestClient) -> None:
+    told = client.get("/api/v1/strategies").json()
+    assert {"naive", "adaptive"} <= {each["name"] for each in told["strategies"]}
+    assert all(each["description"] for each in told["strategies"])
+    assert told["efforts"]["low"]["tokens"] < told["efforts"]["high"]["tokens"]
+
+
+def test_a_trace_is_listed_and_shown(client: TestClient) -> None:
+    trace_id = asked(client)["trace_id"]
+    listed = client.get("/api/v1/traces", params={"limit": 1}).json()["traces"]
+    assert [each["id"] for each in listed] == [trace_id]
+    assert client.get(f"/api/v1/traces/{trace_id}").json()["id"] == trace_id
+    assert client.get("/api/v1/answers/0000").status_code == 404
+
+
+def test_what_a_person_says_of_an_answer_is_kept_and_given_again(own: TestClient) -> None:
+    trace_id = asked(own)["trace_id"]
+    neither = own.post("/api/v1/feedback", json={"trace_id": trace_id})
+    assert neither.status_code == 400
+    body = {"trace_id": trace_id, "correct": True, "note": "as in the handbook"}
+    said = own.post("/api/v1/feedback", json=body)
+    assert said.status_code == 201
+    assert said.json() == {"trace_id": trace_id, "said": "right", "again": True}
+    assert asked(own)["phase"] == "verified"
+
+
+def test_a_request_sent_again_under_its_key_is_done_once(client: TestClient) -> None:
+    headers = {"Idempotency-Key": "one"}
+    first = client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    again = client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert first.content == again.content
+    other = client.post("/api/v1/ask", json={"question": UNANSWERABLE}, headers=headers)
+    assert other.status_code == 422
+
+
+def test_the_server_tells_that_it_lives_its_state_and_its_numbers(client: TestClient) -> None:
+    asked(client)
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+    status = client.get("/api/v1/status").json()
+    assert status["index"]["documents"] == 4
+    assert status["workspace"] == ""
+    numbers = client.get("/metrics").text
+    assert 'fathom_answers_total{status="answered",stop="answered",strategy="naive"}' in numbers
+    assert 'route="/api/v1/ask",status="200"' in numbers
+    assert QUESTION not in numbers

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from fathom import __version__
 from fathom.engine import Engine
+from fathom.errors import FathomError
 from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
@@ -71,7 +72,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     engine = spaces.of(LOCAL).engine
     spaces.resume()
     # The models are loaded before the first question comes, while /readyz answers already.
-    warming = asyncio.ensure_future(asyncio.to_thread(engine.assembly.warm_up))
+    warming = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
     try:
         async with app.state.tools.running():
             yield
@@ -79,3 +80,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.gather(warming, return_exceptions=True)
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
+
+
+def _warm(engine: Engine) -> None:
+    """Load what a question needs, where there is something to ask about."""
+    with suppress(FathomError):  # it is told to who asks
+        engine.reader(checked=False)
+        engine.assembly.warm_up()

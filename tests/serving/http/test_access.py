@@ -1,0 +1,253 @@
+"""Who may ask: `fathom.serving.http.access`, fathom.serving.http.keys, fathom.serving.http.guard,
+fathom.serving.http.database, `fathom keys` and fathom.settings.serve."""
+
+import json
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.serving.http.conftest import ADDRESS, KeyMaker
+from typer.testing import CliRunner
+
+from fathom.config import settings_of
+from fathom.errors import UsageError
+from fathom.reservation import CostBound
+from fathom.serving.cli import app as commands
+from fathom.serving.http.access import LOCAL, Access, Caller
+from fathom.serving.http.app import create_app
+from fathom.serving.http.keys import FILE, Key, Keys
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.running import run
+from fathom.settings import Settings
+from fathom.usage import Budget, Usage
+
+ASK = {"question": "Where is bitumen emulsion stored?"}
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[TestClient]:
+    """An application without documents."""
+    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        yield client
+
+
+def keys_of(client: TestClient) -> Keys:
+    keys: Keys = client.app.state.access.keys  # type: ignore[attr-defined]
+    return keys
+
+
+def bearer(client: TestClient, **more: object) -> dict[str, str]:
+    key = Key(id="", name="x", **{"scopes": frozenset({"read"}), **more})  # type: ignore[arg-type]
+    return {"Authorization": f"Bearer {keys_of(client).add(key)[1]}"}
+
+
+def test_on_loopback_nobody_needs_a_key_until_there_is_one(empty: TestClient) -> None:
+    assert empty.get("/api/v1/documents").status_code == 200
+    headers = bearer(empty)
+    refused = empty.get("/api/v1/documents")
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    assert empty.get("/api/v1/documents", headers=headers).status_code == 200
+    assert empty.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        "",
+        "Bearer",
+        "Bearer nonsense",
+        "Bearer fth_00000000_x",
+        "Basic Zm9vOmJhcg==",
+        "Bearer fth__",
+    ],
+)
+def test_what_is_no_key_opens_nothing(empty: TestClient, credential: str) -> None:
+    bearer(empty)
+    reply = empty.get("/api/v1/documents", headers={"Authorization": credential})
+    assert reply.status_code == 401
+
+
+def test_another_secret_under_a_known_id_opens_nothing(empty: TestClient) -> None:
+    good = bearer(empty)["Authorization"]
+    for bad in (f"{good}x", good[:-1], good.rpartition("_")[0] + "_" + "A" * 43):
+        headers = {"Authorization": bad}
+        assert empty.get("/api/v1/documents", headers=headers).status_code == 401
+
+
+def test_of_a_key_only_its_hash_is_kept_readable_by_the_owner_alone(empty: TestClient) -> None:
+    secret = bearer(empty)["Authorization"].rpartition("_")[2]
+    file = keys_of(empty)._kept.path
+    assert file.name == FILE
+    assert secret.encode() not in file.read_bytes()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_key_does_what_its_scopes_say_until_it_expires_or_is_revoked(empty: TestClient) -> None:
+    read = bearer(empty)
+    assert empty.get("/metrics", headers=read).status_code == 403
+    files = {"files": ("a.txt", b"text")}
+    refused = empty.post("/api/v1/documents", files=files, headers=read)
+    assert refused.status_code == 403
+    assert "ingest" in refused.json()["detail"]
+    admin = bearer(empty, scopes=frozenset({"admin"}))
+    assert empty.get("/metrics", headers=admin).status_code == 200
+    assert empty.post("/api/v1/ask", json=ASK, headers=admin).status_code == 403
+    past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+    over = empty.get("/api/v1/documents", headers=bearer(empty, expires=past))
+    assert over.status_code == 401
+    assert "expired" in over.json()["detail"]
+    assert keys_of(empty).revoke(read["Authorization"].split("_")[1])
+    assert empty.get("/api/v1/documents", headers=read).status_code == 401
+
+
+def test_too_many_requests_are_told_when_to_come_again(empty: TestClient) -> None:
+    headers = bearer(empty, per_minute=3)
+    replies = [empty.get("/api/v1/documents", headers=headers) for _ in range(5)]
+    assert [each.status_code for each in replies] == [200, 200, 200, 429, 429]
+    assert 1 <= int(replies[-1].headers["retry-after"]) <= 61
+    assert replies[-1].json()["retry_after"] == int(replies[-1].headers["retry-after"])
+
+
+def test_a_browser_holds_its_key_where_no_script_reads_it(empty: TestClient) -> None:
+    key = bearer(empty)["Authorization"].removeprefix("Bearer ")
+    assert empty.post("/api/v1/session", json={"key": "wrong"}).status_code == 401
+    opened = empty.post("/api/v1/session", json={"key": key})
+    assert opened.status_code == 204
+    cookie = opened.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert empty.get("/api/v1/documents").status_code == 200
+    assert empty.delete("/api/v1/session").status_code == 204
+    assert empty.get("/api/v1/documents").status_code == 401
+
+
+def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
+    tmp_path: Path,
+) -> None:
+    access = Access(tmp_path, workspace_budget=Budget(tokens=1000))
+    key, text = access.keys.add(Key(id="", name="x", tokens_per_day=100))
+    caller = access.caller(text)
+    assert caller == Caller(key=key, scopes=key.scopes)
+    account = access.account(caller)
+    assert account is not None
+    assert account.left()["tokens"] == 100
+    bound = CostBound(calls=1, prompt_tokens=60, completion_tokens=20)
+    with account.reserve(bound) as room:
+        room.settle(Usage(llm_calls=1, prompt_tokens=60, completion_tokens=10))
+    access.keep(caller)
+    access.close()
+    later = Access(tmp_path, workspace_budget=Budget(tokens=1000))
+    again = later.account(later.caller(text))
+    assert again is not None
+    assert again.left()["tokens"] == 30
+    local = later.account(LOCAL)
+    assert local is not None
+    assert local.left()["tokens"] == 930
+    with again.reserve(CostBound(calls=1, prompt_tokens=30)) as room:
+        room.settle(Usage(llm_calls=1, prompt_tokens=30))
+    with pytest.raises(Problem) as spent:
+        later.account(caller)
+    assert spent.value.status == 429
+    assert spent.value.retry_after is not None
+    later.close()
+
+
+@pytest.mark.parametrize("name", ["../other", "A", "", "a/b", ".hidden", "x" * 64, "a\n"])
+def test_a_workspace_is_called_by_a_plain_name(tmp_path: Path, name: str) -> None:
+    keys = Keys(tmp_path)
+    if name:
+        with pytest.raises(UsageError):
+            keys.add(Key(id="", name="x", workspace=name))
+    else:
+        assert keys.add(Key(id="", name="x"))[0].workspace == ""
+    keys.close()
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.:80@e"])
+def test_another_name_than_that_of_this_machine_is_not_answered(
+    empty: TestClient, host: str
+) -> None:
+    reply = empty.get("/api/v1/documents", headers={"Host": host})
+    assert reply.status_code == 421
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"])
+def test_this_machine_is_answered_under_each_of_its_names(empty: TestClient, host: str) -> None:
+    assert empty.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_names_that_are_allowed_are_answered(tmp_path: Path) -> None:
+    given = {"serve.public_url": "https://ask.example.org", "serve.allowed_hosts": ["inner"]}
+    settings = settings_of({"index.directory": str(tmp_path / "i"), **given})
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        for host, status in {"ask.example.org": 200, "inner:1": 200, "x": 421}.items():
+            assert client.get("/healthz", headers={"Host": host}).status_code == status
+        headers = {"Host": "inner", "Origin": "https://ask.example.org"}
+        assert client.post("/api/v1/conversations", json={}, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9999"])
+def test_a_page_of_another_site_may_not_ask(empty: TestClient, origin: str) -> None:
+    reply = empty.post("/api/v1/conversations", json={}, headers={"Origin": origin})
+    assert reply.status_code == 403
+    assert "access-control-allow-origin" not in reply.headers
+    own = empty.post("/api/v1/conversations", json={}, headers={"Origin": ADDRESS})
+    assert own.status_code == 201
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_more_than_may_be_sent_is_refused_whether_its_length_is_told_or_not(
+    tmp_path: Path, told: bool
+) -> None:
+    settings = settings_of({"index.directory": str(tmp_path / "i"), "serve.body_mb": 1})
+    body = json.dumps({"question": "x" * 3_000_000}).encode()
+    parts = iter([body[:1_000_000], body[1_000_000:]])
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        headers = {"Content-Type": "application/json"}
+        reply = client.post("/api/v1/ask", content=body if told else parts, headers=headers)
+    assert reply.status_code == 413
+
+
+def test_every_reply_lets_nothing_in_it_run(empty: TestClient) -> None:
+    for path in ("/healthz", "/api/v1/documents", "/none", "/openapi.json"):
+        headers = empty.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_no_other_address_is_served_without_a_key(tmp_path: Path) -> None:
+    settings = settings_of({"index.directory": str(tmp_path)})
+    with pytest.raises(UsageError, match="fathom keys add"):
+        run(settings, host="0.0.0.0", port=0)
+
+
+def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) -> None:
+    index = ["--index", str(tmp_path)]
+    runner = CliRunner()
+    made = runner.invoke(
+        commands, ["keys", "add", "ana", "--scope", "read", "--workspace", "law", "--json", *index]
+    )
+    told = json.loads(made.stdout)
+    assert told["key"].startswith(f"fth_{told['id']}_")
+    listed = runner.invoke(commands, ["keys", "list", *index]).stdout
+    assert "ana, workspace law, read" in listed
+    assert told["key"] not in listed
+    assert runner.invoke(commands, ["keys", "revoke", told["id"], *index]).exit_code == 0
+    assert "no keys" in runner.invoke(commands, ["keys", "list", *index]).stdout
+
+
+def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: KeyMaker) -> None:
+    headers = key(tokens_per_day=0)
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        reply = client.post("/api/v1/ask", json=ASK, headers=headers)
+        assert reply.status_code == 429
+        assert reply.json()["type"] == "urn:fathom:problem:budget_spent"
+        stream = client.post("/api/v1/ask/stream", json=ASK, headers=headers)
+        assert stream.status_code == 429
