@@ -1,5 +1,5 @@
 """Who may ask: `fathom.serving.http.access`, fathom.serving.http.keys, fathom.serving.http.guard,
-fathom.serving.http.database, `fathom keys` and fathom.settings.serve."""
+fathom.serving.http.database, `fathom keys` of fathom.serving.cli.serve, fathom.settings.serve."""
 
 import json
 import stat

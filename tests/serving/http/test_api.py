@@ -1,6 +1,7 @@
 """The native API: `fathom.serving.http.api`, with what tells of it and asks for it:
 fathom.serving.http.telling, fathom.serving.http.asking, fathom.serving.http.dependencies,
-fathom.serving.http.health, fathom.serving.http.metrics."""
+fathom.serving.http.health, fathom.serving.http.metrics; and the place of
+fathom.serving.http.openai."""
 
 import json
 from typing import Any

@@ -1,0 +1,86 @@
+"""Conversations: `fathom.serving.http.conversations` and fathom.serving.http.talks; errors as
+fathom.serving.http.problems tells them."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from fathom.errors import IndexLocked, ModelUnavailable, RunError, UsageError
+from fathom.ledger import BudgetRefused
+from fathom.serving.http.problems import Problem, problem_of
+
+API = "/api/v1/conversations"
+
+
+def ask(client: TestClient, question: str, conversation: str) -> dict[str, Any]:
+    body = {"question": question, "conversation": conversation}
+    answer: dict[str, Any] = client.post("/api/v1/ask", json=body).json()
+    return answer
+
+
+def test_a_conversation_keeps_its_questions_with_the_answers_as_they_were_given(
+    client: TestClient,
+) -> None:
+    begun = client.post(API, json={}).json()["id"]
+    first = ask(client, "What is the monthly pay of an apprentice in the second year?", begun)
+    second = ask(client, "And in the third?", begun)
+    assert second["standalone_question"] not in {None, "And in the third?"}
+    shown = client.get(f"{API}/{begun}").json()
+    assert shown["title"] == first["question"]
+    assert [turn["question"] for turn in shown["turns"]] == [first["question"], "And in the third?"]
+    assert [turn["answer"] for turn in shown["turns"]] == [first, second]
+    body = {"question": "And in the first?", "conversation": begun}
+    stream = client.post("/api/v1/ask/stream", json=body).text
+    final = json.loads(stream.strip().rpartition("data: ")[2])
+    assert client.get(f"{API}/{begun}").json()["turns"][-1]["answer"] == final
+    assert client.delete(f"{API}/{begun}").status_code == 204
+    assert client.get(f"{API}/{begun}").status_code == 404
+    assert client.delete(f"{API}/{begun}").status_code == 404
+    assert client.get(f"/api/v1/answers/{first['trace_id']}").status_code == 200
+
+
+def test_conversations_are_listed_newest_first_page_by_page(own: TestClient) -> None:
+    made = [own.post(API, json={"title": f"talk {at}"}).json()["id"] for at in range(5)]
+    first = own.get(API, params={"limit": 3}).json()
+    rest = own.get(API, params={"limit": 3, "cursor": first["next"]}).json()
+    listed = [each["id"] for each in (*first["conversations"], *rest["conversations"])]
+    assert listed == made[::-1]
+    assert rest["next"] is None
+
+
+def test_an_answer_whose_document_is_gone_is_gone_from_the_conversation(own: TestClient) -> None:
+    begun = own.post(API, json={}).json()["id"]
+    answer = ask(own, "Where is bitumen emulsion stored?", begun)
+    own.delete(f"/api/v1/documents/{answer['citations'][0]['document']}")
+    (turn,) = own.get(f"{API}/{begun}").json()["turns"]
+    assert turn["question"] == answer["question"]
+    assert turn["answer"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "again"),
+    [
+        (UsageError("k = 0: ask for more"), 400, None),
+        (IndexLocked("process 7 is writing; try again later"), 503, 5),
+        (ModelUnavailable("the model does not answer"), 503, 10),
+        (BudgetRefused("tokens", needed=5, left=1), 429, None),
+        (RunError("the file cannot be read"), 500, None),
+        (ValueError("a secret of a document"), 500, None),
+    ],
+)
+def test_an_error_becomes_a_problem_with_what_to_do_next(
+    error: Exception, status: int, again: float | None
+) -> None:
+    problem = problem_of(error)
+    assert (problem.status, problem.retry_after) == (status, again)
+    told = bytes(problem.response().body).decode()
+    assert "secret" not in told
+    assert json.loads(told)["title"]
+
+
+def test_a_problem_says_in_its_header_when_to_come_again() -> None:
+    reply = Problem(503, "overloaded", "too much", retry_after=0.2).response()
+    assert reply.headers["retry-after"] == "1"
+    assert reply.headers["content-type"] == "application/problem+json"

@@ -1,0 +1,238 @@
+"""A server on a real socket: who leaves, who comes in crowds, and its end; `fathom serve`,
+fathom.serving.http.running, fathom.serving.http.streams, fathom.serving.http.admission,
+fathom.serving.http.idempotency."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.responses import Response
+
+from fathom.context import Listener
+from fathom.serving.http import streams
+from fathom.serving.http.admission import Admission
+from fathom.serving.http.app import create_app
+from fathom.serving.http.idempotency import Once
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import Event, Stopping, frames
+from fathom.settings import Settings
+
+ASK = {"question": "Where is bitumen emulsion stored?"}
+Live = Callable[[FastAPI], AbstractContextManager[str]]
+
+
+class Slow:
+    """Stands in for the engine of the default workspace: begins a step, then works on and on."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.begun = 0
+        self.cancelled = 0
+        engine = app.state.workspaces._engine
+        engine.aoutcome = self.aoutcome
+
+    async def aoutcome(self, _: str, *, listener: Listener | None, **__: Any) -> Any:
+        from fathom.tracing.trace import Step
+
+        self.begun += 1
+        if listener is not None:
+            listener.began(Step(id="search", name="search"))
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/ask", "/api/v1/ask/stream"])
+def test_a_client_that_leaves_frees_its_work(settings: Settings, live: Live, path: str) -> None:
+    app = create_app(settings)
+    slow = Slow(app)
+    with live(app) as address:
+        with (
+            httpx.Client(base_url=address) as client,
+            client.stream("POST", path, json=ASK)
+            if (path.endswith("stream"))
+            else leaving(client, path),
+        ):
+            wait_for(lambda: slow.begun == 1)
+            assert app.state.asking.admission.running == 1
+        wait_for(lambda: slow.cancelled == 1)
+        assert app.state.asking.admission.running == 0
+
+
+@contextmanager
+def leaving(client: httpx.Client, path: str) -> Iterator[None]:
+    """A request whose reply nobody waits for."""
+    with pytest.raises(httpx.ReadTimeout):
+        client.post(path, json=ASK, timeout=httpx.Timeout(5, read=0.5))
+    yield
+
+
+@contextmanager
+def serve(settings: Settings, *more: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """`fathom serve` in a process of its own, and its address."""
+    command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", "0", "--offline"]
+    command += ["--index", str(settings.index.directory), *more]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=settings.index.directory) as server:
+        try:
+            assert server.stderr is not None
+            line = server.stderr.readline().decode()
+            address = re.search(r"http://\S+/", line)
+            assert address, line
+            yield server, address[0]
+        finally:
+            server.kill()
+
+
+def test_the_command_serves_tells_where_and_ends_with_its_signal(settings: Settings) -> None:
+    with serve(settings) as (server, address), httpx.Client(base_url=address) as client:
+        assert client.get("/readyz").json() == {"status": "ready"}
+        assert client.post("/api/v1/ask", json=ASK, timeout=60).json()["status"] == "answered"
+        assert "<html" in client.get("/").text
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=30) in {0, -signal.SIGTERM}
+
+
+def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Live) -> None:
+    given = settings.model_copy(
+        update={"serve": settings.serve.model_copy(update={"running": 100, "drain_s": 0.5})}
+    )
+    app = create_app(given)
+    slow = Slow(app)
+    last: list[str] = []
+
+    async def follow(client: httpx.AsyncClient) -> None:
+        async with client.stream("POST", "/api/v1/ask/stream", json=ASK) as reply:
+            async for line in reply.aiter_lines():
+                last.append(line) if line.startswith("event: error") else None
+
+    async def crowd(address: str) -> None:
+        limits = httpx.Limits(max_connections=200)
+        async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+            tasks = [asyncio.create_task(follow(client)) for _ in range(100)]
+            while slow.begun < 100:
+                await asyncio.sleep(0.02)
+            app.state.stopping.tell()
+            await asyncio.gather(*tasks)
+
+    with live(app) as address:
+        asyncio.run(crowd(address))
+    assert last == ["event: error"] * 100
+    assert slow.cancelled == 100
+
+
+def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() -> None:
+    async def scene() -> None:
+        admission = Admission(running=1, waiting=2, patience_s=60)
+        ended: list[int] = []
+
+        async def ask(number: int, go: asyncio.Event) -> None:
+            async with admission.turn():
+                await go.wait()
+                ended.append(number)
+
+        go = asyncio.Event()
+        tasks = [asyncio.create_task(ask(number, go)) for number in range(3)]
+        await asyncio.sleep(0)
+        assert (admission.running, admission.waiting) == (1, 2)
+        with pytest.raises(Problem) as away:
+            async with admission.turn():
+                pass
+        assert away.value.status == 503
+        assert away.value.retry_after is not None
+        assert admission.turned_away == 1
+        tasks[1].cancel()
+        await asyncio.sleep(0.01)
+        assert admission.waiting == 1
+        go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert ended == [0, 2]
+        assert (admission.running, admission.waiting) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> None:
+    async def scene() -> None:
+        admission = Admission(running=1, waiting=10, patience_s=60)
+        async with admission.turn() as waited:
+            assert waited < 1
+            with pytest.raises(Problem):  # about half a second to wait, and no time for it
+                async with admission.turn(seconds=0.2):
+                    pass
+            admission.close()
+            with pytest.raises(Problem, match="stopping"):
+                async with admission.turn():
+                    pass
+
+    asyncio.run(scene())
+
+
+def test_a_stream_that_breaks_ends_with_a_problem_and_a_silent_one_beats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "HEARTBEAT_S", 0.01)
+
+    async def events() -> Any:
+        yield Event("plan", "{}")
+        await asyncio.sleep(0.1)
+        raise RuntimeError("secret of a document")
+
+    async def told() -> bytes:
+        return b"".join([frame async for frame in frames(events(), Stopping(1))])
+
+    text = asyncio.run(told()).decode()
+    assert text.startswith("id: 1\nevent: plan\ndata: {}\n\n: still at work\n\n")
+    assert "id: 2\nevent: error\n" in text
+    assert "secret" not in text
+
+
+def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_again() -> None:
+    async def scene() -> None:
+        once, done = Once(), 0
+
+        async def work() -> Response:
+            nonlocal done
+            done += 1
+            await asyncio.sleep(0.01)
+            if done == 1:
+                raise Problem(503, "overloaded", "too much")
+            return Response("made")
+
+        both = [once.do("key", "body", work) for _ in range(2)]
+        failed = await asyncio.gather(*both, return_exceptions=True)
+        assert all(isinstance(each, Problem) for each in failed)
+        assert done == 1
+        replies = await asyncio.gather(*(once.do("key", "body", work) for _ in range(3)))
+        assert done == 2
+        assert len({id(each) for each in replies}) == 1
+
+    asyncio.run(scene())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")
+def test_a_port_that_is_taken_is_told(settings: Settings) -> None:
+    with serve(settings) as (_, address):
+        port = address.rstrip("/").rpartition(":")[2]
+        command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", port]
+        done = subprocess.run(command, capture_output=True, cwd=Path("/"), check=False)
+    assert done.returncode == 2
+    assert b"choose another with --port" in done.stderr
