@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -13,6 +15,7 @@ from fastapi.testclient import TestClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from fathom.config import settings_of
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, Keys
 from fathom.serving.http.running import Server
@@ -28,8 +31,8 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
 
 
-@pytest.fixture
-def address(settings: Settings) -> Iterator[str]:
+@contextmanager
+def listening(settings: Settings) -> Iterator[str]:
     """Where the real server listens, in a thread."""
     app = create_app(settings)
     server = Server(app, uvicorn.Config(app, port=0, log_level="warning"))
@@ -41,6 +44,12 @@ def address(settings: Settings) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}/mcp"
     server.should_exit = True
     thread.join(30)
+
+
+@pytest.fixture
+def address(settings: Settings) -> Iterator[str]:
+    with listening(settings) as place:
+        yield place
 
 
 def use(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> None:
@@ -140,5 +149,38 @@ def test_the_tools_are_loaded_when_they_are_first_asked_for(settings: Settings) 
         assert not app.state.tools._served.done()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
         assert app.state.tools._served.done()
-    with TestClient(app, base_url="http://127.0.0.1:8000") as again:  # and once more
-        assert again.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_client_that_leaves_ends_its_question(settings: Settings, version: str) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    model = {
+        "llm.model": "openai:silent",
+        "llm.base_url": f"http://127.0.0.1:{silent.getsockname()[1]}/v1",
+        "roles.reader": "llm",
+        "index.directory": str(settings.index.directory),
+    }
+    with listening(settings_of(model)) as address, silent:
+        headers = {**ACCEPT, "MCP-Protocol-Version": version}
+        asked = call("ask", question=QUESTION)
+        if version > "2026":
+            headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "ask"}
+            asked["params"]["_meta"] = {
+                "io.modelcontextprotocol/protocolVersion": version,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+            }
+        host, _, port = address.removeprefix("http://").partition("/")[0].partition(":")
+        body = json.dumps(asked)
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        silent.settimeout(60)
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(
+                f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n{head}\r\n{body}".encode()
+            )
+            connection, _ = silent.accept()  # the model is being asked
+        with connection:
+            connection.settimeout(20)
+            while connection.recv(65536):  # the request, then the end: nobody waits for a reply
+                pass

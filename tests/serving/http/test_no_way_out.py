@@ -38,6 +38,9 @@ sys.addaudithook(_note)
 """
 
 
+BY_DEFAULT = pytest.mark.parametrize("server", ["by default"], indirect=True)
+
+
 class Canary:
     """Listens on this machine and counts who comes."""
 
@@ -203,6 +206,7 @@ def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
     return ["/", *(re.sub(r"{(\w+)}", lambda m: known.get(m[1], "x"), path) for path in paths)]
 
 
+@BY_DEFAULT
 def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> None:
     client = server.client
     assert len(targets(canary.port)) == 40
@@ -224,6 +228,7 @@ def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> No
     assert (canary.knocks, ways_out(server)) == (0, [])
 
 
+@BY_DEFAULT
 def test_no_address_in_a_question_or_a_conversation_is_opened(
     server: Server, canary: Canary
 ) -> None:
@@ -243,6 +248,7 @@ def _turn(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
+@BY_DEFAULT
 def test_no_address_in_a_document_is_opened(server: Server, canary: Canary) -> None:
     files = [
         ("files", (name, text.encode(), "application/octet-stream"))

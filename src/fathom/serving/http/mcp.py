@@ -8,8 +8,9 @@ from importlib.util import find_spec
 
 from fastapi import FastAPI, Request
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from fathom.engine import Engine
 from fathom.errors import RunError
@@ -17,6 +18,7 @@ from fathom.serving.http.access import Caller
 from fathom.serving.http.asking import Asked, Asking
 from fathom.serving.http.dependencies import caller, read
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.streams import while_connected
 from fathom.serving.http.workspaces import Workspace, Workspaces
 from fathom.types import Answer
 from fathom.usage import Budget
@@ -85,15 +87,22 @@ class Tools:
             await over.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI.
+        """See ASGI; a client that leaves ends what it asked for.
 
         Raises:
             Problem: If the caller is not known, or may not read.
         """
-        request = Request(scope)
+        request = Request(scope, receive)
         known = await read(await caller(request))
         spaces: Workspaces = request.app.state.workspaces
         desk = KeyDesk(request.app.state.asking, known, spaces.of(known))
+        try:
+            whole = _Whole(await request.body())
+        except ClientDisconnect:
+            return  # nobody is there to be told
+        await while_connected(request, self._reply(desk, scope, whole, send))
+
+    async def _reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._wanted is not None
         assert self._served is not None
         self._wanted.set()
@@ -102,6 +111,19 @@ class Tools:
         from fathom.serving.mcp import at_desk
 
         await app(at_desk(scope, desk), receive, send)
+
+
+class _Whole:
+    """What an ASGI application receives whose request has been read, and whose client stays."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            await asyncio.Event().wait()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
 
 
 def _made() -> Starlette:
