@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests.loaded_once import load_models_once
 from tests.real_model import RealModel, why_absent
 
 # A machine that is busy is no failure: no generated example has a time limit.
@@ -14,6 +15,13 @@ settings.load_profile("patient")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What the tests can be asked to make."""
     parser.addoption("--pictures", help="write pictures of the page into this folder")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_are_loaded_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        load_models_once(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
