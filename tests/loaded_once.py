@@ -14,6 +14,8 @@ import pytest
 
 def load_models_once(patch: pytest.MonkeyPatch) -> None:
     """See to it for as long as the patch is in force."""
+    from tokenizers import Tokenizer
+
     from fathom.models import cross_reader, embedder, shipped, unigram
     from fathom.models.runtime import load_runtime, sha256_of
 
@@ -22,7 +24,7 @@ def load_models_once(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "load_runtime", load)
     for module in (embedder, shipped):
         patch.setattr(module, "sha256_of", told)
-    read = once(unigram.Tokenizer.from_file)
+    read = once(Tokenizer.from_file)
     patch.setattr(unigram, "Tokenizer", SimpleNamespace(from_file=read))
 
 
