@@ -12,7 +12,7 @@ help: ## what there is
 
 $(VENV)/base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[serve]'
 	@touch $@
 
 $(VENV)/dev: $(VENV)/base

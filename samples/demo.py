@@ -1,15 +1,18 @@
 """The demo: ingest the sample documents, ask them, see citations and an honest "I don't know"."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+KEPT = HERE.parent / ".work" / "demo"
+"""The index of the demo, for the page."""
 SHOWN = ("factoid", "procedure", "indonesian", "conflict", "unanswerable")
 NOTHING = "I don't know"
 BOTH = "The documents give different answers:"
@@ -62,18 +65,29 @@ def holds(text: str, words: str) -> bool:
     return bool(re.search(rf"(?<![\w.]){re.escape(words)}(?!\w)", text))
 
 
+def opening() -> str:
+    """How to go on with the same documents on the page."""
+    command = Path(sys.executable).parent / "fathom"
+    near = Path(os.path.relpath(command)), Path(os.path.relpath(KEPT))
+    return (
+        "\nOpen the page and ask these documents yourself:\n\n"
+        f"  {near[0]} serve --index {near[1]}\n\nthen look at http://127.0.0.1:8000/"
+    )
+
+
 def main() -> int:
     """Ingest twice (the second time nothing is to do), ask, and list what is there."""
     files = len(list((HERE / "corpus").iterdir()))
-    with tempfile.TemporaryDirectory() as folder:
-        index = ("--index", str(Path(folder) / "index"), "--offline")
-        ingest = ("ingest", str(HERE / "corpus"), *index)
-        found = [*unlike(f"{files} new", fathom(*ingest))]
-        found += unlike(f"{files} unchanged", fathom(*ingest))
-        for question in chosen():
-            found += faults(question, fathom("ask", question["text"], *index))
-        found += unlike(f"{files} documents", fathom("status", *index[:2]))
+    shutil.rmtree(KEPT, ignore_errors=True)
+    index = ("--index", str(KEPT), "--offline")
+    ingest = ("ingest", str(HERE / "corpus"), *index)
+    found = [*unlike(f"{files} new", fathom(*ingest))]
+    found += unlike(f"{files} unchanged", fathom(*ingest))
+    for question in chosen():
+        found += faults(question, fathom("ask", question["text"], *index))
+    found += unlike(f"{files} documents", fathom("status", *index[:2]))
     print("\nThe last question has no answer in the documents, and is not given one.")
+    print(opening())
     for each in found:
         print(f"demo: {each}", file=sys.stderr)
     return 1 if found else 0

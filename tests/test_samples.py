@@ -95,6 +95,15 @@ def test_the_demo_checks_what_is_told() -> None:
     assert told(asked["unanswerable"], "4 crowns")
 
 
+def test_the_demo_ends_by_telling_how_to_open_the_page() -> None:
+    told = demo().opening()
+    command = next(line.split() for line in told.splitlines() if "serve" in line)
+    assert command[1:3] == ["serve", "--index"]
+    assert Path(command[3]).resolve() == demo().KEPT.resolve()
+    assert "http://127.0.0.1:8000/" in told
+    assert ".[serve]" in (SAMPLES.parent / "Makefile").read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("samples")

@@ -29,6 +29,8 @@ class ServeSettings(Section):
     """Of one upload, all files together."""
     body_mb: int = Field(default=4, ge=1, le=1024)
     """Of any other request."""
+    fetch_urls: bool = False
+    """Whether documents may be named by addresses of the web; private ones are never asked."""
     tokens_per_day: int | None = Field(default=None, ge=0)
     """Of language models, for each workspace; `None` is no limit."""
     usd_per_day: float | None = Field(default=None, ge=0)

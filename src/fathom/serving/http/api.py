@@ -86,7 +86,7 @@ class FeedbackBody(Body):
     note: str = Field(default="", max_length=2_000)
 
 
-def _asked(body: AskBody, space: Workspace) -> Asked:
+async def _asked(body: AskBody, space: Workspace) -> Asked:
     own = body.budget or BudgetBody()
     budget = budget_of(
         space.engine.settings,
@@ -98,7 +98,8 @@ def _asked(body: AskBody, space: Workspace) -> Asked:
     )
     before: list[Json] = [turn.model_dump() for turn in body.history]
     if body.conversation is not None:
-        before = [*space.conversations.dialogue(body.conversation), *before]
+        said = await asyncio.to_thread(space.conversations.dialogue, body.conversation)
+        before = [*said, *before]
     return Asked(
         question=body.question,
         strategy=body.strategy,
@@ -120,9 +121,9 @@ async def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
 
     async def work() -> Response:
-        asked = await asyncio.to_thread(_asked, body, space)
+        asked = await _asked(body, space)
         answer = await asking.answer(caller, space, asked)
-        await asyncio.to_thread(_keep, body, space, answer)
+        await _keep(body, space, answer)
         return Response(answer_text(answer), media_type="application/json")
 
     once = partial(space.once.do, idempotency_key, body.model_dump_json())
@@ -138,7 +139,7 @@ async def ask_stream(
     The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
     whole answer) or `error` (a problem).
     """
-    asked = await asyncio.to_thread(_asked, body, space)
+    asked = await _asked(body, space)
     events = asking.stream(caller, space, asked, Ear)
     # What can fail has failed when the first event is there, with its own status.
     first = await while_connected(request, anext(events))
@@ -165,17 +166,18 @@ async def _told(
             yield event
         async for each in rest:
             if isinstance(each, FinalEvent):
-                await asyncio.to_thread(_keep, body, space, each.answer)
+                await _keep(body, space, each.answer)
             for event in await asyncio.to_thread(teller.told, each):
                 yield event
     finally:
         await rest.aclose()
 
 
-def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
+async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
     """The turn is kept where the question belongs to a conversation."""
     if body.conversation is not None:
-        space.conversations.add_turn(body.conversation, body.question, answer.trace_id)
+        add = space.conversations.add_turn
+        await asyncio.to_thread(add, body.conversation, body.question, answer.trace_id)
 
 
 @router.get("/answers/{trace_id}")

@@ -5,17 +5,20 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, File, Header, Query, UploadFile
+from pydantic import Field
 from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, Refused
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
-from fathom.serving.http.api import or_empty
+from fathom.serving.http.api import Body, or_empty
 from fathom.serving.http.dependencies import Here, MayIngest, MayRead
+from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import json_reply
 from fathom.serving.http.uploads import store
@@ -84,6 +87,30 @@ async def upload(
 
     told = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
     return await space.once.do(idempotency_key, told.hexdigest(), work)
+
+
+class UrlBody(Body):
+    """Where a document is to be fetched from."""
+
+    url: str = Field(min_length=1, max_length=MOST_URL_CHARS)
+
+
+@router.post("/documents/from-url", status_code=202)
+def fetched(body: UrlBody, space: Here, _: MayIngest) -> Response:
+    """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
+    settings = space.engine.settings
+    if settings.offline or not settings.serve.fetch_urls:
+        raise Problem(
+            403,
+            "fetching_off",
+            "this server fetches nothing from the web",
+            next="set serve.fetch_urls, without offline, or upload the file",
+        )
+    found_there = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
+    sent = UploadFile(BytesIO(found_there.content), filename=found_there.name)
+    stored = store([sent], space.jobs.folder)
+    job = space.jobs.add(stored.names, stored.refused)
+    return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
 
 @router.get("/jobs")

@@ -1,0 +1,181 @@
+"""Nothing inside is fetched: `fathom.serving.http.fetch`."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from fastapi.testclient import TestClient
+
+from fathom.serving.http.fetch import Fetcher, is_public
+from fathom.serving.http.problems import Problem
+
+PUBLIC = "93.184.216.34"
+
+
+@dataclass
+class Inside:
+    """A server on this machine that nobody may reach; it answers by what the path asks for."""
+
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def inside() -> Iterator[Inside]:
+    found = Inside()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        found.port = listener.getsockname()[1]
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    path = connection.recv(65536).decode("latin-1").split(" ")[1]
+                    found.asked.append(path)
+                    if path.startswith("/to/"):
+                        head = f"302 Found\r\nLocation: {path.removeprefix('/to/')}"
+                        connection.sendall(f"HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n".encode())
+                    else:
+                        body = b"x" * int(path.partition("?")[2] or 5)
+                        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: "
+                        connection.sendall(head + str(len(body)).encode() + b"\r\n\r\n" + body)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield found
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+NAMES = {
+    "rebound.example": ["127.0.0.1"],
+    "half.example": [PUBLIC, "127.0.0.1"],
+    "private.example": ["192.168.1.1"],
+    "linklocal.example": ["169.254.169.254"],
+    "six.example": ["::1"],
+    "mapped.example": ["::ffff:127.0.0.1"],
+    "nowhere.example": [],
+    "metadata.google.internal": ["169.254.169.254"],
+}
+TARGETS = [
+    "http://127.0.0.1:{port}/",
+    "http://127.1:{port}/",
+    "http://127.0.0.2:{port}/",
+    "http://0:{port}/",
+    "http://0.0.0.0:{port}/",
+    "http://localhost:{port}/",
+    "http://LOCALHOST:{port}/",
+    "http://localhost.:{port}/",
+    "http://2130706433:{port}/",
+    "http://0x7f000001:{port}/",
+    "http://0x7f.0.0.1:{port}/",
+    "http://0177.0.0.1:{port}/",
+    "http://017700000001:{port}/",
+    "http://[::1]:{port}/",
+    "http://[::]:{port}/",
+    "http://[::ffff:127.0.0.1]:{port}/",
+    "http://[::ffff:7f00:1]:{port}/",
+    "http://[64:ff9b::7f00:1]:{port}/",
+    "http://[2002:7f00:1::]:{port}/",
+    "http://[fe80::1]:{port}/",
+    "http://[fd00::1]:{port}/",
+    "http://10.0.0.1:{port}/",
+    "http://172.16.0.1:{port}/",
+    "http://192.168.0.1:{port}/",
+    "http://100.64.0.1:{port}/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://metadata.google.internal/computeMetadata/v1/",
+    "http://224.0.0.1:{port}/",
+    "http://255.255.255.255:{port}/",
+    "http://rebound.example:{port}/",
+    "http://half.example:{port}/",
+    "http://private.example:{port}/",
+    "http://linklocal.example/",
+    "http://six.example:{port}/",
+    "http://mapped.example:{port}/",
+    "http://user:pass@127.0.0.1:{port}/",
+    "http://public.example@127.0.0.1:{port}/",
+    "http://public.example\\@127.0.0.1:{port}/",
+    "http://127.0.0.1:{port}#@public.example/",
+    "http://127.0.0.1:{port}\t/",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:{port}/_GET",
+    "ftp://127.0.0.1:{port}/",
+    "//127.0.0.1:{port}/",
+    "http://nowhere.example:{port}/",
+    "https://127.0.0.1:{port}/",
+]
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Names of the tests; others as the system has them, which reads numbers as it likes."""
+    if host in NAMES or host == "public.example":
+        return NAMES.get(host, [PUBLIC])
+    try:
+        return [str(each[4][0]) for each in socket.getaddrinfo(host, port)]
+    except OSError:
+        return []
+
+
+def fetcher(inside: Inside, most_bytes: int = 1000) -> Fetcher:
+    """Asks every port; the public address is the server inside, as if it were outside."""
+
+    def connect(address: str, port: int, seconds: float) -> socket.socket:
+        target = ("127.0.0.1", inside.port) if address == PUBLIC else (address, port)
+        return socket.create_connection(target, timeout=seconds)
+
+    ports = frozenset({80, 443, inside.port})
+    return Fetcher(most_bytes=most_bytes, ports=ports, resolve=resolve, connect=connect)
+
+
+def test_none_of_forty_targets_inside_is_reached(inside: Inside) -> None:
+    assert len(TARGETS) >= 40
+    for target in TARGETS:
+        with pytest.raises(Problem) as refused:
+            fetcher(inside).fetch(target.format(port=inside.port))
+        assert refused.value.status in {422, 502}, target
+    assert inside.asked == []
+
+
+def test_none_is_reached_by_a_redirection_from_outside(inside: Inside) -> None:
+    targets = [target for target in TARGETS if target.isascii() and "\t" not in target]
+    for target in targets:
+        url = f"http://public.example/to/{target.format(port=inside.port)}"
+        with pytest.raises(Problem):
+            fetcher(inside).fetch(url)
+    assert all(path.startswith("/to/") for path in inside.asked)
+
+
+def test_a_public_address_is_fetched_with_its_redirections_and_a_name(inside: Inside) -> None:
+    found = fetcher(inside).fetch("http://public.example/to/http://public.example/a/guide?7")
+    assert (found.name, found.content) == ("guide.html", b"x" * 7)
+    with pytest.raises(Problem, match="redirections"):
+        fetcher(inside).fetch(
+            "http://public.example"
+            + "/to" * 1
+            + "/http://public.example" * 1
+            + "/to/http://public.example" * 4
+        )
+    with pytest.raises(Problem, match="more than"):
+        fetcher(inside, most_bytes=10).fetch("http://public.example/a?11")
+
+
+def test_other_ports_than_those_of_the_web_are_not_asked(inside: Inside) -> None:
+    with pytest.raises(Problem, match="port"):
+        Fetcher(most_bytes=10).fetch(f"http://public.example:{inside.port}/")
+
+
+@pytest.mark.parametrize("address", [PUBLIC, "2606:2800:220:1:248:1893:25c8:1946"])
+def test_public_addresses_are_public(address: str) -> None:
+    assert is_public(address)
+
+
+def test_a_server_fetches_nothing_unless_it_was_told_to(client: TestClient) -> None:
+    reply = client.post("/api/v1/documents/from-url", json={"url": "http://example.org/"})
+    assert reply.status_code == 403
+    assert reply.json()["type"] == "urn:fathom:problem:fetching_off"
