@@ -41,7 +41,9 @@ def test_the_newest_report_is_listed_first(tmp_path: Path) -> None:
         (names[1], "two"),
         (names[0], "one"),
     ]
-    assert load(tmp_path, names[0])["sections"][0]["title"] == "S"
+    opened = load(tmp_path, names[0])
+    assert opened is not None
+    assert opened["sections"][0]["title"] == "S"
     assert [path.suffix for path in (tmp_path / FOLDER).iterdir()] == [".json", ".json"]
 
 

@@ -73,7 +73,7 @@ function conflicts(answer, open) {
     el(
       "li",
       { class: `claim${each.first ? " first" : ""}` },
-      el("p", { class: "side-answer" }, each.answer || t("debate.silent")),
+      el("p", { class: "side-answer" }, each.answer || "–"),
       el("p", { class: "soft small" }, t(each.first ? "conflict.first" : each.refuted ? "conflict.refuted" : "conflict.other")),
       each.citations.map((n) => said(answer.citations.find((one) => one.n === n), open)),
     );

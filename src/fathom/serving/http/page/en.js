@@ -39,7 +39,7 @@ export const words = {
   "reason.CONFIDENT": "Sure enough", "reason.BELOW_THRESHOLD": "Not sure enough", "reason.CONFLICT": "The sources disagree", "reason.NO_PHASE_LEFT": "Nothing is left to try", "reason.UNKNOWN": "Nothing found", "reason.answered": "An answer that its quotes support",
   "reason.low_confidence": "Not sure enough to answer", "reason.no_evidence": "Nothing answers this", "reason.missing_anchor": "What was asked about is not there", "reason.conflict": "The sources contradict each other", "reason.budget": "The budget is spent", "reason.unknown": "No position",
   "action.stop": "It is enough", "action.abstain": "There is no answer to be had", "action.deeper": "Look deeper", "action.expand": "Search in other words", "action.bridge": "Follow names to other documents", "action.split": "Split the question", "action.debate": "Let agents debate",
-  "debate.title": "The debate", "debate.round": "Round {n}", "debate.agent": "Agent {n}", "debate.silent": "My source says nothing about it.", "debate.end": "It ended with: {answer}. {why}", "debate.share": "{n} of the weight was behind it.",
+  "debate.title": "The debate", "debate.round": "Round {n}", "debate.agent": "Agent {n}", "debate.silent": "The sources of these agents say nothing about it: {agents}", "debate.end": "It ended with: {answer}. {why}", "debate.share": "{n} of the weight was behind it.",
   "move.opens": "opens", "move.keeps": "stays with it", "move.adopts": "changed its mind", "move.drops": "gives it up",
 
   "answer.label": "Answer", "answer.ready": "The answer is there.", "answer.unknown": "I don’t know.", "answer.none": "There is no answer.", "answer.failed": "It broke off: {why}", "answer.partial": "Only a part: the documents found give fewer than you asked for.",

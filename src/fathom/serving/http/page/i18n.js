@@ -4,7 +4,7 @@ import { words as english } from "./en.js";
 import { words as indonesian } from "./id.js";
 
 const WORDS = { en: english, id: indonesian };
-export const LANGUAGES = { en: "English", id: "Bahasa Indonesia" };
+export const LANGUAGES = { en: "English", id: "Indonesia" };
 
 export const language = () => (document.documentElement.lang === "id" ? "id" : "en");
 

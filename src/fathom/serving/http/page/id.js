@@ -39,7 +39,7 @@ export const words = {
   "reason.CONFIDENT": "Cukup yakin", "reason.BELOW_THRESHOLD": "Belum cukup yakin", "reason.CONFLICT": "Sumbernya berbeda", "reason.NO_PHASE_LEFT": "Tidak ada lagi yang bisa dicoba", "reason.UNKNOWN": "Tidak ditemukan", "reason.answered": "Jawaban yang didukung kutipannya",
   "reason.low_confidence": "Belum cukup yakin untuk menjawab", "reason.no_evidence": "Tidak ada yang menjawab ini", "reason.missing_anchor": "Yang ditanyakan tidak ada di sana", "reason.conflict": "Sumbernya saling bertentangan", "reason.budget": "Anggaran habis", "reason.unknown": "Tanpa pendapat",
   "action.stop": "Sudah cukup", "action.abstain": "Jawabannya tidak ada", "action.deeper": "Melihat lebih dalam", "action.expand": "Mencari dengan kata lain", "action.bridge": "Mengikuti nama ke dokumen lain", "action.split": "Memecah pertanyaan", "action.debate": "Agen berdebat",
-  "debate.title": "Debat", "debate.round": "Putaran {n}", "debate.agent": "Agen {n}", "debate.silent": "Sumber saya tidak menyebutkannya.", "debate.end": "Hasil akhirnya: {answer}. {why}", "debate.share": "{n} bobot mendukungnya.",
+  "debate.title": "Debat", "debate.round": "Putaran {n}", "debate.agent": "Agen {n}", "debate.silent": "Sumber agen-agen ini tidak menyebutkannya: {agents}", "debate.end": "Hasil akhirnya: {answer}. {why}", "debate.share": "{n} bobot mendukungnya.",
   "move.opens": "membuka", "move.keeps": "bertahan", "move.adopts": "berubah pikiran", "move.drops": "melepasnya",
 
   "answer.label": "Jawaban", "answer.ready": "Jawabannya sudah ada.", "answer.unknown": "Saya tidak tahu.", "answer.none": "Tidak ada jawaban.", "answer.failed": "Terputus: {why}", "answer.partial": "Hanya sebagian: dokumen yang ditemukan memuat lebih sedikit dari yang Anda tanyakan.",

@@ -165,10 +165,15 @@ function titles(run, step, below) {
 /** A debate as a conversation: who said what in which round, and how it ended. */
 function debate(run, step, said) {
   const rounds = Map.groupBy(said, (each) => /round (\d+)/.exec(each.path ?? each.id)?.[1] ?? "1");
-  const opened = new Map();
-  const body = [...rounds].map(([round, all]) =>
-    el("li", { class: "debate-round" }, el("h4", {}, t("debate.round", { n: round })), el("ul", { class: "said" }, all.map((each) => statement(run, each, opened)))),
-  );
+  const held = new Map();
+  const body = [...rounds].map(([round, all]) => {
+    const heard = all.filter((each) => position(each) || held.get(agentOf(each)) || each.state === "began");
+    const silent = all.filter((each) => !heard.includes(each) && !held.has(agentOf(each)));
+    const lines = heard.map((each) => statement(run, each, held));
+    for (const each of all) held.set(agentOf(each), position(each));
+    const rest = silent.length ? el("li", { class: "silent" }, t("debate.silent", { agents: silent.map(agentOf).join(", ") })) : null;
+    return el("li", { class: "debate-round" }, el("h4", {}, t("debate.round", { n: round })), el("ul", { class: "said" }, lines, rest));
+  });
   const end = run.below(step).find((each) => each.name === "debate" && each.agent === "debate") ?? step;
   const result = run.below(step).find((each) => each.name === "aggregate");
   const close = result?.state === "ended" ? el("p", { class: "debate-end" }, t("debate.end", { answer: result.news, why: share(end) })) : null;
@@ -180,19 +185,19 @@ function share(step) {
   return part === undefined ? "" : t("debate.share", { n: percent(part) });
 }
 
-function statement(run, step, opened) {
-  const agent = /agent (\d+)/.exec(step.path ?? step.id)?.[1] ?? "?";
-  const answer = step.outputs?.answer ?? (step.news === "unknown" ? "" : step.news);
-  const before = opened.get(agent);
-  opened.set(agent, answer);
+const agentOf = (step) => /agent (\d+)/.exec(step.path ?? step.id)?.[1] ?? "?";
+const position = (step) => step.outputs?.answer ?? (step.news === "unknown" ? "" : step.news) ?? "";
+
+/** What one agent says; agents whose sources are silent are named together, once. */
+function statement(run, step, held) {
+  const [agent, answer] = [agentOf(step), position(step)];
   const title = run.title(step.chunk);
-  const move = before === undefined ? (answer ? "opens" : "unknown") : step.verdict;
-  const key = `move.${!answer ? "unknown" : move}`;
+  const move = has(`move.${step.verdict}`) && held.has(agent) ? step.verdict : "opens";
   return el(
     "li",
-    { class: `statement${answer ? "" : " silent"}`, data: { agent: Number(agent) % 6 } },
+    { class: "statement" },
     el("span", { class: "speaker" }, t("debate.agent", { n: agent }), title ? el("span", { class: "soft" }, ` · ${title}`) : null),
-    el("span", { class: "bubble" }, step.state === "began" ? "…" : answer || t("debate.silent"), has(key) && answer ? el("span", { class: "move" }, t(key)) : null),
+    el("span", { class: "bubble" }, step.state === "began" ? "…" : answer || "–", step.state === "began" ? null : el("span", { class: "move" }, t(`move.${move}`))),
   );
 }
 
