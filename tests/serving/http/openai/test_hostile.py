@@ -1,0 +1,62 @@
+"""Documents whose ids, titles and words would run or lead elsewhere, asked by a chat client."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from markdown_it import MarkdownIt
+from tests.serving.http.openai.test_markdown import ACTIVE
+from tests.serving.http.payloads import PAYLOADS
+
+from fathom import Engine
+from fathom.config import settings_of
+from fathom.serving.http.app import create_app
+
+RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+HARBOURS = range(0, len(PAYLOADS), 3)
+PAGE = "http://127.0.0.1:8000/#/documents/"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A document for every three payloads: in its id, its title, and the sentence that answers."""
+    folder = tmp_path_factory.mktemp("hostile")
+    records = (
+        {
+            "_id": f"{at} {PAYLOADS[at]}",
+            "title": f"Harbour {at} {PAYLOADS[at + 1]}",
+            "text": f"The fee of harbour {at} is {at + 100} crowns {PAYLOADS[at + 2]} for a boat.",
+        }
+        for at in HARBOURS
+    )
+    lines = "\n".join(json.dumps(each) for each in records)
+    Path(folder / "harbours.jsonl").write_text(f"{lines}\n", encoding="utf-8")
+    given = {"index.directory": str(folder / "index"), "offline": True}
+    with Engine(settings_of(given)) as engine:
+        engine.ingest([folder / "harbours.jsonl"])
+    app = create_app(settings_of(given))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
+@pytest.mark.parametrize("at", HARBOURS)
+def test_what_stands_in_a_document_stays_text(hostile: TestClient, at: int) -> None:
+    question = {"role": "user", "content": f"What is the fee of harbour {at} for a boat?"}
+    body = {"model": "fathom-naive", "messages": [question]}
+    reply = hostile.post("/v1/chat/completions", json=body)
+    assert reply.headers["content-type"] == "application/json"
+    message = reply.json()["choices"][0]["message"]
+    found = [
+        each
+        for block in RENDERER.parse(message["content"])
+        for each in (block, *(block.children or ()))
+    ]
+    cited = [each["url_citation"]["url"] for each in message["annotations"]]
+    assert cited
+    assert all(url.startswith(PAGE) for url in cited)
+    assert [each.attrs["href"] for each in found if each.type == "link_open"] == cited
+    assert not {each.type for each in found} & (ACTIVE - {"link_open"})
+    quotes = [each["quote"] for each in reply.json()["fathom"]["citations"]]
+    assert any(str(at) in quote for quote in quotes)
