@@ -226,11 +226,18 @@ def messages(*calls: tuple[str, dict[str, Any]]) -> str:
     return "".join(json.dumps(each) + "\n" for each in asked)
 
 
-def test_stdout_carries_the_protocol_alone(folder: Path) -> None:
+def test_stdout_carries_the_protocol_alone_and_no_socket_is_opened(folder: Path) -> None:
     loud = folder / "loud"
     loud.mkdir()
     (loud / "sitecustomize.py").write_text(  # a library that prints what it likes
-        "import atexit, fathom.engine\n"
+        "import os, sys\n"
+        "ways = ('socket.connect', 'socket.bind', 'socket.getaddrinfo', 'socket.sendto')\n"
+        "seen = os.open(os.environ['WATCHED'], os.O_WRONLY | os.O_CREAT)\n"
+        "def note(event, args):\n"
+        "    if event in ways and args[-1] != ('::1', 0):\n"  # a library asks if there is IPv6
+        "        os.write(seen, f'{event} {args}'.encode())\n"
+        "sys.addaudithook(note)\n"
+        "import fathom.engine\n"
         "given = fathom.engine.Engine.search\n"
         "def search(*args, **kwargs):\n"
         "    print('I am searching')\n"
@@ -240,7 +247,7 @@ def test_stdout_carries_the_protocol_alone(folder: Path) -> None:
     child = subprocess.Popen(
         [*FATHOM, "mcp"],
         cwd=folder,
-        env={**environment(folder), "PYTHONPATH": str(loud)},
+        env={**environment(folder), "PYTHONPATH": str(loud), "WATCHED": str(loud / "watched")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -260,6 +267,7 @@ def test_stdout_carries_the_protocol_alone(folder: Path) -> None:
     assert child.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert "I am searching" in told
+    assert (loud / "watched").read_text() == ""
     assert seen[2]["result"]["structuredContent"]["status"] == "answered"
 
 
@@ -459,6 +467,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
         ("get_document", {"id": "../../etc/passwd"}, "list_documents"),
         ("get_document", {"id": "fees.md", "start": 5, "end": 4}, "no document"),
         ("list_documents", {"limit": 100_000}, "limit"),
+        ("delete_document", {"id": "x"}, "there are ask, search,"),
     ]
 
     async def body(client: Client) -> None:
@@ -474,6 +483,26 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
             assert "Traceback" not in text_of(wrong)
 
     using(body, {"fees.md": "A permit costs 40 crowns.\n"})
+
+
+class Broken(OwnDesk):
+    async def answer(self, question: str, **_: Any) -> Answer:
+        raise KeyError(f"a secret of {question}")
+
+
+def test_a_bug_is_told_without_what_it_holds(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        with engine_at(tmp_path) as engine:
+            async with Client(mcp_server(Broken(engine))) as client:
+                wrong = await client.call_tool("ask", {"question": "Q?"})
+        assert wrong.is_error
+        assert text_of(wrong).startswith("a bug: KeyError in serving/test_mcp.py, line ")
+        assert "secret" not in text_of(wrong)
+
+    asyncio.run(run())
+    assert "a secret of Q?" in caplog.text  # where the operator can see it
 
 
 def test_without_documents_the_tools_say_what_to_do(using: Callable[..., None]) -> None:
