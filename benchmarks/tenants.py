@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 from fastapi.testclient import TestClient
 
 from fathom.config import settings_of
@@ -104,20 +103,22 @@ def probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
     yield "DELETE", f"/documents/{other.document}", {}, True
     yield "DELETE", f"/conversations/{other.conversation}", {}, True
     yield "POST", "/feedback", {"json": {"trace_id": other.trace, "correct": False}}, True
-    for body in (
-        {"question": QUESTION},
+    asked: list[dict[str, Any]] = [
+        {},
         {"question": "What is the code of the vault of the others?"},
-        {"question": QUESTION, "filters": [f"path^=/workspaces/{other.name}"]},
-        {"question": QUESTION, "filters": [f"document={other.document}"]},
-        {"question": QUESTION, "history": [{"role": "user", "content": other.name}]},
-    ):
-        yield "POST", "/ask", {"json": body}, False
-    for body in (
-        {"question": QUESTION, "workspace": other.name},
-        {"question": QUESTION, "conversation": other.conversation},
-        {"question": QUESTION, "budget": {"workspace": other.name}},
-    ):
-        yield "POST", "/ask", {"json": body}, True
+        {"filters": [f"path^=/workspaces/{other.name}"]},
+        {"filters": [f"document={other.document}"]},
+        {"history": [{"role": "user", "content": other.name}]},
+    ]
+    for body in asked:
+        yield "POST", "/ask", {"json": {"question": QUESTION, **body}}, False
+    named: list[dict[str, Any]] = [
+        {"workspace": other.name},
+        {"conversation": other.conversation},
+        {"budget": {"workspace": other.name}},
+    ]
+    for body in named:
+        yield "POST", "/ask", {"json": {"question": QUESTION, **body}}, True
     yield "POST", "/search", {"json": {"query": other.word}}, False
     yield (
         "POST",
@@ -150,14 +151,14 @@ def probe(
         reply.text.replace(asked, "") if other.word in asked or other.word in path else reply.text
     )
     named = other.word in told and other.word not in asked and other.word not in path
-    if named or (closed and reply.is_success) or (other.word in quotes(reply)):
+    if named or (closed and reply.is_success) or (other.word in quotes(reply.text)):
         found.leaks.append(f"{one.name} -> {other.name}: {method} {path} {kept} {reply.text[:200]}")
 
 
-def quotes(reply: httpx.Response) -> str:
+def quotes(text: str) -> str:
     """What a reply tells beside what was asked: hits, quotes, the answer."""
     try:
-        told = reply.json()
+        told = json.loads(text)
     except ValueError:
         return ""
     kept = ("answer", "short_answer", "citations", "conflicts", "hits", "documents", "turns")
@@ -183,8 +184,8 @@ def run(tenants: int, wanted: int, seed: int = 0) -> Found:
             while found.probes < wanted:
                 one, other = drawn.sample(rooms, 2)
                 made = list(probes(other))
-                for each in made if tenants < 10 else drawn.sample(made, 10):
-                    probe(client, one, other, each, found)
+                for asked in made if tenants < 10 else drawn.sample(made, 10):
+                    probe(client, one, other, asked, found)
             for each in rooms:  # nothing of it has been lost to another's hand
                 shown = client.get(f"{API}/documents/{each.document}/text", headers=each.headers)
                 if each.word not in shown.text:

@@ -42,8 +42,9 @@ def inside() -> Iterator[Inside]:
                         connection.sendall(f"HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n".encode())
                     else:
                         body = b"x" * int(path.partition("?")[2] or 5)
-                        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: "
-                        connection.sendall(head + str(len(body)).encode() + b"\r\n\r\n" + body)
+                        kind = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+                        sent = f"{kind}Content-Length: {len(body)}\r\n\r\n".encode()
+                        connection.sendall(sent + body)
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -1,0 +1,45 @@
+"""Whatever the OpenAPI description allows is answered without a fault of the server."""
+
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as examples
+
+from fathom.config import settings_of
+from fathom.serving.http.app import create_app
+
+EACH = 6
+
+
+def test_nothing_that_is_described_breaks_the_server(tmp_path: Path) -> None:
+    given_names = {"serve.allowed_hosts": ["testserver"], "offline": True}
+    settings = settings_of({"index.directory": str(tmp_path / "index"), **given_names})
+    app = create_app(settings)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    statuses = {}
+    for found in schema.get_all_operations():
+        operation: Any = found.ok()  # type: ignore[union-attr]  # or it raises
+        statuses[operation.label] = statuses_of(operation)
+    assert len(statuses) >= 30
+    assert {name: seen for name, seen in statuses.items() if max(seen) >= 500} == {}
+
+
+def statuses_of(operation: Any) -> set[int]:
+    """The statuses of some requests that the description allows."""
+    seen: set[int] = set()
+
+    @examples(
+        max_examples=EACH,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy())
+    def tried(case: Any) -> None:
+        seen.add(case.call().status_code)
+
+    tried()
+    return seen
