@@ -13,7 +13,15 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Page,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -165,15 +173,19 @@ def tab(
     page = watched.page
     page.on("console", lambda message: watched.said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: watched.said.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (watched.said.append("a dialog"), dialog.dismiss()))
 
-    def stopped(route: object) -> None:
-        asked = route.request.url  # type: ignore[attr-defined]
-        if asked.startswith((f"{address}/", "blob:")):
-            route.continue_()  # type: ignore[attr-defined]
+    def dismissed(dialog: Dialog) -> None:
+        watched.said.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def stopped(route: Route) -> None:
+        if route.request.url.startswith((f"{address}/", "blob:")):
+            route.continue_()
         else:
-            watched.outside.append(asked)
-            route.abort()  # type: ignore[attr-defined]
+            watched.outside.append(route.request.url)
+            route.abort()
+
+    page.on("dialog", dismissed)
 
     context.route("**/*", stopped)
     try:

@@ -6,12 +6,15 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="the browser driver is not installed")
+pytest.importorskip("axe_playwright_python", reason="the checker of access is not installed")
 
-from playwright.sync_api import Browser, Page, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Request, expect
 from tests.serving.http.browser import (
     PHONE,
     Served,
@@ -35,6 +38,8 @@ from fathom.evaluation.report.kept import keep
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 ROOT = Path(__file__).parent.parent.parent.parent
 ITEMS = "How many items may be borrowed from the Merrow library at a time?"
+BRIDGE = "When was the Mill Bridge opened?"
+FILM = "What is the late fee per day for a film?"
 SHELTER = "How many people can the sports hall in Linden Road take in?"
 SKIP = "How much does a skip on a public street cost per week?"
 POOL = "How much does a ticket for the Merrow swimming pool cost?"
@@ -74,6 +79,13 @@ def phone(chrome: Browser, served: Served) -> Iterator[Watched]:
     with tab(chrome, served.address, width=PHONE, touch=True) as watched:
         yield watched
         assert watched.faults() == []
+
+
+def sent(request: Request) -> dict[str, Any]:
+    """The body of a request."""
+    told = request.post_data_json
+    assert isinstance(told, dict)
+    return told
 
 
 def report() -> EvaluationReport:
@@ -213,21 +225,33 @@ def test_a_follow_up_question_is_understood_and_the_conversation_kept(open_tab: 
 
 
 def test_a_judgement_and_a_correction_are_kept(open_tab: Watched) -> None:
-    page = open_tab.ask(ITEMS)
+    page = open_tab.ask(BRIDGE)
     with page.expect_response("**/feedback") as right:
         page.get_by_role("button", name="This is right").click()
     assert right.value.ok
     expect(page.get_by_text("Thank you, it is kept.")).to_be_visible()
     page.get_by_role("button", name="This is wrong").click()
-    page.get_by_label("What would be right?").fill("twelve items")
+    page.get_by_label("What would be right?").fill("8 September 1891")
     with page.expect_response("**/feedback") as wrong:
         page.get_by_role("button", name="Send").click()
     assert wrong.value.ok
-    told = wrong.value.request.post_data_json
-    assert (told["correct"], told["answer"]) == (False, "twelve items")
+    told = sent(wrong.value.request)
+    assert (told["correct"], told["answer"]) == (False, "8 September 1891")
     expect(page.get_by_role("button", name="This is wrong")).to_have_attribute(
         "aria-pressed", "true"
     )
+    open_tab.ask(BRIDGE)
+    expect(page.locator(".sure")).to_have_text("A person has verified this answer.")
+
+
+def test_who_knows_what_the_documents_do_not_say_can_tell_it(open_tab: Watched) -> None:
+    page = open_tab.ask(FILM)
+    expect(page.locator(".short")).to_have_text("I don\u2019t know.")
+    expect(page.get_by_role("button", name="This is right")).to_have_count(0)
+    page.get_by_role("button", name="I know the answer").click()
+    page.get_by_label("What is the answer?").fill("0.50 crowns")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("Thank you, it is kept.")).to_be_visible()
 
 
 def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> None:
@@ -239,9 +263,9 @@ def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> N
     page.get_by_label("Seconds at most").fill("30")
     page.get_by_label("Seconds at most").press("Tab")
     page.locator("#question").fill(ITEMS)
-    with page.expect_request("**/ask/stream") as sent:
+    with page.expect_request("**/ask/stream") as asked:
         page.locator("#question").press("Enter")
-    told = sent.value.post_data_json
+    told = sent(asked.value)
     assert (told["effort"], told["strategy"]) == ("low", "rrf")
     assert told["budget"] == {"max_tokens": 1234, "deadline": 30}
     page.locator(".answer").wait_for()
@@ -464,9 +488,8 @@ SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports")
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_screen_shuts_anybody_out(chrome: Browser, served: Served, scheme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    axe, found = Axe(), []
+    axe = Axe()
+    found: list[str] = []
     # The checker is injected as a script, which the policy of the page refuses: it stands aside.
     with tab(chrome, served.address, scheme=scheme, trusting=True) as watched:
         page = watched.page
@@ -495,7 +518,7 @@ def test_no_screen_shuts_anybody_out(chrome: Browser, served: Served, scheme: st
         page.locator(".tree summary").first.click()
         check("trace")
         watched.ask(POOL)
-        page.get_by_role("button", name="This is wrong").click()
+        page.get_by_role("button", name="I know the answer").click()
         page.get_by_role("button", name="Budget").click()
         check("abstention")
         watched.visit("#/reports")

@@ -196,21 +196,22 @@ function plain(answer) {
 }
 
 function judging(answer, below) {
+  const answered = answer.status === "answered";
   const good = iconButton("up", t("judge.good"), () => give({ correct: true }, good), { "aria-pressed": "false" });
-  const bad = iconButton("down", t("judge.bad"), correct, { "aria-pressed": "false" });
+  const bad = answered ? iconButton("down", t("judge.bad"), correct, { "aria-pressed": "false" }) : el("button", { type: "button", class: "link small", on: { click: correct } }, t("judge.know"));
   const status = el("span", { class: "soft small", role: "status" });
   async function give(judgement, pressed) {
     try {
       await post("/feedback", { trace_id: answer.trace_id, ...judgement });
-      for (const each of [good, bad]) each.setAttribute("aria-pressed", String(each === pressed));
+      if (answered) for (const each of [good, bad]) each.setAttribute("aria-pressed", String(each === pressed));
       fill(status, t("judge.thanks"));
       fill(below);
     } catch (problem) {
-      fill(status, problem.message);
+      fill(status, [problem.message, problem.next].filter(Boolean).join("; "));
     }
   }
   function correct() {
-    const right = el("textarea", { rows: 2, id: `right-${answer.trace_id}` });
+    const right = el("textarea", { rows: 2, id: `right-${answer.trace_id}`, required: !answered });
     const submit = (event) => {
       event.preventDefault();
       const said = right.value.trim();
@@ -219,14 +220,14 @@ function judging(answer, below) {
     const form = el(
       "form",
       { class: "correction", on: { submit } },
-      el("label", { for: right.id }, t("judge.right")),
+      el("label", { for: right.id }, t(answered ? "judge.right" : "judge.answer")),
       right,
       el("div", { class: "buttons" }, el("button", { type: "submit", class: "primary" }, t("judge.send")), el("button", { type: "button", class: "plain", on: { click: () => { fill(below); bad.focus(); } } }, t("cancel"))),
     );
     fill(below, form);
     right.focus();
   }
-  return [good, bad, status];
+  return [answered ? good : null, bad, status];
 }
 
 /** What was spent of what was allowed. */
