@@ -2,11 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fastapi.testclient import TestClient
 
+from fathom.agents.debater import Move
+from fathom.control.cascade import CascadeReason
+from fathom.control.reasons import GateReason
+from fathom.extensions import STRATEGIES
 from fathom.serving.http.page import POLICY, page_files
+from fathom.types import AbstentionReason
 
 FOLDER = Path(__file__).parents[3] / "src/fathom/serving/http/page"
 MODULES = sorted(FOLDER.glob("*.js"))
@@ -98,3 +104,19 @@ def test_every_word_that_is_shown_is_in_the_dictionary() -> None:
     }
     assert len(asked) > 100
     assert asked - known.keys() == set()
+
+
+def test_every_verdict_of_the_control_laws_has_words() -> None:
+    known = words("en")
+    for reason in (*get_args(GateReason), *get_args(CascadeReason), *get_args(AbstentionReason)):
+        verb, _, what = reason.partition("_")
+        parts = {f"gate.{verb}", f"what.{what}"}
+        assert f"reason.{reason}" in known or parts <= known.keys(), reason
+    for move in get_args(Move):
+        assert f"move.{move}" in known
+    for why in get_args(AbstentionReason):
+        assert f"abstained.{why}" in known
+
+
+def test_every_strategy_has_words() -> None:
+    assert {f"strategy.{name}" for name in STRATEGIES} <= words("en").keys()

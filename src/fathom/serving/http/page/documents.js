@@ -75,19 +75,31 @@ export function documentsScreen() {
     const card = jobCard(files.length);
     jobs.prepend(card.view);
     try {
-      let job = await upload(files);
-      const id = typeof job.job === "string" ? job.job : job.id;
-      while (watching && !["done", "failed"].includes(job.state)) {
-        card.show(job);
-        await new Promise((done) => setTimeout(done, EVERY_MS));
-        job = await get(`/jobs/${encodeURIComponent(id)}`);
-      }
-      card.show(job);
-      await load();
+      await follow(card, await upload(files));
     } catch (problem) {
       card.fail(problem);
     }
   }
+  /** Show how far a job is until it is over. */
+  async function follow(card, job) {
+    while (watching && !["done", "failed"].includes(job.state)) {
+      card.show(job);
+      await new Promise((done) => setTimeout(done, EVERY_MS));
+      job = await get(`/jobs/${encodeURIComponent(job.id)}`);
+    }
+    card.show(job);
+    if (watching) await load();
+  }
+  /** Jobs that went on while another screen was open. */
+  async function resume() {
+    const open = (await get("/jobs")).jobs.filter((job) => job.state === "waiting" || job.state === "running");
+    for (const job of open) {
+      const card = jobCard(job.files_total);
+      jobs.append(card.view);
+      follow(card, job).catch(card.fail);
+    }
+  }
+  resume().catch(() => {});
   load();
   return { screen, focus: () => filter.focus(), escape: () => false, leave: () => (watching = false) };
 }

@@ -39,6 +39,13 @@ export const words = {
   "reason.CONFIDENT": "Sure enough", "reason.BELOW_THRESHOLD": "Not sure enough", "reason.CONFLICT": "The sources disagree", "reason.NO_PHASE_LEFT": "Nothing is left to try", "reason.UNKNOWN": "Nothing found", "reason.answered": "An answer that its quotes support",
   "reason.low_confidence": "Not sure enough to answer", "reason.no_evidence": "Nothing answers this", "reason.missing_anchor": "What was asked about is not there", "reason.conflict": "The sources contradict each other", "reason.budget": "The budget is spent", "reason.a person verified it": "A person has verified it", "reason.unknown": "No position",
   "action.stop": "It is enough", "action.abstain": "There is no answer to be had", "action.deeper": "Look deeper", "action.expand": "Search in other words", "action.bridge": "Follow names to other documents", "action.split": "Split the question", "action.debate": "Let agents debate",
+  "gate.STOP": "It is enough", "gate.MORE": "Look further", "gate.REFLECT": "Think it over", "gate.RETRY": "Once more",
+  "gate.ABSTAIN": "There is no answer to be had", "gate.WEB": "The web", "what.NO_EVIDENCE": "nothing was found", "what.MISSING_ANCHOR": "what was asked about is missing",
+  "what.LOW_OVERLAP": "too little of it is supported", "what.CONFLICT": "the sources disagree", "what.MISSING_UNIT": "it is not the kind of answer asked for", "what.PARTIAL_LIST": "there are fewer than were asked for",
+  "what.JUDGE_UNSURE": "the judge is not sure", "what.JUDGE_OK": "the judge agrees", "what.OVERLAP_OK": "it is supported", "what.NO_GAIN": "nothing more was gained",
+  "what.NO_NEW_HITS": "nothing new was found", "what.LAST_ROUND": "this was the last round", "what.LOW_BUDGET": "the budget allows no more", "what.NO_GATE": "nothing was weighed",
+  "what.FOUND": "something was found", "what.LOW_CONFIDENCE": "nothing sure enough", "step.part": "Part {n}", "reason.new": "The new answer is better",
+  "reason.old": "The answer before was better", "reason.RETRIEVE_MORE": "Look further", "reason.LOW_BUDGET": "The budget allows no more",
   "debate.title": "The debate", "debate.round": "Round {n}", "debate.agent": "Agent {n}", "debate.silent": "The sources of these agents say nothing about it: {agents}", "debate.end": "It ended with: {answer}. {why}", "debate.share": "{n} of the weight was behind it.",
   "move.opens": "opens", "move.keeps": "stays with it", "move.adopts": "changed its mind", "move.drops": "gives it up",
 

@@ -39,6 +39,13 @@ export const words = {
   "reason.CONFIDENT": "Cukup yakin", "reason.BELOW_THRESHOLD": "Belum cukup yakin", "reason.CONFLICT": "Sumbernya berbeda", "reason.NO_PHASE_LEFT": "Tidak ada lagi yang bisa dicoba", "reason.UNKNOWN": "Tidak ditemukan", "reason.answered": "Jawaban yang didukung kutipannya",
   "reason.low_confidence": "Belum cukup yakin untuk menjawab", "reason.no_evidence": "Tidak ada yang menjawab ini", "reason.missing_anchor": "Yang ditanyakan tidak ada di sana", "reason.conflict": "Sumbernya saling bertentangan", "reason.budget": "Anggaran habis", "reason.a person verified it": "Seseorang telah memeriksanya", "reason.unknown": "Tanpa pendapat",
   "action.stop": "Sudah cukup", "action.abstain": "Jawabannya tidak ada", "action.deeper": "Melihat lebih dalam", "action.expand": "Mencari dengan kata lain", "action.bridge": "Mengikuti nama ke dokumen lain", "action.split": "Memecah pertanyaan", "action.debate": "Agen berdebat",
+  "gate.STOP": "Sudah cukup", "gate.MORE": "Mencari lagi", "gate.REFLECT": "Memikirkan ulang", "gate.RETRY": "Sekali lagi",
+  "gate.ABSTAIN": "Jawabannya tidak ada", "gate.WEB": "Web", "what.NO_EVIDENCE": "tidak ada yang ditemukan", "what.MISSING_ANCHOR": "yang ditanyakan tidak ada",
+  "what.LOW_OVERLAP": "terlalu sedikit yang didukung", "what.CONFLICT": "sumbernya berbeda", "what.MISSING_UNIT": "bukan jenis jawaban yang ditanyakan", "what.PARTIAL_LIST": "lebih sedikit dari yang ditanyakan",
+  "what.JUDGE_UNSURE": "penilai tidak yakin", "what.JUDGE_OK": "penilai setuju", "what.OVERLAP_OK": "jawabannya didukung", "what.NO_GAIN": "tidak ada kemajuan lagi",
+  "what.NO_NEW_HITS": "tidak ada temuan baru", "what.LAST_ROUND": "ini putaran terakhir", "what.LOW_BUDGET": "anggaran tidak cukup lagi", "what.NO_GATE": "tidak ada yang ditimbang",
+  "what.FOUND": "ada yang ditemukan", "what.LOW_CONFIDENCE": "tidak ada yang cukup pasti", "step.part": "Bagian {n}", "reason.new": "Jawaban baru lebih baik",
+  "reason.old": "Jawaban lama lebih baik", "reason.RETRIEVE_MORE": "Mencari lagi", "reason.LOW_BUDGET": "Anggaran tidak cukup lagi",
   "debate.title": "Debat", "debate.round": "Putaran {n}", "debate.agent": "Agen {n}", "debate.silent": "Sumber agen-agen ini tidak menyebutkannya: {agents}", "debate.end": "Hasil akhirnya: {answer}. {why}", "debate.share": "{n} bobot mendukungnya.",
   "move.opens": "membuka", "move.keeps": "bertahan", "move.adopts": "berubah pikiran", "move.drops": "melepasnya",
 

@@ -63,12 +63,15 @@ export class Run {
 export function stepList(run) {
   const list = el("ol", { class: "steps" });
   function update() {
-    const rows = run.inside("").map((step) => row(run, step));
+    const rows = run.inside("").filter((step) => telling(run, step)).map((step) => row(run, step));
     fill(list, rows);
   }
   update();
   return { list, update };
 }
+
+/** Whether there is anything to say of a step. */
+const telling = (run, step) => step.state === "began" || step.agent || run.inside(step.id).length > 0 || !["", "done"].includes(step.news);
 
 function row(run, step) {
   const below = run.below(step);
@@ -102,13 +105,16 @@ function substep(run, step) {
 function label(run, step) {
   const key = `step.${step.name}`;
   if (has(key)) return t(key);
+  const part = /^turn ([1-9]\d*)$/.exec(step.name)?.[1];
   const only = step.agent ? [] : run.inside(step.id);
   if (only.length === 1 && has(`step.${only[0].name}`)) {
     const inner = t(`step.${only[0].name}`);
     const how = step.name.replace(new RegExp(`^${only[0].name}\\s*`), "");
-    return how && !/^turn /.test(how) && !/^(analyse|reorder)$/.test(how) ? `${inner} · ${how.replaceAll("_", " ")}` : inner;
+    if (part) return `${inner} · ${t("step.part", { n: part })}`;
+    return how && !/^(turn 0|analyse|reorder)$/.test(how) ? `${inner} · ${how.replaceAll("_", " ")}` : inner;
   }
-  return step.name.replaceAll("_", " ");
+  if (part) return t("step.part", { n: part });
+  return step.name === "turn 0" ? t("step.decompose") : step.name.replaceAll("_", " ");
 }
 
 function outcome(run, step, below) {
@@ -142,11 +148,13 @@ export function news_of(step) {
   return translated(step.news ?? step.reason ?? step.verdict ?? "");
 }
 
-const reason = (code) => (has(`reason.${code}`) ? t(`reason.${code}`) : code);
+const reason = (code) => translated(code ?? "");
 const phase = (name) => (has(`step.${name}`) ? t(`step.${name}`).toLowerCase() : name);
 
 function translated(news) {
   if (has(`reason.${news}`)) return t(`reason.${news}`);
+  const [, verb, what] = /^([A-Z]+)_([A-Z_]+)$/.exec(news) ?? [];
+  if (has(`gate.${verb}`) && has(`what.${what}`)) return `${t(`gate.${verb}`)}: ${t(`what.${what}`)}`;
   for (const [pattern, words] of PATTERNS) {
     const found = pattern.exec(news);
     if (found) return words(found);
