@@ -1,10 +1,13 @@
 """What holds for all tests."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.loaded_once import load_models_once
+from tests.making import SAMPLES, engine_at
 from tests.real_model import RealModel, why_absent
 
 # A machine that is busy is no failure: no generated example has a time limit.
@@ -22,6 +25,20 @@ def _models_are_loaded_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         load_models_once(patch)
         yield
+
+
+@pytest.fixture(scope="session")
+def _samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("ingested")
+    with engine_at(place) as engine:
+        engine.ingest([SAMPLES / "corpus"])
+    return place
+
+
+@pytest.fixture(scope="module")
+def samples(_samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for `engine_at` with the samples in its index, which a module has for itself."""
+    return shutil.copytree(_samples, tmp_path_factory.mktemp("samples"), dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")

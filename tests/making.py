@@ -20,6 +20,7 @@ from fathom.types import Chunk, Hit, Span
 
 FEES = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
 NOBODY = 65534
+SAMPLES = Path(__file__).parent.parent / "samples"
 QUESTION = "How much does a mooring permit cost?"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, extractive, ingested, reply
+from tests.making import FEES, QUESTION, SAMPLES, engine_at, extractive, ingested, reply
 from tests.scripted_server import (
     Act,
     Extractive,
@@ -34,7 +34,6 @@ from fathom.types import Answer
 from fathom.usage import Budget
 
 CANARY = "sk-canary-5b0c"
-SAMPLES = Path(__file__).parent.parent / "samples"
 COSTS = "A mooring permit costs 40 crowns a year."
 GOOD = reply("One year of mooring costs 40 crowns with a permit.", COSTS)
 
@@ -254,14 +253,6 @@ def _no_sockets() -> Iterator[None]:
     sys.addaudithook(_watch)  # cannot be taken away again, so it can be switched off
     yield
     WATCHED["on"] = False
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("samples")
-    with engine_at(folder) as engine:
-        engine.ingest([SAMPLES / "corpus"])
-    return folder
 
 
 QUESTIONS = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.making import engine_at
+from tests.making import SAMPLES, engine_at
 from tests.mixes import sections
 from tests.scripted_server import Extractive, served
 
@@ -58,7 +58,6 @@ CHOICES = {
     name: numbers(9)
     for name in ("chunk", "agent", "pair", "quote", "share", "sentence", "option", "span")
 } | {"workflow": ("R,AG",)}
-SAMPLES = Path(__file__).parent.parent.parent / "samples"
 
 
 @pytest.fixture(params=own_prompts(), ids=lambda each: each.name)
@@ -127,13 +126,10 @@ def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
     assert longest(schema_of(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(samples: Path) -> Path:
     pytest.importorskip("langchain_openai")
-    place = tmp_path_factory.mktemp("samples")
-    with engine_at(place) as engine:
-        engine.ingest([SAMPLES / "corpus"])
-    return place
+    return samples
 
 
 def from_the_example(messages: list[dict[str, str]]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.stub_llm import ExtractiveModel
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, SAMPLES, engine_at, ingested
 from tests.mixes import sections
 from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, served
@@ -25,18 +25,14 @@ from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget
 
 TWO_PARTS = "What does a mooring permit cost, and where is it paid?"
-SAMPLES = Path(__file__).parent.parent.parent / "samples"
 LINES = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
 QUESTIONS = (*(json.loads(line)["text"] for line in LINES[:3]), QUESTION, "🙂")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(samples: Path) -> Path:
     pytest.importorskip("langchain_openai")
-    place = tmp_path_factory.mktemp("samples")
-    with engine_at(place) as engine:
-        engine.ingest([SAMPLES / "corpus"])
-    return place
+    return samples
 
 
 @pytest.fixture(params=sorted(STRATEGIES))
