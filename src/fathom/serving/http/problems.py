@@ -119,7 +119,8 @@ def _invalid(error: RequestValidationError) -> Problem:
     return Problem(422, "invalid", f"{place}: {first['msg']}", next="see /openapi.json")
 
 
-def _plain(error: HTTPException) -> Problem:
+def problem_of_http(error: HTTPException) -> Problem:
+    """What an error of the framework becomes: no such route, a body that cannot be read."""
     kinds = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
     kind = kinds.get(error.status_code, "refused")
     headers = dict(error.headers or {})
@@ -138,7 +139,7 @@ def install(app: FastAPI) -> None:
 
     async def plain(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _plain(error).response()
+        return problem_of_http(error).response()
 
     app.add_exception_handler(Problem, told)
     app.add_exception_handler(FathomError, told)

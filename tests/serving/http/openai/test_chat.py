@@ -2,16 +2,22 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.mixes import sections
+from tests.scripted_server import Extractive, served
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_chores import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
 
 from fathom.concurrency import FinalEvent, TextEvent
+from fathom.config import settings_of
+from fathom.serving.http.app import create_app
 from fathom.serving.http.openai.chat import Completion, _chunks
 from fathom.serving.http.openai.errors import last_chunk
 from fathom.serving.http.streams import Stopping, streamed
@@ -178,3 +184,31 @@ def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
     assert last["error"]["code"] == "answer_failed"
     assert "the model went away" in last["error"]["message"]
     assert last["error"]["type"] == "server_error"
+
+
+def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) -> None:
+    place = tmp_path / "index"
+    shutil.copytree(corpus, place)
+    with served(Extractive(lambda _: '{"answer": null}')) as server:
+        given = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
+        app = create_app(settings_of(given))
+        with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+            whole = ask(client, QUESTION).json()
+            calls = server.calls
+            streamed = chunks(
+                ask(client, QUESTION, stream=True, stream_options={"include_usage": True}).text
+            )
+            body = {"model": "fathom-naive", "input": QUESTION}
+            response = client.post("/v1/responses", json=body).json()
+    assert calls > 0
+    spent = whole["fathom"]["usage"]
+    assert spent["llm_calls"] == calls
+    assert whole["usage"] == {
+        "prompt_tokens": spent["prompt_tokens"],
+        "completion_tokens": spent["completion_tokens"],
+        "total_tokens": spent["prompt_tokens"] + spent["completion_tokens"],
+    }
+    assert spent["prompt_tokens"] > 0
+    assert streamed[-1]["usage"] == whole["usage"]
+    assert response["usage"]["input_tokens"] == whole["usage"]["prompt_tokens"]
+    assert response["usage"]["output_tokens"] == whole["usage"]["completion_tokens"]

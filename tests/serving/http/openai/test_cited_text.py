@@ -119,7 +119,11 @@ def test_lines_of_an_answer_stay_lines() -> None:
 
 def test_a_source_of_the_web_leads_to_the_web_and_to_nothing_that_runs() -> None:
     web = citation(source="web", document="web:https://a.example/x (y)?q=1&r=<b>")
-    assert link_to(web, BASE) == "https://a.example/x%20%28y%29?q=1&r=%3Cb%3E"
+    assert link_to(web, BASE) == (
+        "https://a.example/x%20%28y%29?q=1&r=%3Cb%3E#:~:text=Books%20are%20lent%20for%2028%20days."
+    )
+    other = replace(web, document="web:http://a.example/#top", quote="co-op\nshop")
+    assert link_to(other, BASE) == "http://a.example/#top:~:text=co%2Dop%20shop"
     assert link_to(replace(web, document="web:javascript:alert(1)"), BASE) == BASE
 
 

@@ -1,6 +1,7 @@
 """Errors have OpenAI's shape, whoever raises them."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fathom.serving.http.app import create_app
 from fathom.serving.http.openai.errors import check_came_through, error_json
 from fathom.serving.http.problems import Problem
 
+JSON = {"Content-Type": "application/json"}
 BODY = {"model": "fathom-naive", "messages": [{"role": "user", "content": QUESTION}]}
 
 
@@ -51,6 +53,19 @@ def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
             error = reply.json()["error"]
             assert (error["type"], error["code"]) == ("authentication_error", "unauthorized")
             assert reply.headers["www-authenticate"]
+
+
+def test_a_body_that_is_none_or_too_long_is_told_in_the_same_shape(client: TestClient) -> None:
+    broken = client.post("/v1/chat/completions", content=b"{", headers=JSON)
+    assert (broken.status_code, broken.json()["error"]["code"]) == (400, "invalid_request")
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(9):
+            yield b" " * (1 << 20)
+
+    long = client.post("/v1/chat/completions", content=endless(), headers=JSON)
+    assert long.status_code == 413
+    assert long.json()["error"]["type"] == "invalid_request_error"
 
 
 def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:

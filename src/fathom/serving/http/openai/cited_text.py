@@ -21,6 +21,8 @@ LONGEST_NAME = 160
 """So many characters of the name of a source are shown."""
 LONGEST_QUOTE = 300
 """So many characters of a quote are shown in the list; the whole is given beside it."""
+QUOTED_WORDS = 8
+"""So many words of a quote find it on a page of the web."""
 _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sources, words.nearest))
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
 _OURS = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|\n+\*\*(?:{_HEADS})\*\*\n(?:.|\n)*\Z")
@@ -75,14 +77,22 @@ def said(text: str) -> str:
 
 
 def link_to(citation: Citation, base_url: str) -> str:
-    """The page at the quote; of the web the page that was read."""
+    """The page at the quote; of the web the page that was read, at its first words."""
     if citation.source == "web":
-        address = citation.document.removeprefix("web:")
-        if urlsplit(address).scheme in {"http", "https"}:
-            return quote(address, safe="/:?#@!$&'*+,;=%~")
-        return base_url
+        return _web_link(citation) or base_url
     document = quote(citation.document, safe="")
     return f"{base_url}#/documents/{document}?start={citation.start}&end={citation.end}"
+
+
+def _web_link(citation: Citation) -> str:
+    """The address with a text fragment, as browsers know it; empty where it is no address."""
+    address = citation.document.removeprefix("web:")
+    if urlsplit(address).scheme not in {"http", "https"}:
+        return ""
+    words = " ".join(citation.quote.split()[:QUOTED_WORDS])
+    text = quote(words, safe="").replace("-", "%2D")
+    plain = quote(address, safe="/:?#@!$&'*+,;=%~")
+    return f"{plain}{'' if '#' in plain else '#'}:~:text={text}"
 
 
 def _parts(answer: Answer, words: Wording, base_url: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from fathom.serving.http.problems import Problem, problem_of
+from fathom.serving.http.problems import Problem, problem_of, problem_of_http
 from fathom.serving.http.streams import Event, json_text
 from fathom.types import Answer
 
@@ -33,8 +33,8 @@ class OpenAIRoute(APIRoute):
                 return await handle(request)
             except RequestValidationError as error:
                 return _invalid(error)
-            except HTTPException:
-                raise
+            except HTTPException as error:
+                return _response(problem_of_http(error))
             except Exception as error:  # noqa: BLE001 - whatever it is, it is told
                 return _response(problem_of(error))
 
