@@ -8,7 +8,6 @@ from fathom.llm.base import ChatModel
 from fathom.llm.endpoint import endpoint_of
 from fathom.llm.local import LocalChat, local_file
 from fathom.llm.local_server import LocalOptions, LocalServer
-from fathom.models.runtime import cores
 
 LOCAL = "local:"
 
@@ -31,8 +30,9 @@ class RealModel:
         server: Runs it.
     """
 
+    # One thread, as tests run side by side; what prompts have in common is read once.
     server: LocalServer = field(
-        default_factory=lambda: LocalServer(LocalOptions(threads=cores(), context_tokens=4096))
+        default_factory=lambda: LocalServer(LocalOptions(context_tokens=4096, cache_prompts=True))
     )
 
     @property

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from experiments.lab.role_calls import AskedTwice, RoleCall
 from experiments.lab.role_plan import RolePlan
 
+from fathom.control.certificate import upper_bound
+
+_TAIL = 0.025
 HEAD = (
     "role",
     "questions",
@@ -50,11 +53,11 @@ class RoleLine:
             self.name,
             str(len(asked)),
             str(count),
-            _share(valid, count),
+            _sure(valid, count),
             str(sum(call.repaired for call in calls)),
             _share(sum(call.used for call in calls), count),
             str(named) if named else "",
-            _share(sum(call.found for call in calls), named),
+            _sure(sum(call.found for call in calls), named),
             str(shown),
             _share(sum(each.model.verbatim for each in asked), shown),
             _mean(sum(call.prompt_tokens for call in calls), count),
@@ -83,8 +86,18 @@ def table(lines: Sequence[RoleLine]) -> str:
 
 
 def page(plan: RolePlan, model: str, lines: Sequence[RoleLine]) -> str:
-    """The table under its title."""
-    return f"# {plan.title}\n\nModel: `{model}`\n\n{table(lines)}\n"
+    """The table under its title, with the settings that are not the default ones."""
+    told = ", ".join(f"`{name} = {value}`" for name, value in plan.settings.items())
+    return f"# {plan.title}\n\nModel: `{model}`. Settings: {told}.\n\n{table(lines)}\n"
+
+
+def _sure(part: int, whole: int) -> str:
+    """A share with its exact 95 % interval (Clopper and Pearson 1934)."""
+    if not whole:
+        return ""
+    low = 1 - upper_bound(whole - part, whole, _TAIL)
+    high = upper_bound(part, whole, _TAIL)
+    return f"{part / whole:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 def _share(part: int, whole: int) -> str:

@@ -65,10 +65,13 @@ def test_a_table_of_all_roles_that_were_asked(
     file = plan(place, READER, numbers, planner)
     assert run(place, file, "--out", str(place / "page.md")) == 0
     table = capsys.readouterr().out
-    assert "| reader | 2 | 2 | 100% | 0 | 100% | 2 | 100% | 2 | 100% |" in table
-    assert "| by number | 2 | 2 | 100% | 0 | 100% | 2 | 100% | 2 | 100% |" in table
-    assert "| planner | 2 | 2 | 100% | 0 | 100% |  |  |" in table
-    assert (place / "page.md").read_text() == f"# Roles\n\nModel: `standin:extractive`\n\n{table}"
+    both = "100% [16, 100]"  # two of two
+    assert f"| reader | 2 | 2 | {both} | 0 | 100% | 2 | {both} | 2 | 100% |" in table
+    assert f"| by number | 2 | 2 | {both} | 0 | 100% | 2 | {both} | 2 | 100% |" in table
+    assert f"| planner | 2 | 2 | {both} | 0 | 100% |  |  |" in table
+    told = "`llm.skip_above_confidence = 2`, `llm.tries = 1`, `budget.tokens = 30000`"
+    head = f"# Roles\n\nModel: `standin:extractive`. Settings: {told}."
+    assert (place / "page.md").read_text() == f"{head}\n\n{table}"
     before = records(place)
     assert run(place, file, "planner", "--table") == 0
     assert "by number" not in capsys.readouterr().out
@@ -85,6 +88,15 @@ def test_a_run_that_was_killed_goes_on(place: Path, capsys: pytest.CaptureFixtur
     assert records(place)[0] == first
     assert len({each["question"] for each in records(place)}) == 2
     assert capsys.readouterr().err.count("more questions") == 2
+
+
+def test_calls_of_a_row_may_be_enough(place: Path) -> None:
+    file = plan(place, READER)
+    for _ in range(2):
+        assert run(place, file, "--calls", "1") == 0
+        assert len(records(place)) == 1
+    assert run(place, file, "--calls", "2") == 0
+    assert len(records(place)) == 2
 
 
 def quoting(quote: str) -> str:
