@@ -1,6 +1,8 @@
 """Responses of the real application, beyond what the clients' tests show."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,10 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_chores import of_open_webui
+
+from fathom.config import settings_of
+from fathom.serving.http.app import create_app
+from fathom.serving.http.keys import Key
 
 
 def respond(client: TestClient, **fields: Any) -> Any:
@@ -96,3 +102,24 @@ def test_it_is_called_after_its_trace(client: TestClient) -> None:
     own = respond(client).json()
     assert own["id"] == f"resp_{own['fathom']['trace_id']}"
     assert ANSWER in own["output"][0]["content"][0]["text"]
+
+
+def test_a_response_belongs_to_its_workspace(corpus: Path, tmp_path: Path) -> None:
+    shutil.copytree(corpus, tmp_path / "index")
+    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    shutil.copytree(corpus, tmp_path / "index" / "workspaces" / "other")
+    app = create_app(settings)
+    keys = app.state.access.keys
+    own, other = (
+        {"Authorization": f"Bearer {keys.add(Key(id='', name=name, workspace=name))[1]}"}
+        for name in ("", "other")
+    )
+    body = {"model": "fathom-naive", "input": QUESTION}
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        made = client.post("/v1/responses", json=body, headers=own).json()["id"]
+        assert client.get(f"/v1/responses/{made}", headers=own).status_code == 200
+        assert client.get(f"/v1/responses/{made}", headers=other).status_code == 404
+        after = {**body, "previous_response_id": made}
+        assert client.post("/v1/responses", json=after, headers=other).status_code == 404
+        assert client.post("/v1/responses", json=after, headers=own).status_code == 200
+        assert client.post("/v1/responses", json=body).status_code == 401
