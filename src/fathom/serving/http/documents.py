@@ -30,6 +30,9 @@ router = APIRouter(prefix="/api/v1", tags=["documents"])
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
 """Files that are text: shown as such by browsers. All others are saved, not opened."""
 PAGE_S = 60
+"""So long a browser keeps the picture of a page."""
+BUSY_S = 20.0
+"""Who removes a document waits so long for the files that are read."""
 DOCUMENT = "/documents/{document_id:path}"
 Place = Annotated[int, Query(ge=0, le=10**12)]
 
@@ -286,7 +289,15 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
     document = found(space, document_id)
     index = space.engine.reader(checked=False)
     places = [Path(each.path) for each in index.places(document.id)]
-    count = space.jobs.do(lambda: space.engine.remove([document.id])).result()
+    removal = space.jobs.do(lambda: space.engine.remove([document.id]))
+    try:
+        count = removal.result(BUSY_S)
+    except TimeoutError:
+        if removal.cancel():  # it has not begun: files are still read
+            raise Problem(
+                503, "index_busy", "files are being read", next="try again later", retry_after=30
+            ) from None
+        count = removal.result()
     for place in places:
         if place.is_relative_to(space.jobs.folder):
             place.unlink(missing_ok=True)

@@ -32,8 +32,8 @@ NOTES = ".jobs"
 """Below the uploads: what is still to be read."""
 MOST_KEPT = 200
 """So many jobs are remembered; of older ones only the documents are."""
-NICE = 10
-"""Reading files gives way to questions."""
+NICE = 3
+"""Reading files gives way to questions, yet goes on beside many of them."""
 
 
 @dataclass(slots=True, kw_only=True)
