@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests.mixes import sections
@@ -14,6 +15,7 @@ from tests.scripted_server import Extractive, served
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_chores import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
+from tests.serving.http.test_live import Live, Slow, wait_for
 
 from fathom.concurrency import FinalEvent, TextEvent
 from fathom.config import settings_of
@@ -22,6 +24,7 @@ from fathom.serving.http.openai.chat import Completion, _chunks
 from fathom.serving.http.openai.errors import last_chunk
 from fathom.serving.http.streams import Stopping, streamed
 from fathom.serving.http.telling import Told
+from fathom.settings import Settings
 
 UNANSWERABLE = "Who won the chess championship in 1987?"
 
@@ -212,3 +215,30 @@ def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) ->
     assert streamed[-1]["usage"] == whole["usage"]
     assert response["usage"]["input_tokens"] == whole["usage"]["prompt_tokens"]
     assert response["usage"]["output_tokens"] == whole["usage"]["completion_tokens"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}),
+        ("/v1/responses", {"input": QUESTION}),
+    ],
+)
+def test_a_client_that_leaves_frees_its_work(
+    settings: Settings, live: Live, path: str, said: dict[str, Any], stream: bool
+) -> None:
+    app = create_app(settings)
+    slow = Slow(app)
+    body = {**said, "model": "fathom-naive", "stream": stream}
+    with live(app) as address:
+        with httpx.Client(base_url=address, timeout=httpx.Timeout(20, read=1)) as client:
+            if stream:
+                with client.stream("POST", path, json=body) as reply:
+                    assert reply.status_code == 200
+                    wait_for(lambda: slow.begun == 1)
+            else:
+                with pytest.raises(httpx.ReadTimeout):
+                    client.post(path, json=body)
+        wait_for(lambda: slow.cancelled == 1)
+        assert app.state.asking.admission.running == 0
