@@ -94,9 +94,10 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     fathom = [sys.executable, "-m", "fathom.serving.cli"]
     handbook = ROOT / "samples" / "corpus" / "road-repair-handbook.docx"
     subprocess.run([*fathom, "ingest", handbook], cwd=folder, env=environment, check=True)
-    flags = [] if request.param == "by default" else [request.param]
+    flags = {"by default": [], "fetching": ["--set", "serve.fetch_urls=true"]}
+    flags |= {"--offline": ["--offline"]}
     child = subprocess.Popen(
-        [*fathom, "serve", "--port", "0", *flags],
+        [*fathom, "serve", "--port", "0", *flags[request.param]],
         cwd=folder,
         env=environment,
         stderr=subprocess.PIPE,
@@ -222,6 +223,7 @@ def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> No
             client.get(f"/api/v1/documents/{part}/file"),
             client.get(f"/api/v1/traces/{part}"),
             tool(client, "get_document", id=address),
+            client.post("/api/v1/documents/from-url", json={"url": address}),
             client.get("/healthz", headers=[(b"Referer", address.encode())]),
         ]
         assert all(reply.status_code < 500 for reply in replies), address
@@ -297,6 +299,20 @@ def hostile(addresses: list[str]) -> dict[str, str]:
         ),
         **dtds,
     }
+
+
+@pytest.mark.parametrize("server", ["fetching"], indirect=True)
+def test_a_server_that_may_fetch_documents_goes_to_no_address_inside(
+    server: Server, canary: Canary
+) -> None:
+    for address in targets(canary.port):
+        if "example.com" not in address:  # that one is outside
+            asked = {"url": address}
+            reply = server.client.post("/api/v1/documents/from-url", json=asked)
+            # 502: a name that nobody here knows
+            assert 400 <= reply.status_code < 500 or reply.status_code == 502, address
+    assert canary.knocks == 0
+    assert [line for line in ways_out(server) if "getaddrinfo" not in line] == []
 
 
 def test_the_watch_would_see_a_way_out(tmp_path: Path) -> None:
