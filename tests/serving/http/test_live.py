@@ -170,6 +170,30 @@ def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() ->
     asyncio.run(scene())
 
 
+def test_a_crowd_is_told_in_a_type_when_to_come_again(settings: Settings, live: Live) -> None:
+    few = settings.serve.model_copy(update={"running": 1, "waiting": 1})
+    app = create_app(settings.model_copy(update={"serve": few}))
+    slow = Slow(app)
+
+    async def crowd(address: str) -> list[httpx.Response]:
+        async with httpx.AsyncClient(base_url=address, timeout=60) as client:
+            jobs = [client.post("/api/v1/ask", json=ASK) for _ in range(20)]
+            tasks = [asyncio.create_task(job) for job in jobs]
+            while sum(task.done() for task in tasks) < 18:
+                await asyncio.sleep(0.02)
+            assert (slow.begun, app.state.asking.admission.waiting) == (1, 1)
+            replies = [task.result() for task in tasks if task.done()]
+            for task in tasks:
+                task.cancel()
+            return replies
+
+    with live(app) as address:
+        replies = asyncio.run(crowd(address))
+    assert {each.status_code for each in replies} == {503}
+    assert all(each.json()["type"] == "urn:fathom:problem:overloaded" for each in replies)
+    assert all(int(each.headers["retry-after"]) >= 1 for each in replies)
+
+
 def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> None:
     async def scene() -> None:
         admission = Admission(running=1, waiting=10, patience_s=60)

@@ -87,6 +87,16 @@ class Admission:
             return 0.0
         return (len(self._queue) + 1) * self._usual_s / self.most_running
 
+    def refusal(self, patience: float | None = None) -> Problem | None:
+        """Why nobody can be let in now, nor wait; `None` where somebody can."""
+        if self._closed:
+            return _stopping()
+        expected = self.expected_s()
+        is_long = expected > (self.patience_s if patience is None else patience)
+        if expected > 0 and (is_long or len(self._queue) >= self.most_waiting):
+            return self._overloaded(expected)
+        return None
+
     async def _enter(self, seconds: float | None) -> None:
         if self._closed:
             raise _stopping()
@@ -95,8 +105,9 @@ class Admission:
             self.running += 1
             return
         patience = self.patience_s if seconds is None else min(self.patience_s, seconds / 2)
-        if len(self._queue) >= self.most_waiting or expected > patience:
-            raise self._overloaded(expected)
+        refusal = self.refusal(patience)
+        if refusal is not None:
+            raise refusal
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:

@@ -43,7 +43,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
         lifespan=_lifespan,
         middleware=[
             Middleware(Counted, metrics=metrics),
-            Middleware(Guard, access=access, settings=serve),
+            Middleware(Guard, access=access, admission=admission, settings=serve),
         ],
     )
     app.state.settings = settings

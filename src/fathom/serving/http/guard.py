@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.serving.http.access import Access
+from fathom.serving.http.admission import Admission
 from fathom.serving.http.problems import Problem
 from fathom.settings.serve import ServeSettings
 
@@ -23,6 +24,7 @@ SAFE = {
 }
 """Of every reply that has no others of its own."""
 UPLOADS = "/api/v1/documents"
+QUESTIONS = "/api/v1/ask"
 
 
 class Guard:
@@ -33,8 +35,11 @@ class Guard:
     by its `Origin`.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, settings: ServeSettings) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, admission: Admission, settings: ServeSettings
+    ) -> None:
         self._app = app
+        self._admission = admission
         self._access = access
         self._public = urlsplit(settings.public_url)
         named = {self._public.hostname or "", *(each.lower() for each in settings.allowed_hosts)}
@@ -51,6 +56,7 @@ class Guard:
         headers = Headers(scope=scope)
         safe = _safely(send)
         problem = self._host(headers) or self._origin(headers) or self._size(scope, headers)
+        problem = problem or self._crowd(scope)
         if problem is not None:
             await problem.response()(scope, receive, safe)
             return
@@ -82,6 +88,11 @@ class Guard:
             "a page of another site may not ask here",
             next="ask from the page of this server, or from a program",
         )
+
+    def _crowd(self, scope: Scope) -> Problem | None:
+        """In a crowd, to read what is asked would cost those who are at work."""
+        is_question = scope["method"] == "POST" and scope["path"].startswith(QUESTIONS)
+        return self._admission.refusal() if is_question else None
 
     def _most(self, scope: Scope) -> int:
         is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
