@@ -108,11 +108,12 @@ class Watched:
     said: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()
+    visits: int = 0
 
     def visit(self, place: str = "#/") -> Page:
-        """Open a screen anew."""
-        self.page.goto(f"{self.address}/{place}")
-        self.page.reload()
+        """Open a screen anew: another address than before, so that the page is loaded again."""
+        self.visits += 1
+        self.page.goto(f"{self.address}/?{self.visits}{place}")
         return self.page
 
     def ask(self, question: str, *, strategy: str = "") -> Page:
