@@ -186,6 +186,7 @@ def test_an_answer_says_that_its_source_is_stale(tmp_path: Path) -> None:
         answer = engine.ask(QUESTION)
         assert (answer.status, "40 crowns" in answer.answer) == ("answered", True)
         (warning,) = answer.warnings
+        assert engine.answer(str(answer.trace_id)) == answer
         assert warning.startswith(f"[1] {file}: {report.files[0].reason}; ")
         assert engine.replay(str(answer.trace_id)).same
         assert engine.replay(str(first.trace_id)).same

@@ -37,6 +37,29 @@ def break_off(reservation: Reservation, own: Usage) -> None:
         raise ConnectionResetError
 
 
+def test_the_caps_of_an_account_hold_for_all_its_runs_together() -> None:
+    account = Ledger(Budget(tokens=1000))
+    most: list[int] = []
+
+    def run(seed: int) -> None:
+        drawn = random.Random(seed)
+        ledger = Ledger(Budget(tokens=700), account=account)
+        for _ in range(30):
+            wanted = drawn.randrange(1, 200)
+            with suppress(BudgetRefused), ledger.reserve(worst(wanted)) as room:
+                balance = account.balance()
+                most.append(balance.spent.tokens + balance.reserved.tokens)
+                room.settle(Usage(prompt_tokens=drawn.randrange(wanted + 1)))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(run, range(8)))
+    assert 700 < max(most) <= 1000
+    assert account.balance().reserved.tokens == 0
+    left = account.remaining().tokens
+    assert left is not None
+    assert Ledger(Budget(tokens=700), account=account).remaining().tokens == min(700, left)
+
+
 def test_a_day_in_the_books() -> None:
     ledger = Ledger(Budget(tokens=1_000, calls=3, retrievals=2))
 

@@ -44,6 +44,17 @@ def test_a_trace_comes_back(path: Path) -> None:
         assert (summary.strategy, summary.status) == ("naive", "answered")
 
 
+def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(path: Path) -> None:
+    first, second = trace(1), trace(2)
+    with TraceStore(path) as store:
+        store.put(first, warnings=("a.md is not what was read",))
+        store.put(second)
+        assert store.warnings(first.id) == ("a.md is not what was read",)
+        assert store.warnings(second.id) == ()
+        store.delete(first.id)
+        assert store.warnings(first.id) == ()
+
+
 def test_the_newest_come_first(path: Path) -> None:
     with TraceStore(path) as store:
         for number in range(5):
