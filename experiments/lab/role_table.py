@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from experiments.lab.plan import written
 from experiments.lab.role_calls import AskedTwice, RoleCall
 from experiments.lab.role_plan import RolePlan
 
@@ -87,7 +88,7 @@ def table(lines: Sequence[RoleLine]) -> str:
 
 def page(plan: RolePlan, model: str, lines: Sequence[RoleLine]) -> str:
     """The table under its title, with the settings that are not the default ones."""
-    told = ", ".join(f"`{name} = {value}`" for name, value in plan.settings.items())
+    told = ", ".join(f"`{name} = {written(value)}`" for name, value in plan.settings.items())
     return f"# {plan.title}\n\nModel: `{model}`. Settings: {told}.\n\n{table(lines)}\n"
 
 
