@@ -15,7 +15,8 @@ from fathom.concurrency import FinalEvent
 from fathom.errors import IndexMissing
 from fathom.extensions import STRATEGIES
 from fathom.jsonable import Json
-from fathom.serving.http.asking import MOST_CHARS, Asked, Effort, budget_of
+from fathom.serving.budgets import Effort, budget_of
+from fathom.serving.http.asking import MOST_CHARS, Asked
 from fathom.serving.http.dependencies import Ask, Here, MayRead
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
@@ -24,6 +25,7 @@ from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import harmless, hits_json, replay_json, status_json
 from fathom.tracing.outline import to_json
 from fathom.types import Answer
+from fathom.usage import Budget
 
 router = APIRouter(prefix="/api/v1", tags=["ask"])
 T = TypeVar("T")
@@ -41,12 +43,21 @@ class Body(BaseModel):
 
 
 class BudgetBody(Body):
-    """What may be spent; what is not given is as the effort has it."""
+    """What may be spent; it lowers what the effort allows and never raises it."""
 
     max_tokens: int | None = Field(default=None, ge=0, le=10**9)
     deadline: float | None = Field(default=None, ge=0, le=10**6, description="Seconds.")
     max_calls: int | None = Field(default=None, ge=0, le=10**6)
     max_cost: float | None = Field(default=None, ge=0, le=10**6, description="USD.")
+
+    def limits(self) -> Budget:
+        """What it names."""
+        return Budget(
+            tokens=self.max_tokens,
+            calls=self.max_calls,
+            seconds=self.deadline,
+            cost_usd=self.max_cost,
+        )
 
 
 class TurnBody(Body):
@@ -87,15 +98,7 @@ class FeedbackBody(Body):
 
 
 async def _asked(body: AskBody, space: Workspace) -> Asked:
-    own = body.budget or BudgetBody()
-    budget = budget_of(
-        space.engine.settings,
-        body.effort,
-        tokens=own.max_tokens,
-        calls=own.max_calls,
-        seconds=own.deadline,
-        cost_usd=own.max_cost,
-    )
+    asked = (body.budget or BudgetBody()).limits()
     before: list[Json] = [turn.model_dump() for turn in body.history]
     if body.conversation is not None:
         said = await asyncio.to_thread(space.conversations.dialogue, body.conversation)
@@ -104,7 +107,7 @@ async def _asked(body: AskBody, space: Workspace) -> Asked:
         question=body.question,
         strategy=body.strategy,
         filters=body.filters,
-        budget=budget,
+        budget=budget_of(space.engine.settings, body.effort, asked),
         history=before,
     )
 

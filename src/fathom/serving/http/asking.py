@@ -5,7 +5,7 @@ Every interface asks through `Asking`; none calls the engine itself.
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from fathom.concurrency import FinalEvent, stream_of
 from fathom.context import Listener
@@ -13,13 +13,10 @@ from fathom.serving.http.access import Access, Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.metrics import Metrics
 from fathom.serving.http.workspaces import Workspace
-from fathom.settings import Settings
-from fathom.settings.tree import Limits
 from fathom.types import Answer
 from fathom.usage import Budget
 
 E = TypeVar("E")
-Effort = Literal["low", "medium", "high"]
 MOST_CHARS = 20_000
 """Of a question over HTTP."""
 
@@ -36,39 +33,6 @@ class Asked:
     filters: Sequence[str] = ()
     budget: Budget
     history: Sequence[Any] = field(default=())
-
-
-def budget_of(
-    settings: Settings,
-    effort: Effort | None = None,
-    *,
-    tokens: int | None = None,
-    calls: int | None = None,
-    seconds: float | None = None,
-    cost_usd: float | None = None,
-) -> Budget:
-    """What one question may spend: as the effort says, or the settings; then as is given.
-
-    More than `effort.high` allows is not given to who asks over the network.
-    """
-    limits: Limits = settings.budget if effort is None else getattr(settings.effort, effort)
-    most = settings.effort.high
-    return Budget(
-        tokens=_given(tokens, limits.tokens, most.tokens),
-        calls=_given(calls, limits.calls, most.calls),
-        seconds=_given(seconds, limits.seconds, most.seconds),
-        cost_usd=_given(cost_usd, limits.cost_usd, most.cost_usd),
-        retrievals=limits.retrievals,
-    )
-
-
-N = TypeVar("N", int, float)
-
-
-def _given(given: N | None, usual: N | None, most: N | None) -> N | None:
-    if given is None:
-        return usual
-    return given if most is None or usual is None else min(given, max(most, usual))
 
 
 class Asking:

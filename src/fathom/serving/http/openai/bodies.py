@@ -11,8 +11,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathom.conversation import Dialogue, dialogue_of
+from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.api import BudgetBody, Filters
-from fathom.serving.http.asking import Asked, Effort, budget_of
+from fathom.serving.http.asking import Asked
 from fathom.serving.http.openai.choices import choice_of
 from fathom.serving.http.openai.chores import chore, question_in
 from fathom.serving.http.openai.cited_text import said
@@ -82,7 +83,6 @@ class _Asking(_Body):
         chosen = choice_of(self.model)
         if effort is not None and effort not in _EFFORTS:
             raise refuse("effort", f"{effort[:40]!r} is none of {', '.join(_EFFORTS)}")
-        own = self.budget or BudgetBody()
         return Asked(
             question=turn.question,
             strategy=chosen.strategy,
@@ -90,10 +90,7 @@ class _Asking(_Body):
             budget=budget_of(
                 settings,
                 _EFFORTS[effort] if effort else chosen.effort,
-                tokens=own.max_tokens,
-                calls=own.max_calls,
-                seconds=own.deadline,
-                cost_usd=own.max_cost,
+                (self.budget or BudgetBody()).limits(),
             ),
             history=turn.history,
         )

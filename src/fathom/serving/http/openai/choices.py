@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from fathom.extensions import names
+from fathom.serving.budgets import Effort
 from fathom.serving.http.api import EFFORTS
-from fathom.serving.http.asking import Effort
 from fathom.serving.http.dependencies import Here, MayRead
 from fathom.serving.http.openai.errors import OpenAIRoute
 from fathom.serving.http.problems import Problem
