@@ -86,7 +86,9 @@ class IndexMachine(RuleBasedStateMachine):
         self.writer.close()
         self.reader.close()
         if damage == "tantivy":
-            shutil.rmtree(self.place / "tantivy")
+            gone = self.place / "gone"  # at once: tantivy's own threads may still tidy up there
+            (self.place / "tantivy").rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
         if damage == "graph":
             for path in self.place.glob("vectors-*"):
                 path.unlink()

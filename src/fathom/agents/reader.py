@@ -33,7 +33,7 @@ from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
 from fathom.models.reading import CrossReader
-from fathom.text.answer_kind import asked_kind, contradicts
+from fathom.text.answer_kind import asked_kind, tells
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
 from fathom.text.question_form import asks_steps, form_of, word_for
@@ -281,7 +281,7 @@ def _fitting(question: str, seen: ReadHit) -> ReadHit:
     kept = tuple(
         each
         for each in spans
-        if fits(question, text, each.span) and not (kind and contradicts(kind, each.span.cut(text)))
+        if fits(question, text, each.span) and (kind is None or tells(kind, each.span.cut(text)))
     )
     return replace(seen, reading=replace(seen.reading, spans=kept))
 

@@ -24,6 +24,7 @@ from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.models.base import Matrix
 from fathom.models.reading import NOTHING, Reading, ReadSpan
+from fathom.text.answer_kind import asked_kind, tells
 from fathom.text.sentences import split
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Events, Origin
@@ -175,8 +176,11 @@ class ScriptedSession:
 
 
 def overlap(question: str, chunk: Chunk) -> Reading:
-    """By shared words alone: the best sentence's first word that is new is the answer."""
-    asked = _words(question)
+    """By shared words alone: the best sentence's first word that is new is the answer.
+
+    Unless it is surely of another kind than what is asked for, as "ferry" is for "when".
+    """
+    asked, kind = _words(question), asked_kind(question)
     best = max(
         split(chunk.text), key=lambda s: len(asked & _words(s.cut(chunk.text))), default=None
     )
@@ -186,7 +190,7 @@ def overlap(question: str, chunk: Chunk) -> Reading:
     new = [
         Span(best.start + match.start(), best.start + match.end())
         for match in _LETTERS.finditer(best.cut(chunk.text))
-        if not _words(match.group()) & asked
+        if not _words(match.group()) & asked and (kind is None or tells(kind, match.group()))
     ]
     sure = 0.99 if shared >= 0.5 else 0.01  # so that no test depends on how confidence is reckoned
     return replace(

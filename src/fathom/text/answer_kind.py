@@ -163,11 +163,19 @@ def gives(asked: AskedKind, text: str) -> bool:
     return bool(text.strip())
 
 
+def tells(asked: AskedKind, value: str) -> bool:
+    """Whether a value can be a time, or a number of things, where that is asked for.
+
+    So it is if any of its words says when or how many. Of other kinds, and of nothing, all can be.
+    """
+    signs = {"date": _TELLS_TIME, "count": _TELLS_AMOUNT}.get(asked.kind)
+    return not (signs and value.strip()) or bool(signs.search(value))
+
+
 def contradicts(asked: AskedKind, value: str) -> bool:
     """Whether a value is surely of another kind: metres for people, a name for a date."""
     found = quantities(_ANNO.sub("", value))
-    tells = {"date": _TELLS_TIME, "count": _TELLS_AMOUNT}.get(asked.kind)
-    if tells and value.strip() and not tells.search(value):
+    if not tells(asked, value):
         return True
     kinds = {each.kind for each in found} - {""}
     if asked.kind in {"place", "person"} or not found:

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.serving.http.conftest import FILES
 
 from fathom.config import settings_of
 from fathom.serving.http.app import create_app
@@ -74,7 +75,7 @@ def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address
         assert "Depot North, bay 5" in reply.structured_content["answer"]
         state = await client.call_tool("status", {})
         assert state.structured_content is not None
-        assert state.structured_content["documents"] == 3
+        assert state.structured_content["documents"] == len(FILES)
 
     use(address, key, body)
 
@@ -116,7 +117,7 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
             return found
 
         listed = reply(own, "list_documents")["structuredContent"]["documents"]
-        assert len(listed) == 3
+        assert len(listed) == len(FILES)
         for name, arguments in (
             ("list_documents", {}),
             ("get_document", {"id": listed[0]["id"]}),

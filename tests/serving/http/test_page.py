@@ -215,6 +215,7 @@ def test_a_follow_up_question_is_understood_and_the_conversation_kept(open_tab: 
     open_tab.further("When was it opened?")
     expect(page.get_by_text("Understood as: When was the Mill Bridge opened?")).to_be_visible()
     expect(page.locator(".answer").nth(1)).to_contain_text("8 September 1891")
+    expect(page.locator(".answer").nth(1)).to_be_in_viewport(ratio=0.9)
     said = page.locator(".turns .answer").all_inner_texts()
     page.reload()
     expect(page.locator(".turns .answer")).to_have_count(2)

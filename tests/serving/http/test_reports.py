@@ -7,14 +7,14 @@ from fathom.evaluation.report.kept import keep
 from fathom.settings import Settings
 
 
-def test_kept_reports_are_listed_and_shown(client: TestClient, settings: Settings) -> None:
-    assert client.get("/api/v1/reports").json() == {"reports": []}
+def test_kept_reports_are_listed_and_shown(own: TestClient, settings: Settings) -> None:
+    assert own.get("/api/v1/reports").json() == {"reports": []}
     said = ReportStatement(text="maf leads \u202enaive.")
     section = ReportSection(title="Who leads", blocks=(said,))
     path = keep(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
-    (listed,) = client.get("/api/v1/reports").json()["reports"]
+    (listed,) = own.get("/api/v1/reports").json()["reports"]
     assert (listed["name"], listed["title"]) == (path.stem, "T")
-    told = client.get(f"/api/v1/reports/{path.stem}").json()
+    told = own.get(f"/api/v1/reports/{path.stem}").json()
     assert told["sections"][0]["blocks"][0]["text"] == "maf leads \ufffdnaive."
 
 

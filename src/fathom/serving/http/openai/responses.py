@@ -76,8 +76,8 @@ def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) ->
 def _trace(engine: Engine, response_id: str) -> Trace:
     trace_id = response_id.removeprefix(PREFIX)
     with suppress(TraceMissing):
-        if trace_id != response_id:
-            return engine.trace(trace_id)
+        if trace_id != response_id and (found := engine.trace(trace_id)).id == trace_id:
+            return found  # its beginning alone names none
     raise Problem(
         404,
         "response_not_found",
