@@ -117,10 +117,12 @@ def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Li
     )
     app = create_app(given)
     slow = Slow(app)
+    opened: list[int] = []
     last: list[str] = []
 
     async def follow(client: httpx.AsyncClient) -> None:
         async with client.stream("POST", "/api/v1/ask/stream", json=ASK) as reply:
+            opened.append(reply.status_code)
             async for line in reply.aiter_lines():
                 last.append(line) if line.startswith("event: error") else None
 
@@ -128,7 +130,7 @@ def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Li
         limits = httpx.Limits(max_connections=200)
         async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
             tasks = [asyncio.create_task(follow(client)) for _ in range(100)]
-            while slow.begun < 100:
+            while len(opened) < 100:
                 await asyncio.sleep(0.02)
             app.state.stopping.tell()
             await asyncio.gather(*tasks)
