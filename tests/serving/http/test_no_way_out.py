@@ -207,7 +207,6 @@ def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
     return ["/", *(re.sub(r"{(\w+)}", lambda m: known.get(m[1], "x"), path) for path in paths)]
 
 
-@pytest.mark.slow
 @BY_DEFAULT
 def test_no_address_in_a_request_is_opened(server: Server, canary: Canary) -> None:
     client = server.client
@@ -251,7 +250,6 @@ def _turn(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-@pytest.mark.slow
 @BY_DEFAULT
 def test_no_address_in_a_document_is_opened(server: Server, canary: Canary) -> None:
     files = [

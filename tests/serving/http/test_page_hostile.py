@@ -91,7 +91,6 @@ def test_there_are_sixty_payloads() -> None:
     assert len(set(PAYLOADS)) == 60
 
 
-@pytest.mark.slow
 def test_a_server_that_wants_a_key_is_given_one_for_this_tab_only(
     chrome: Browser, guarded: Guarded
 ) -> None:
@@ -114,7 +113,6 @@ def test_a_server_that_wants_a_key_is_given_one_for_this_tab_only(
         assert watched.faults() == []
 
 
-@pytest.mark.slow
 def test_titles_names_and_texts_stay_texts(hostile: Watched) -> None:
     page = hostile.visit("#/documents")
     rows = page.locator("table.documents tbody tr")
@@ -131,7 +129,6 @@ def test_titles_names_and_texts_stay_texts(hostile: Watched) -> None:
         expect(rows).to_have_count(len(PAYLOADS))
 
 
-@pytest.mark.slow
 def test_answers_sources_and_traces_stay_texts(hostile: Watched) -> None:
     for number in (1, 22, 48):
         page = hostile.ask(f"What is the colour of gate {number}?")
@@ -144,7 +141,6 @@ def test_answers_sources_and_traces_stay_texts(hostile: Watched) -> None:
     unchanged(page)
 
 
-@pytest.mark.slow
 def test_a_question_stays_a_text(hostile: Watched) -> None:
     page = hostile.ask(PAYLOADS[1])
     expect(page.locator(".question")).to_have_text(PAYLOADS[1])
@@ -157,7 +153,6 @@ def test_a_question_stays_a_text(hostile: Watched) -> None:
 SHOW = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_sixty_payloads_in_every_field_make_no_element_and_no_link(hostile: Watched) -> None:
     page = hostile.visit("#/compare")
     page.locator("h1").wait_for()
@@ -171,7 +166,6 @@ def test_sixty_payloads_in_every_field_make_no_element_and_no_link(hostile: Watc
     unchanged(page)
 
 
-@pytest.mark.slow
 def test_addresses_of_screens_stay_texts(hostile: Watched) -> None:
     hostile.expected = ("404 (Not Found)", "400 (Bad Request)", "422 (Unprocessable")
     for payload in PAYLOADS[:20]:
