@@ -47,7 +47,9 @@ def entry(name: str, parts: list[str]) -> Entry:
 class IndexMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
-        self.place = Path(tempfile.mkdtemp())
+        # Opening it starts a thread of tantivy that may lock the folder while it is removed.
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.place = Path(self.folder.name)
         self.documents: dict[str, Entry] = {}
         self.held: dict[str, str] = {}
         self.open()
@@ -122,7 +124,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.writer.close()
         self.reader.close()
         assert verify(self.place) in ([], self.missing_graph())
-        shutil.rmtree(self.place)
+        self.folder.cleanup()
 
     def missing_graph(self) -> list[str]:
         return [one for one in verify(self.place) if "usearch" in one]

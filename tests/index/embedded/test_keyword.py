@@ -1,5 +1,6 @@
 """BM25 against an independent implementation."""
 
+import time
 from pathlib import Path
 
 import bm25s
@@ -95,3 +96,15 @@ def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None
     again.apply([Entered(11, 11, ["new"])], [3], "x.2")
     assert (again.count(), again.marker()) == (10, "x.2")
     assert again.search({"w3": 1}, k=1, allowed=None) == []
+
+
+def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
+    leg = KeywordLeg(tmp_path, create=True)
+    leg.apply([Entered(1, 1, ["red"])], [], "first")
+    lock = tmp_path / ".tantivy-meta.lock"
+    lock.unlink(missing_ok=True)
+    # A thread that follows commits looks twice a second.
+    for _ in range(15):
+        time.sleep(0.1)
+        assert not lock.exists()
+    leg.close()

@@ -60,12 +60,14 @@ class KeywordLeg:
             self._index = _open(folder, self._schema, create=create)
         else:
             self._index = self._open_unwritable(folder)
+        # A reader that follows commits by itself locks its folder from a thread of its own, also
+        # after it was closed; this one follows when it is told to.
+        self._index.config_reader(reload_policy="manual")
         self._searcher = self._index.searcher()
 
     def _open_unwritable(self, folder: Path) -> tantivy.Index:
         """Whoever reads must write a lock file beside it: links to the files stand elsewhere."""
-        # A thread of tantivy looks at its files until the index is let go of, and may lock them
-        # while they are removed.
+        # Opening it starts a thread of tantivy that may lock the files while they are removed.
         self._links = tempfile.TemporaryDirectory(prefix="fathom-", ignore_cleanup_errors=True)
         try:
             _link(folder, Path(self._links.name))
