@@ -19,13 +19,14 @@ class Entry:
     """A document ready to be stored: its chunks and their vectors, (chunks, dimension) float32.
 
     Attributes:
+        vectors: `None` where they follow: until then the chunks are found by their words.
         digest: sha256 of the bytes (or of the record) the document was made from.
         more: Vectors of the chunks in further spaces, by the names of these.
     """
 
     document: Document
     chunks: tuple[Chunk, ...]
-    vectors: Matrix
+    vectors: Matrix | None
     digest: str
     more: Mapping[str, Matrix] = field(default_factory=dict)
 
@@ -120,6 +121,7 @@ class IndexStatus:
             the kinds of its values and the number of documents that have one.
         bytes_on_disk: By part (`sqlite`, `tantivy`, `usearch`).
         spaces: Further vector spaces, in the order in which they came.
+        lacking: Chunks without a vector in the space that every index has; found by words only.
     """
 
     revision: int
@@ -133,6 +135,7 @@ class IndexStatus:
     keys: Mapping[str, "MetadataKey"] = field(default_factory=dict)
     bytes_on_disk: Mapping[str, int] = field(default_factory=dict)
     spaces: tuple[SpaceStatus, ...] = ()
+    lacking: int = 0
 
 
 def check_k(k: int) -> None:
@@ -161,6 +164,8 @@ class IndexReader(Protocol):
     ) -> list[Match]:
         """The `k` chunks with the highest cosine to the unit vector, ties by chunk id.
 
+        Chunks that have no vector there yet are passed over; see `lacking_vectors`.
+
         Args:
             vector: Of unit length.
             k: At most so many.
@@ -168,12 +173,16 @@ class IndexReader(Protocol):
             space: In which of the further spaces; by default in the one that every index has.
 
         Raises:
-            IndexMismatch: If that space is not there, lacks vectors, or was made otherwise.
+            IndexMismatch: If that space is not there or was made otherwise.
         """
         ...
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """The `k` chunks with the highest BM25 score for any of the words, ties by chunk id."""
+        ...
+
+    def lacking_vectors(self) -> int:
+        """How many chunks lack a vector: of all spaces that which lacks most. Quick."""
         ...
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
@@ -240,7 +249,8 @@ class IndexWriter(IndexReader, Protocol):
         """Store documents and note the places, in one step.
 
         A place that pointed to another document lets go of it; a document that no place points
-        to any more is removed with all its chunks.
+        to any more is removed with all its chunks. What `keep_vectors` kept goes as soon as it
+        is stored.
         """
         ...
 
@@ -274,12 +284,26 @@ class IndexWriter(IndexReader, Protocol):
         """
         ...
 
-    def lacking(self, space: str, *, most: int) -> list[Chunk]:
-        """Of the chunks that have no vector in a space the first ones."""
+    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
+        """Of the chunks that have no vector in a space the first ones, as they came.
+
+        Args:
+            space: Its name; `""` is the one that every index has.
+            most: At most so many.
+            after: Of those behind the chunk with this id.
+        """
         ...
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors in a space, by chunk id; ids that are gone are left out."""
+        """Store vectors in a space, by chunk id; a change like any other, so a new revision.
+
+        Ids that are gone, or have a vector there, are left out. Once all chunks of a document
+        have theirs, `IndexStatus.content` is what it were had they come with the document.
+
+        Args:
+            space: Its name; `""` is the one that every index has.
+            vectors: Of unit length.
+        """
         ...
 
     def drop_space(self, name: str) -> bool:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from fathom.index.base import Entry, SourceRecord, Space, Vector
+from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
 from fathom.index.embedded.rows import checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.embedded.schema import transaction
 from fathom.index.embedded.spaces import StoredSpace
@@ -34,12 +34,12 @@ class Changes:
         """Step 1 of a put: documents and places of the next revision, durable but unpublished."""
         with transaction(self._connection, write=True):
             revision = self._next_revision()
-            self._note_dimension(entries)
             self._remove_documents([entry.document.id for entry in entries], revision)
-            spaces = {space.name: space for space in self._store.spaces()}
+            spaces = self._store.all_spaces()
             for entry in entries:
                 self._add(entry, revision, spaces)
             self._let_go_of_vectors(entries)
+            self._note_lacking(entries, spaces)
             left = self._replace_sources(sources, revision)
             self._remove_unheld(left, revision)
 
@@ -56,11 +56,14 @@ class Changes:
             execute = self._connection.execute
             gone = "SELECT no FROM chunks WHERE removed <= ?"
             dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
-            self._set("dead", self._number("dead") + int(dead.fetchone()[0]))
+            removed = int(dead.fetchone()[0])
+            self._set("dead", self._number("dead") + removed)
             if self.touches_chunks():
                 self._set("chunks_at", revision)
             for space in self._store.all_spaces():
-                execute(f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})", (revision,))  # noqa: S608 - a number makes the name
+                query = f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})"  # noqa: S608 - a number makes the name
+                had = execute(query, (revision,)).rowcount
+                self._set(space.lacking_key, space.lacking - (removed - had))
             execute(
                 "DELETE FROM contents WHERE document_no IN "
                 "(SELECT no FROM documents WHERE removed <= ?)",
@@ -114,6 +117,8 @@ class Changes:
                     f"CREATE TABLE vectors_{made.lastrowid}("
                     "chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)"
                 )
+                chunks = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
+                self._set(f"lacking.{made.lastrowid}", chunks[0])
 
     def drop_space(self, name: str) -> bool:
         """Remove a space; whether it was there."""
@@ -126,16 +131,59 @@ class Changes:
 
     def _drop(self, space: StoredSpace) -> None:
         self._connection.execute(f"DROP TABLE {space.table}")
+        self._connection.execute("DELETE FROM meta WHERE key = ?", (space.lacking_key,))
         self._connection.execute("DELETE FROM spaces WHERE no = ?", (space.number,))
 
     def fill(self, space: StoredSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
-        """Store vectors in a space, by chunk number; those that were kept of `texts` go."""
+        """Store vectors in a space, by chunk number, and publish them in the same step.
+
+        Those that were kept of `texts` go.
+        """
         with transaction(self._connection, write=True):
-            self._add_vectors(space, vectors)
-            self._connection.execute(
-                "UPDATE spaces SET changes = changes + 1 WHERE no = ?", (space.number,)
+            found = self._connection.execute(
+                f"SELECT chunk_no FROM {space.table} "  # noqa: S608 - a number makes the name
+                "WHERE chunk_no IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(vectors)),),
             )
+            had = {row[0] for row in found}
+            fresh = {number: each for number, each in vectors.items() if number not in had}
+            self._add_vectors(space, fresh)
+            self._set(space.lacking_key, space.lacking - len(fresh))
+            if not space.number:
+                self._mark_filled(list(fresh))
             self._let_go([_key(text, space.name) for text in texts])
+            self._set("published", self._next_revision())
+
+    def _mark_filled(self, chunks: Sequence[int]) -> None:
+        """Give the documents of these chunks the fingerprint of whole ones, where they are."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT document_no FROM chunks AS one "
+            "WHERE no IN (SELECT value FROM json_each(?)) AND NOT EXISTS ("
+            "SELECT 1 FROM chunks WHERE document_no = one.document_no "
+            "AND no NOT IN (SELECT chunk_no FROM vectors))",
+            (json.dumps(list(chunks)),),
+        ).fetchall()
+        for (number,) in rows:
+            mark = self._store.fingerprint(number)
+            self._connection.execute(
+                "UPDATE documents SET fingerprint = ? WHERE no = ?", (mark, number)
+            )
+
+    def note_all_lacking(self) -> None:
+        """Note what each space lacks, where an older version did not."""
+        for space in self._store.all_spaces():
+            if not self._store.meta(space.lacking_key):
+                self.note_lacking(space, space.lacking)
+
+    def note_lacking(self, space: StoredSpace, chunks: int) -> None:
+        """Note how many chunks lack a vector in a space."""
+        self.note(space.lacking_key, str(chunks))
+
+    def _note_lacking(self, entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:
+        for space in spaces:
+            more = sum(len(one.chunks) for one in entries if _in_space(one, space) is None)
+            if more:
+                self._set(space.lacking_key, space.lacking + more)
 
     def _add_vectors(self, space: StoredSpace, vectors: Mapping[int, Vector]) -> None:
         stored = [
@@ -144,11 +192,8 @@ class Changes:
             for half in [vector.astype(np.float16).tobytes()]
         ]
         self._connection.executemany(f"INSERT INTO {space.table} VALUES (?, ?, ?)", stored)  # noqa: S608 - a number makes the name
-        if space.number and vectors:
-            dimension = len(next(iter(vectors.values())))
-            self._connection.execute(
-                "UPDATE spaces SET dimension = ? WHERE no = ?", (dimension, space.number)
-            )
+        if vectors:
+            self._note_dimension(space, len(next(iter(vectors.values()))))
 
     def keep_vectors(self, vectors: Mapping[str, Vector], space: str = "") -> None:
         """Keep vectors of texts whose documents are not stored yet."""
@@ -174,7 +219,7 @@ class Changes:
                     _key(chunk.context, space)
                     for entry in entries
                     for chunk in entry.chunks
-                    for space in ("", *entry.more)
+                    for space in _spaces_of(entry)
                 ]
             )
 
@@ -209,11 +254,13 @@ class Changes:
         self._set("revision", revision)
         return revision
 
-    def _note_dimension(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if len(entry.vectors):
-                self._set("dimension", entry.vectors.shape[1])
-                return
+    def _note_dimension(self, space: StoredSpace, dimension: int) -> None:
+        if space.number:
+            self._connection.execute(
+                "UPDATE spaces SET dimension = ? WHERE no = ?", (dimension, space.number)
+            )
+        else:
+            self._set("dimension", dimension)
 
     def _number(self, key: str) -> int:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -222,9 +269,8 @@ class Changes:
     def _set(self, key: str, value: object) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
-    def _add(self, entry: Entry, revision: int, spaces: Mapping[str, StoredSpace]) -> None:
-        half = entry.vectors.astype(np.float16)
-        number = self._add_document(entry, fingerprint(entry, half), revision)
+    def _add(self, entry: Entry, revision: int, spaces: Sequence[StoredSpace]) -> None:
+        number = self._add_document(entry, _fingerprint(entry), revision)
         numbers = []
         for chunk in entry.chunks:
             cursor = self._connection.execute(
@@ -242,9 +288,10 @@ class Changes:
                 ),
             )
             numbers.append(int(cursor.lastrowid or 0))
-        self._add_vectors(self._store.main_space(), dict(zip(numbers, half, strict=True)))
-        for name, vectors in entry.more.items():
-            self._add_vectors(spaces[name], dict(zip(numbers, vectors, strict=True)))
+        for space in spaces:
+            vectors = _in_space(entry, space)
+            if vectors is not None:
+                self._add_vectors(space, dict(zip(numbers, vectors, strict=True)))
 
     def _add_document(self, entry: Entry, mark: bytes, revision: int) -> int:
         document = entry.document
@@ -323,6 +370,32 @@ class Changes:
             "AND id IN (SELECT value FROM json_each(?))",
             (revision, among),
         )
+
+
+def _in_space(entry: Entry, space: StoredSpace) -> Matrix | None:
+    """The vectors of a document's chunks in a space, where they come with it."""
+    return entry.more.get(space.name) if space.name else entry.vectors
+
+
+def _spaces_of(entry: Entry) -> list[str]:
+    """In which its vectors come with it."""
+    return [*([] if entry.vectors is None else [""]), *entry.more]
+
+
+def _fingerprint(entry: Entry) -> bytes:
+    document = entry.document
+    stored = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
+    return fingerprint(
+        (
+            document.id,
+            document.title,
+            document.language,
+            pack_metadata(document.metadata),
+            document.text,
+        ),
+        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks],
+        stored,
+    )
 
 
 def _key(text: str, space: str = "") -> str:

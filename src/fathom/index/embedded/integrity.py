@@ -55,12 +55,19 @@ def _damaged_vectors(store: Store, space: StoredSpace) -> Iterator[str]:
 
 def _broken_ties(store: Store) -> Iterator[str]:
     select = store.connection.execute
-    pairs = (("documents", "contents", "document_no"), ("chunks", "vectors", "chunk_no"))
-    for one, other, key in pairs:
-        query = f"SELECT count(*) FROM {one} LEFT JOIN {other} ON no = {key} WHERE {key} IS NULL"  # noqa: S608 - constants
-        lost = select(query).fetchone()[0]
-        if lost:
-            yield f"{lost} rows of {one} have none in {other}; {REBUILD}"
+    lost = select(
+        "SELECT count(*) FROM documents LEFT JOIN contents ON no = document_no "
+        "WHERE document_no IS NULL"
+    ).fetchone()[0]
+    if lost:
+        yield f"{lost} rows of documents have none in contents; {REBUILD}"
+    for space in store.all_spaces():
+        lacking = store.count_lacking(space)
+        if lacking != space.lacking:
+            yield (
+                f"{lacking} chunks have no vector, of {space.lacking} it is known; {MEND}, then "
+                "`fathom ingest`"
+            )
     query = (
         "SELECT path FROM sources WHERE document_id IS NOT NULL "
         "AND document_id NOT IN (SELECT id FROM documents)"

@@ -126,6 +126,11 @@ class EmbeddedReader:
         self._keyword.close()
         self._keyword = keyword
 
+    def lacking_vectors(self) -> int:
+        """See `IndexReader.lacking_vectors`."""
+        with self._snapshot():
+            return max(space.lacking for space in self._store.all_spaces())
+
     def _allowed(self, filters: Sequence[Filter], revision: int) -> Allowed | None:
         return self._store.allowed(filters, revision) if filters else None
 

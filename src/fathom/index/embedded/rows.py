@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.blocks import within
-from fathom.index.base import Entry
 from fathom.index.embedded.schema import Damaged
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
 
@@ -95,18 +94,18 @@ def checksum(*parts: bytes) -> int:
     return value
 
 
-def fingerprint(entry: Entry, vectors: HalfMatrix) -> bytes:
-    """sha256 over a document, its chunks' places and their vectors as stored."""
-    document = entry.document
-    parts = [
-        document.id,
-        document.title,
-        document.language,
-        pack_metadata(document.metadata),
-        document.text,
-        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks],
-    ]
-    return hashlib.sha256(json.dumps(parts).encode() + vectors.tobytes()).digest()
+def fingerprint(
+    document: Sequence[str], chunks: Sequence[tuple[str, int, int]], vectors: bytes
+) -> bytes:
+    """sha256 over a document, its chunks' places and their vectors as stored.
+
+    Args:
+        document: Its id, title, language, packed metadata and text.
+        chunks: Of each the id and where it begins and ends, in order.
+        vectors: Of all chunks, in order; nothing as long as one is lacking.
+    """
+    parts = [*document, [list(chunk) for chunk in chunks]]
+    return hashlib.sha256(json.dumps(parts).encode() + vectors).digest()
 
 
 def to_document(row: sqlite3.Row) -> Document:

@@ -20,7 +20,7 @@ class StoredSpace:
         name: Empty for that one.
         dimension: Of its vectors; 0 while there are none.
         identity: Of the embedder that made them; empty for that one, as the index has it.
-        changes: Grows when vectors are filled in.
+        lacking: Chunks without a vector in it, or a few more while a change is published.
     """
 
     number: int
@@ -28,12 +28,17 @@ class StoredSpace:
     dimension: int
     graph: GraphRecord | None
     identity: Mapping[str, str] = field(default_factory=dict)
-    changes: int = 0
+    lacking: int = 0
 
     @property
     def table(self) -> str:
         """Where its vectors are."""
         return f"vectors_{self.number}" if self.number else "vectors"
+
+    @property
+    def lacking_key(self) -> str:
+        """Under which `lacking` is noted."""
+        return f"lacking.{self.number}"
 
     def graph_file(self, state: str) -> str:
         """A name for its graph, of a state that no graph of it had before."""
@@ -41,14 +46,13 @@ class StoredSpace:
 
 
 def to_space(row: sqlite3.Row) -> StoredSpace:
-    """A row of `spaces`."""
+    """A row of `spaces`; what it lacks is noted elsewhere."""
     return StoredSpace(
         number=row["no"],
         name=row["name"],
         dimension=row["dimension"],
         graph=GraphRecord.loads(row["graph"]),
         identity=json.loads(row["identity"]),
-        changes=row["changes"],
     )
 
 
@@ -71,16 +75,3 @@ def check_made_with(directory: Path, wanted: Space, found: StoredSpace | None) -
             f"{', '.join(differing)}); run `fathom ingest` to make them anew"
         )
     return found
-
-
-def check_filled(directory: Path, space: StoredSpace, lacking: int) -> None:
-    """See that a space has a vector of every chunk.
-
-    Raises:
-        IndexMismatch: If it lacks some; says how to get them.
-    """
-    if lacking:
-        raise IndexMismatch(
-            f"the index at {directory} lacks vectors of {space.name!r} for {lacking} chunks; run "
-            "`fathom ingest` with it in retrieval.embedders"
-        )

@@ -29,16 +29,17 @@ def status(directory: Path, store: Store, revision: int) -> IndexStatus:
         identity=store.identity(),
         keys=_keys(store, revision),
         bytes_on_disk=_sizes(directory, store.keyword_folder()),
-        spaces=tuple(_space(store, space, count("chunks"), revision) for space in store.spaces()),
+        spaces=tuple(_space(space, count("chunks")) for space in store.spaces()),
+        lacking=store.main_space().lacking,
     )
 
 
-def _space(store: Store, space: StoredSpace, chunks: int, revision: int) -> SpaceStatus:
+def _space(space: StoredSpace, chunks: int) -> SpaceStatus:
     return SpaceStatus(
         name=space.name,
         identity=space.identity,
         dimension=space.dimension,
-        chunks=chunks - store.lacking(space, revision),
+        chunks=chunks - space.lacking,
     )
 
 

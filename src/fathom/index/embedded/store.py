@@ -6,6 +6,7 @@ Lists go in as one JSON array each: SQLite binds at most 32,766 values in a stat
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,14 @@ from fathom.index.base import DocumentSummary, SourceRecord
 from fathom.index.embedded.filters import Allowed, Bound, Numbers, compile_filters
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import FOLDER
-from fathom.index.embedded.rows import HalfMatrix, Structure, to_chunk, to_document, to_matrix
+from fathom.index.embedded.rows import (
+    HalfMatrix,
+    Structure,
+    fingerprint,
+    to_chunk,
+    to_document,
+    to_matrix,
+)
 from fathom.index.embedded.spaces import StoredSpace, to_space
 from fathom.types import Block, Chunk, Document, Filter
 
@@ -65,15 +73,20 @@ class Store:
             name="",
             dimension=int(self.meta("dimension") or 0),
             graph=GraphRecord.loads(self.meta("graph")),
+            lacking=int(self.meta("lacking.0") or 0),  # older indexes lack nothing
         )
 
     def spaces(self) -> list[StoredSpace]:
         """The further ones, in the order in which they came."""
         if not self._has_spaces():
             return []
-        return [
-            to_space(row) for row in self.connection.execute("SELECT * FROM spaces ORDER BY no")
-        ]
+        rows = self.connection.execute("SELECT * FROM spaces ORDER BY no").fetchall()
+        return [self._with_lacking(to_space(row)) for row in rows]
+
+    def _with_lacking(self, space: StoredSpace) -> StoredSpace:
+        noted = self.meta(space.lacking_key)
+        # In older indexes nothing is noted.
+        return replace(space, lacking=int(noted) if noted else self.count_lacking(space))
 
     def all_spaces(self) -> list[StoredSpace]:
         """The one that every index has, and the further ones."""
@@ -98,22 +111,34 @@ class Store:
         rows = self.connection.execute("SELECT strategy, data FROM calibrations ORDER BY strategy")
         return {row[0]: row[1] for row in rows}
 
-    def lacking(self, space: StoredSpace, revision: int) -> int:
-        """How many visible chunks have no vector in a space."""
+    def count_lacking(self, space: StoredSpace) -> int:
+        """How many chunks have no vector in a space, whatever is noted: looks at all of them."""
         query = (
-            "SELECT count(*) FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
-            f"AND no NOT IN (SELECT chunk_no FROM {space.table})"
+            "SELECT count(*) FROM chunks "  # noqa: S608 - a number makes the name
+            f"WHERE no NOT IN (SELECT chunk_no FROM {space.table})"
         )
-        return int(self.connection.execute(query, (revision,)).fetchone()[0])
+        return int(self.connection.execute(query).fetchone()[0])
 
-    def lacking_ids(self, space: StoredSpace, most: int) -> list[str]:
-        """Ids of published chunks without a vector in a space, the first so many."""
+    def lacking_ids(self, space: StoredSpace, most: int, after: str) -> list[str]:
+        """Ids of published chunks without a vector in a space, the first so many after one."""
         rows = self.connection.execute(
             "SELECT id FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
+            "AND no > coalesce((SELECT no FROM chunks WHERE id = ? AND removed IS NULL), 0) "
             f"AND no NOT IN (SELECT chunk_no FROM {space.table}) ORDER BY no LIMIT ?",
-            (self.published(), most),
+            (self.published(), after, most),
         )
         return [row[0] for row in rows]
+
+    def chunks_with_vectors(self, space: StoredSpace, revision: int) -> Numbers:
+        """Numbers of the visible chunks that can be found in a space, ascending."""
+        if not space.lacking:
+            return self.chunk_numbers(revision)  # without a look at the vectors
+        rows = self.connection.execute(
+            f"SELECT no FROM chunks JOIN {space.table} ON chunk_no = no "  # noqa: S608
+            "WHERE added <= ? ORDER BY no",
+            (revision,),
+        )
+        return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """Numbers of the chunks that are not removed, by id."""
@@ -141,6 +166,25 @@ class Store:
             (json.dumps(list(numbers)),),
         )
         return to_matrix((row[0] for row in rows), space.dimension)
+
+    def fingerprint(self, document_no: int) -> bytes:
+        """That of a document all of whose chunks have their vectors."""
+        select = self.connection.execute
+        document = select(
+            "SELECT id, title, language, metadata, text FROM documents "
+            "JOIN contents ON document_no = no WHERE no = ?",
+            (document_no,),
+        ).fetchone()
+        chunks = select(
+            'SELECT id, start, "end", vector FROM chunks JOIN vectors ON chunk_no = no '
+            "WHERE document_no = ? ORDER BY ordinal",
+            (document_no,),
+        ).fetchall()
+        return fingerprint(
+            tuple(document),
+            [(row["id"], row["start"], row["end"]) for row in chunks],
+            b"".join(row["vector"] for row in chunks),
+        )
 
     def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Ids by number."""

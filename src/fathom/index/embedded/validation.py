@@ -28,7 +28,9 @@ def check_entries(entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> No
         if name not in known:
             raise ValueError(f"entries have vectors of {name!r}, which is no space of the index")
         _check_dimension([(e, e.more[name]) for e in entries if name in e.more], known[name])
-    _check_dimension([(entry, entry.vectors) for entry in entries], known[""])
+    _check_dimension(
+        [(entry, entry.vectors) for entry in entries if entry.vectors is not None], known[""]
+    )
 
 
 def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) -> None:
@@ -55,9 +57,11 @@ def check_vectors(vectors: Sequence[Vector], space: StoredSpace) -> None:
     """
     lengths = {len(vector) for vector in vectors} | ({space.dimension} - {0})
     if len(lengths) > 1:
+        of = f"{space.name!r}" if space.name else "the embedder"
+        mend = f"`fathom vectors drop {space.name}`, then `fathom ingest`"
         raise IndexMismatch(
-            f"{space.name!r} gives vectors of {sorted(lengths)} numbers; run "
-            f"`fathom vectors drop {space.name}`, then `fathom ingest`"
+            f"{of} gives vectors of {sorted(lengths)} numbers; run "
+            + (mend if space.name else "`fathom ingest --rebuild PATH...`")
         )
 
 

@@ -10,7 +10,7 @@ from fathom.index.base import Vector
 from fathom.index.embedded.filters import Allowed, Numbers
 from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.rows import HalfMatrix
-from fathom.index.embedded.spaces import StoredSpace, check_filled
+from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 
 # The quick product in float32 may err by this much against the exact one.
@@ -26,7 +26,8 @@ class VectorLeg:
     Scores are computed in float64 from the stored float16 vectors, the same way for every
     chunk, so that they depend neither on the graph nor on what else is searched. Without a
     graph the result is exact. With one it is exact but for chunks that the graph misses; the
-    graph's own shape depends on the order in which its builder's threads came.
+    graph's own shape depends on the order in which its builder's threads came. A graph is built
+    of spaces that lack nothing, so chunks without a vector come after those in it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -39,21 +40,15 @@ class VectorLeg:
         self._tail: Vector = np.empty((0, 0), dtype=np.float32)
 
     def refresh(self, store: Store, revision: int, space: StoredSpace) -> None:
-        """Bring what is held to this state of the chunks.
-
-        Raises:
-            IndexMismatch: If the space lacks vectors.
-        """
+        """Bring what is held to this state of the chunks; those without a vector are left out."""
         record = space.graph
-        state = f"{store.marker(revision)} {space.number} {space.changes}"
+        state = f"{store.marker(revision)} {space.number}"
         if state == self._state and record == self._record:
             return
-        if space.number:
-            check_filled(self._directory, space, store.lacking(space, revision))
         self._space = space
         if record != self._record:
             self._open_graph(record)
-        self._numbers = store.chunk_numbers(revision)
+        self._numbers = store.chunks_with_vectors(space, revision)
         self._tail = self._read_tail(store, revision)
         self._state = state
 
@@ -88,7 +83,11 @@ class VectorLeg:
                 f"{self._space.dimension}; use the embedder that made the index, or "
                 "`fathom ingest --rebuild PATH...`"
             )
-        inside = self._numbers if allowed is None else allowed.chunks
+        inside = self._numbers
+        if allowed is not None:
+            inside = allowed.chunks
+            if self._space.lacking:
+                inside = inside[_among(inside, self._numbers)]
         near = self._near_in_tail(vector, k, inside)
         covered = inside[: np.searchsorted(inside, self._until, side="right")]
         if len(covered):

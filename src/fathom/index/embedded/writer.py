@@ -58,6 +58,7 @@ class EmbeddedWriter(EmbeddedReader):
         """Finish what an earlier writer left undone; makes anew what is unsound."""
         with self._writing():
             self._finish()
+            self._changes.note_all_lacking()
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
         """See `IndexWriter.put`.
@@ -118,11 +119,14 @@ class EmbeddedWriter(EmbeddedReader):
             self._changes.lay_out(spaces)
             discard_graphs(self._directory, self._store)
 
-    def lacking(self, space: str, *, most: int) -> list[Chunk]:
+    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """See `IndexWriter.lacking`."""
         with self._writing():
             self._finish()
-            ids = self._store.lacking_ids(self._known(space), most)
+            looked_at = self._known(space)
+            if not looked_at.lacking:
+                return []
+            ids = self._store.lacking_ids(looked_at, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
@@ -152,8 +156,8 @@ class EmbeddedWriter(EmbeddedReader):
 
     def _known(self, name: str) -> StoredSpace:
         found = self._store.space(name)
-        if not name or found is None:
-            raise ValueError(f"{name!r} is no further space of the index; lay it out first")
+        if found is None:
+            raise ValueError(f"{name!r} is no space of the index; lay it out first")
         return found
 
     def optimize(self) -> None:
@@ -192,15 +196,14 @@ class EmbeddedWriter(EmbeddedReader):
 
     def _build_graph(self, space: StoredSpace) -> None:
         revision = self._store.published()
+        if space.lacking:
+            return  # it would miss them for good
         numbers = self._store.chunk_numbers(revision)
         if not graph_is_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
             return
-        if self._store.lacking(space, revision):
-            return  # nobody can search it until it is filled
         self._on_step("building")
         vectors = self._store.vectors_after(revision, 0, space)
-        state = f"{revision}.{space.changes}" if space.number else str(revision)
-        fresh = build(self._directory, space.graph_file(state), numbers, vectors)
+        fresh = build(self._directory, space.graph_file(str(revision)), numbers, vectors)
         self._on_step("built")
         self._changes.note_graph(space, fresh.dumps())
 
@@ -210,6 +213,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish()
             self._purge()
             for space in self._store.all_spaces():
+                self._changes.note_lacking(space, self._store.count_lacking(space))
                 self._changes.note_graph(space, "")
             self._build_graphs()
 
