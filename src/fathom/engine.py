@@ -14,6 +14,7 @@ from fathom.context import Listener
 from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
+from fathom.index.filling import still_filled
 from fathom.index.outdated import Digests, warnings_of
 from fathom.learning import Learning, check_strategy
 from fathom.settings import MOST_HITS, Settings
@@ -24,7 +25,6 @@ from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, sec
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
-    from fathom.assembly.calibrations import Chosen
     from fathom.ledger import Ledger
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
@@ -312,6 +312,7 @@ class Engine(Learning):
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self.executor, self.assembly.warm_up)
         index = self._filled()
+        lacking = index.lacking_vectors()
         found = self.calibration(name)
         chosen, graph = self._strategy(name)
         origin = Origin(
@@ -338,7 +339,8 @@ class Engine(Learning):
             account=account,
         )
         outcome = await run(chosen, query, origin, surroundings)
-        return self._kept(self._warned(outcome, index, found))
+        cautions = (*still_filled(lacking), *self.cautions(name, found))
+        return self._kept(self._warned(outcome, index, cautions))
 
     def _replaced(self) -> None:
         self._strategies.clear()  # their searches look into the index that was open then
@@ -353,10 +355,11 @@ class Engine(Learning):
                 self._strategies[name] = strategy, strategy.graph().compile()
             return self._strategies[name]
 
-    def _warned(self, outcome: "RunOutcome", index: IndexReader, found: "Chosen") -> "RunOutcome":
+    def _warned(
+        self, outcome: "RunOutcome", index: IndexReader, cautions: Sequence[str]
+    ) -> "RunOutcome":
         """The answer says which documents, or calibration, are not any more what they were."""
-        warnings = warnings_of(outcome.answer.citations, index, self._digests)
-        warnings += self.cautions(outcome.trace.origin.strategy, found)
+        warnings = (*warnings_of(outcome.answer.citations, index, self._digests), *cautions)
         # As the record has it, without secrets: what is given is what can be looked up later.
         answer = answer_of(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))

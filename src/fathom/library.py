@@ -150,7 +150,7 @@ class Library:
         if rebuild and not lose:
             self._check_none_lost(roots)
         from fathom.documents.sandbox.parent import Sandbox
-        from fathom.index.batch import Batch, fill_spaces
+        from fathom.index.batch import Batch
         from fathom.index.ingest import Ingester
 
         with (
@@ -158,18 +158,15 @@ class Library:
             Sandbox(self.assembly.parse_limits) as sandbox,
         ):
             writer.lay_out(self.assembly.spaces)
-            further = self.assembly.further
-            filled = fill_spaces(writer, further)
             batch = Batch(
                 writer=writer,
-                more=further,
-                embedder=self.assembly.embedder,
+                embedders={"": self.assembly.embedder, **self.assembly.further},
                 chunker=self.assembly.chunker,
                 most_documents=self.settings.ingest.batch_documents,
+                wait_vectors=self.settings.ingest.wait_vectors,
             )
             ingester = Ingester(batch, sandbox, before=before, on_progress=on_progress)
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
-            report.filled = filled
         self._sweep_traces()
         return report
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fathom.index.base import Entry, SourceRecord
+from fathom.index.base import Entry, Matrix, SourceRecord
 from fathom.types import Chunk, Document, Scalar, Span
 
 Made = tuple[Entry, SourceRecord]
@@ -46,6 +46,12 @@ def made(
     digest = f"sha-{text}"
     source = SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=name)
     return Entry(document=document, chunks=tuple(chunks), vectors=vectors, digest=digest), source
+
+
+def vectors_of(entry: Entry) -> Matrix:
+    """Those that come with it."""
+    assert entry.vectors is not None
+    return entry.vectors
 
 
 @pytest.fixture(scope="session")

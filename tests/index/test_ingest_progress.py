@@ -16,14 +16,14 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def told(docs: Path, batch: int = 256) -> list[tuple[Advance, int]]:
+def told(docs: Path, batch: int = 256, *, wait: bool = False) -> list[tuple[Advance, int]]:
     """All that an ingestion tells, with how many files it has reported by then."""
     seen: list[tuple[Advance, int]] = []
 
     def note(report: IngestReport, advance: Advance) -> None:
         seen.append((advance, len(report.files)))
 
-    with engine_at(docs.parent, ingest={"batch_documents": batch}) as engine:
+    with engine_at(docs.parent, ingest={"batch_documents": batch, "wait_vectors": wait}) as engine:
         engine.ingest([docs], on_progress=note)
     return seen
 
@@ -57,11 +57,23 @@ def test_what_is_known_already_is_done_at_once(docs: Path) -> None:
 def test_one_large_document_is_told_slice_by_slice(docs: Path) -> None:
     lines = [f"Paragraph {number} of a long text about mooring.\n\n" * 9 for number in range(60)]
     (docs / "long.md").write_text("".join(lines))
-    news = [advance for advance, reported in told(docs) if not reported]
+    news = [advance for advance, reported in told(docs, wait=True) if not reported]
     slices = [each for each in news if each.stage == "embedding"]
     assert len(slices) > 2
     assert 0 < slices[0].done < slices[-1].done
     assert 0 < slices[0].chunks < slices[-1].chunks
+
+
+def test_stored_chunks_are_told_as_they_get_their_vectors(docs: Path) -> None:
+    for number in range(9):
+        (docs / f"{number}.md").write_text(f"Text {number}.")
+    news = [advance for advance, _ in told(docs)]
+    filling = [each for each in news if each.stage == "embedding"]
+    assert [each.vectors + each.lacking for each in filling] == [9] * len(filling)
+    vectors = [each.vectors for each in filling]
+    assert vectors == sorted(set(vectors))
+    assert (vectors[-1], {each.chunks for each in filling}) == (9, {9})
+    assert len(filling) > 2
 
 
 def test_the_records_of_a_corpus_file_are_told_as_they_are_stored(docs: Path) -> None:

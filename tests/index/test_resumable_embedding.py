@@ -81,7 +81,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
             chunker = StructureChunker(work.count, max_tokens=40)
             batch = Batch(
                 writer=writer,
-                embedder=work,
+                embedders={"": work},
                 chunker=chunker,
                 most_documents=256,
                 clock=lambda: work.now,

@@ -114,6 +114,7 @@ class IndexMachine(RuleBasedStateMachine):
         query = np.full(DIMENSION, 0.5, dtype=np.float32)
         scored: list[tuple[float, str]] = []
         for one in self.documents.values():
+            assert one.vectors is not None
             half = one.vectors.astype(np.float16).astype(np.float64)
             scored += [(-float(row @ query), c.id) for row, c in zip(half, one.chunks, strict=True)]
         found = self.reader.vector_search(query, k=total + 1)

@@ -459,7 +459,7 @@ def once(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
 
 
 def narrow(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
-    if all(entry.vectors.shape[1] == 4 for entry in entries):
+    if all(entry.vectors is None or entry.vectors.shape[1] == 4 for entry in entries):
         real.put(entries, sources)
 
 
@@ -506,6 +506,26 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_vectors_are_kept_until_their_document_is_stored": (
         {"keep_vectors": nothing},
         {"optimize": nothing},
+    ),
+    "test_words_are_found_before_there_are_vectors": (
+        {"keyword_search": lambda *_, **__: []},
+        {"lacking_vectors": nothing},
+        {"status": restated(lacking=0)},
+    ),
+    "test_filled_it_is_as_if_the_vectors_had_come_with_the_documents": (
+        {"fill": nothing},
+        {"status": counted},
+        {"revision": lambda _: "same"},
+        {"lacking_vectors": lambda _: 1},
+    ),
+    "test_what_lacks_vectors_is_asked_for_in_its_order_and_may_go": (
+        {"lacking": lambda *_, **__: []},
+        {"lacking": lambda real, space, *, most, after="": real.lacking(space, most=most)},
+        {"lacking_vectors": nothing},
+    ),
+    "test_kept_vectors_stay_until_a_vector_is_stored": (
+        {"keep_vectors": nothing},
+        {"fill": nothing},
     ),
     "test_replacing_leaves_nothing_of_the_old": ({"put": once},),
     "test_a_document_lives_while_a_place_holds_it": ({"forget": nothing},),
@@ -556,4 +576,5 @@ def caught_by_index(
         suite.open_writer(place / "index", IDENTITY) as writer,
         suite.open_reader(place / "index") as reader,
     ):
-        return caught(test, index=(writer, reader), malformed=Filter("year", "in", 1))
+        malformed = Filter("year", "in", 1)
+        return caught(test, index=(writer, reader), malformed=malformed, tmp_path=place)

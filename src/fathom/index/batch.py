@@ -1,4 +1,4 @@
-"""Documents on their way into the index: cut, embedded, and stored together in one step."""
+"""Documents on their way into the index: cut, and stored together in one step."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,6 @@ from fathom.types import Document
 
 BATCH_SECONDS = 2.0
 MOST_CHARS = 400_000
-FILLED_AT_ONCE = 256
 _FIRST_CHARS = 50_000
 _LEAST_CHARS = 10_000
 
@@ -41,6 +40,8 @@ class Batch:
     Attributes:
         writer: Of the index into which they go.
         files: What is known of the files of its places.
+        embedders: By the names of their spaces.
+        wait_vectors: Whether documents are stored with their vectors only.
         clock: Gives seconds.
     """
 
@@ -48,36 +49,40 @@ class Batch:
         self,
         *,
         writer: IndexWriter,
-        embedder: Embedder,
+        embedders: Mapping[str, Embedder],
         chunker: Chunker,
         most_documents: int,
-        more: Mapping[str, Embedder] | None = None,
+        wait_vectors: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nothing is in it yet.
 
         Args:
             writer: Of the index.
-            embedder: What turns chunks into vectors.
+            embedders: What turns chunks into vectors, by the names of their spaces; `""` is the
+                one that every index has.
             chunker: What cuts documents.
             most_documents: So many are stored in one step at most.
-            more: Embedders of further spaces, by the names of these.
+            wait_vectors: Store documents with their vectors only; else these follow when all
+                documents are found by their words, see `fill_spaces`.
             clock: Gives seconds.
         """
         self.writer = writer
         self.files = Files(writer)
         self.clock = clock
-        self._embedder = PatientEmbedder(embedder, writer, clock)
-        self._more = {
+        self.embedders = embedders
+        self._patient = {
             name: PatientEmbedder(each, writer, clock, space=name)
-            for name, each in (more or {}).items()
+            for name, each in embedders.items()
         }
+        self.wait_vectors = wait_vectors
         self._chunker = chunker
         self._most_documents = most_documents
         self._pending: list[Pending] = []
         self._owners: dict[str, str] = {}
         self._chars = 0
-        self._room = _FIRST_CHARS
+        # Without vectors the first document is stored at once: it shall be found.
+        self._room = _FIRST_CHARS if wait_vectors else 0
         self._since = clock()
 
     @property
@@ -128,7 +133,7 @@ class Batch:
         self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
 
     def _entries(self, told: Callable[[int, int], None]) -> Iterator[Entry]:
-        """Cut and embed the pending documents that are not stored yet, equal ones once."""
+        """Cut the pending documents that are not stored yet, equal ones once; embed them too."""
         fresh: dict[str, Pending] = {}
         for pending in self._pending:
             stored = None if pending.is_record else self.writer.document(pending.document.id)
@@ -137,9 +142,21 @@ class Batch:
             if stored is not None:
                 self._owners[pending.document.id] = stored.path
         split = [self._chunker.split(pending.document) for pending in fresh.values()]
+        if not self.wait_vectors:
+            for pending, chunks in zip(fresh.values(), split, strict=True):
+                yield Entry(
+                    document=pending.document,
+                    chunks=chunks,
+                    vectors=None,
+                    digest=pending.source.digest,
+                )
+            return
         texts = [chunk.context for chunks in split for chunk in chunks]
-        vectors = self._embedder.embed(texts, told=lambda done: told(done, len(texts)))
-        further = {name: each.embed(texts) for name, each in self._more.items()}
+        made = {
+            name: each.embed(texts, told=lambda done: told(done, len(texts)))
+            for name, each in self._patient.items()
+        }
+        vectors = made.pop("")
         start = 0
         for pending, chunks in zip(fresh.values(), split, strict=True):
             end = start + len(chunks)
@@ -148,7 +165,7 @@ class Batch:
                 chunks=chunks,
                 vectors=vectors[start:end],
                 digest=pending.source.digest,
-                more={name: each[start:end] for name, each in further.items()},
+                more={name: each[start:end] for name, each in made.items()},
             )
             start = end
 
@@ -157,28 +174,3 @@ class Batch:
         turned = {one.source.path: one.document.id for one in self._pending}
         elsewhere = turned.get(stored.path, stored.id) != stored.id
         return elsewhere or self.files.is_gone(stored.path)
-
-
-def fill_spaces(
-    writer: IndexWriter,
-    embedders: Mapping[str, Embedder],
-    told: Callable[[int], None] = lambda _chunks: None,
-) -> int:
-    """Give the stored chunks vectors in further spaces, where they have none; returns how many.
-
-    No document is read again. May be broken off: what is done by then is kept.
-
-    Args:
-        writer: Of the index, where the spaces are laid out.
-        embedders: Of the spaces, by the names of these.
-        told: Told after each step how many chunks have got a vector.
-    """
-    count = 0
-    for name, embedder in embedders.items():
-        patient = PatientEmbedder(embedder, writer, space=name)
-        while chunks := writer.lacking(name, most=FILLED_AT_ONCE):
-            vectors = patient.embed([chunk.context for chunk in chunks])
-            writer.fill(name, {c.id: v for c, v in zip(chunks, vectors, strict=True)})
-            count += len(chunks)
-            told(count)
-    return count

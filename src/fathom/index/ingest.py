@@ -1,4 +1,4 @@
-"""Files go into the index: read in the sandbox, cut, embedded, stored in batches.
+"""Files go into the index: read in the sandbox, cut, stored in batches, embedded.
 
 What is there stays: a place that cannot be read any more keeps the document that it gave and is
 marked stale; only what is proved gone is removed, and only where that was asked for.
@@ -16,6 +16,7 @@ from fathom.documents.discover import Wanted, absolute, content_digest, discover
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
+from fathom.index.filling import fill_spaces
 from fathom.index.ingest_progress import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
 from fathom.text.language import detect
@@ -39,7 +40,7 @@ class IngestReport:
         failed: Files, folders and records that could not be read.
         stale: Documents that stay although their place could not be read or is gone.
         skipped: Files that are no documents (pictures, programs) and were not asked for.
-        filled: Vectors that chunks got in further spaces, where they had none.
+        filled: Vectors that chunks got which an earlier run had stored without.
         files: One entry a file (of a corpus also one a record that failed), in order.
     """
 
@@ -128,10 +129,17 @@ class Ingester:
             self._course.close(stored=self._batch.is_empty)
         self._flush()
         self._let_go()
+        self._fill()
         self._course.finish()
         self._writer.optimize()
         self._report.seconds = self._clock() - started
         return self._report
+
+    def _fill(self) -> None:
+        embedders = self._batch.embedders
+        made = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
+        stored = 0 if self._batch.wait_vectors else self._report.chunks
+        self._report.filled = max(0, made - stored * len(embedders))
 
     def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
         """The files to read: those found, and those known that may still be there."""

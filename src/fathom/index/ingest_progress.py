@@ -1,4 +1,4 @@
-"""How far an ingestion is, in bytes of files and in chunks."""
+"""How far an ingestion is, in bytes of files, in chunks and in vectors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ class Advance:
         files: How many there are in all.
         bytes: Their size.
         done: Bytes that need no more work; of what is embedded, the share that is through.
-        chunks: Embedded so far.
+        chunks: Stored so far, so that they are found; of those that wait for their vectors, made.
+        vectors: Made so far of chunks that are stored.
+        lacking: Chunks that are stored and have no vector yet.
     """
 
     stage: Stage = "reading"
@@ -26,6 +28,8 @@ class Advance:
     bytes: int = 0
     done: float = 0.0
     chunks: int = 0
+    vectors: int = 0
+    lacking: int = 0
 
 
 class Course:
@@ -49,6 +53,7 @@ class Course:
         self._waiting = 0
         self._done = 0
         self._chunks = 0
+        self._vectors = self._lacking = 0
 
     def begin(self, sizes: Mapping[str, int]) -> None:
         """These files are to be read; their sizes in bytes."""
@@ -83,6 +88,11 @@ class Course:
         self._chunks += chunks
         self._told("reading")
 
+    def filled(self, vectors: int, of: int) -> None:
+        """So many vectors of stored chunks are made."""
+        self._place, self._vectors, self._lacking = "", vectors, of - vectors
+        self._told("embedding")
+
     def finish(self) -> None:
         """All is stored; the index is put in order."""
         self._place = ""
@@ -97,5 +107,7 @@ class Course:
                 bytes=self._total,
                 done=self._done + more,
                 chunks=self._chunks + chunks,
+                vectors=self._vectors,
+                lacking=self._lacking,
             )
         )

@@ -38,7 +38,9 @@ class IngestSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     batch_documents: int = Field(default=256, ge=1)
-    """So many documents are embedded together and stored in one step."""
+    """So many documents are stored in one step, at most."""
+    wait_vectors: bool = False
+    """Documents are found only once they have their vectors; else by their words before."""
     include: tuple[str, ...] = ()
     """Shell patterns; where there are any, files that match none are left out."""
     exclude: tuple[str, ...] = ()

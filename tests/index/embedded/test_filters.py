@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.index.conftest import vectors_of
 
 from fathom.errors import UsageError
 from fathom.index.base import Entry, SourceRecord
@@ -77,7 +78,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, make: Make) -> Iterator[Sto
         ]
         writer.put([entry for entry, _ in made_all], [source for _, source in made_all])
     with open_reader(place) as reader:
-        yield reader, all_metadata, make("x", "any")[0].vectors[0]
+        yield reader, all_metadata, vectors_of(make("x", "any")[0])[0]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.index.conftest import vectors_of
 
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, SourceRecord
@@ -34,7 +35,7 @@ def index(tmp_path: Path, make: Make) -> Path:
 
 
 def answers(index: Path, make: Make) -> list[str]:
-    vector = make("two", "the words of two", "more about two")[0].vectors[1]
+    vector = vectors_of(make("two", "the words of two", "more about two")[0])[1]
     with open_reader(index) as reader:
         near = reader.vector_search(vector, k=3)
         worded = reader.keyword_search("words of two", k=3)
@@ -162,7 +163,7 @@ with open_writer(Path(sys.argv[1]), None) as writer:
 
 
 def test_readers_see_each_document_wholly_while_it_is_replaced(index: Path, make: Make) -> None:
-    anything = make("x", "any")[0].vectors[0]
+    anything = vectors_of(make("x", "any")[0])[0]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen([sys.executable, "-c", REWRITE, str(index)], env=environment)
     seen = set()

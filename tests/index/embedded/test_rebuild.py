@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.index.conftest import vectors_of
 
 from fathom.errors import IndexLocked
 from fathom.index.base import Entry, SourceRecord
@@ -98,7 +99,7 @@ def test_killed_at_a_step(old: Path, step: str) -> None:
 
 
 def test_readers_go_over_to_the_new_index(old: Path, make: Make) -> None:
-    vector = make("two", "new words of two", "more of two")[0].vectors[0]
+    vector = vectors_of(make("two", "new words of two", "more of two")[0])[0]
     with open_reader(old) as reader:
         reader.vector_search(vector, k=1)
         assert {match.chunk_id for match in reader.keyword_search("words", k=9)} == of("one", "old")

@@ -62,6 +62,18 @@ def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
     assert "left" not in str(board)
 
 
+def test_stored_chunks_that_get_vectors_have_a_bar_of_their_own() -> None:
+    clock = Clock()
+    board = Board(clock)
+    clock.now += 10
+    known = {"stage": "embedding", "place": ""}
+    board.update(IngestReport(), advance(2_000_000, vectors=10, lacking=40, **known))
+    assert str(board).splitlines() == [
+        "####................  20%  all 50 chunks are found by words, 10 of 50 have vectors",
+        "0:40 left, 1 vectors/s, embedding",
+    ]
+
+
 def test_a_file_s_name_cannot_fool_the_terminal() -> None:
     board = Board(Clock())
     board.update(IngestReport(), advance(0, place="/docs/\x1b[2Jx"))

@@ -32,6 +32,7 @@ from fathom.serving.cli.options import (
     StrategyOption,
     TokensOption,
     build_engine,
+    note_lacking,
     note_writer,
     run_flags,
 )
@@ -121,6 +122,10 @@ def ingest(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Leave such files and folders out; likewise."),
     ] = None,
+    wait_vectors: Annotated[
+        bool,
+        typer.Option("--wait-vectors", help="Documents are found only once they have vectors."),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write the status of each file here, as JSON.")
     ] = None,
@@ -143,7 +148,11 @@ def ingest(
 
     if report is not None:
         check_writable(report)
-    flags = {"ingest.include": include or None, "ingest.exclude": exclude or None}
+    flags = {
+        "ingest.include": include or None,
+        "ingest.exclude": exclude or None,
+        "ingest.wait_vectors": wait_vectors or None,
+    }
     failed: list[int] = []
 
     def once(engine: "Engine") -> None:
@@ -241,6 +250,7 @@ def search(
     with build_engine(index, assignments, offline=offline) as engine:
         note_writer(engine)
         hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
+        note_lacking(engine)
         places = engine.places(hits)
     if as_json:
         show_json(hits_json(text, hits, places))

@@ -113,3 +113,11 @@ def note_writer(engine: "Engine") -> None:
         sys.stderr.write(
             f"fathom: {writer} is writing to the index; what is not stored yet is not found\n"
         )
+
+
+def note_lacking(engine: "Engine") -> None:
+    """Say on stderr that a search passed over chunks, where they have no vectors yet."""
+    from fathom.index.filling import still_filled
+
+    for line in still_filled(engine.reader(checked=False).lacking_vectors()):
+        sys.stderr.write(f"fathom: {line}\n")

@@ -249,6 +249,11 @@ def status_text(status: IndexStatus) -> str:
         f"{status.stale} stale",
         f"revision {status.revision}, {size:.1f} MB on disk",
     ]
+    if status.lacking:
+        lines.append(
+            f"{status.lacking} chunks have no vectors yet and are found by words only; "
+            "`fathom ingest` adds them"
+        )
     lines += [f"  {key} = {value}" for key, value in status.identity.items()]
     lines += [f"vectors of {space_text(space, status.chunks)}" for space in status.spaces]
     lines.append(f"filter by {', '.join(COLUMNS)} (all documents)")
@@ -275,7 +280,7 @@ def ingest_text(report: "IngestReport") -> str:
         f"{report.chunks} chunks in {report.seconds:.1f} s"
     ]
     if report.filled:
-        lines.append(f"{report.filled} vectors of further embedders made of stored chunks")
+        lines.append(f"{report.filled} vectors made of chunks that were stored before")
     bad = [file for file in report.files if file.outcome not in {"ok", "skipped"}]
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")

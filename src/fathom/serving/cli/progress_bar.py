@@ -53,35 +53,54 @@ class Board:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing has been told yet."""
-        self._size, self._chunks = Pace(clock), Pace(clock)
+        self._size, self._chunks, self._vectors = Pace(clock), Pace(clock), Pace(clock)
         self._report, self._advance = IngestReport(), Advance()
 
     def update(self, report: IngestReport, advance: Advance) -> None:
         """Take the news."""
         self._size.add(advance.done)
         self._chunks.add(advance.chunks)
+        self._vectors.add(advance.vectors)
         self._report, self._advance = report, advance
 
     def __str__(self) -> str:
         advance, report = self._advance, self._report
         if not advance.files:
             return "looking for files\n"
+        if advance.lacking or advance.vectors:
+            return self._filling(report.failed)
         share = min(1.0, advance.done / advance.bytes) if advance.bytes else 1.0
-        drawn = round(share * _BAR)
         seen = min(len(report.files), advance.files)
         failed = f", {report.failed} failed" if report.failed else ""
         return (
-            f"{'#' * drawn}{'.' * (_BAR - drawn)} {share:4.0%}  "
+            f"{_drawn(share)}  "
             f"{advance.done / 1e6:.1f} of {advance.bytes / 1e6:.1f} MB, "
             f"{seen} of {advance.files} files, {advance.chunks} chunks{failed}\n"
             f"{self._left()}{self._size.rate / 1e6:.2f} MB/s, {self._chunks.rate:.0f} chunks/s, "
             f"{doing(advance)}"
         )
 
+    def _filling(self, failed: int) -> str:
+        """While stored chunks get their vectors."""
+        made, total = self._advance.vectors, self._advance.vectors + self._advance.lacking
+        seconds = self._vectors.left(total)
+        left = f"{duration(seconds)} left, " if seconds is not None else ""
+        return (
+            f"{_drawn(made / total)}  all {self._advance.chunks} chunks are found by words, "
+            f"{made} of {total} have vectors{f', {failed} failed' if failed else ''}\n"
+            f"{left}{self._vectors.rate:.0f} vectors/s, {doing(self._advance)}"
+        )
+
     def _left(self) -> str:
         seconds = self._size.left(self._advance.bytes)
         told = seconds is not None and self._advance.stage != "finishing"
         return f"{duration(seconds or 0.0)} left, " if told else ""
+
+
+def _drawn(share: float) -> str:
+    """A share as a bar and in percent."""
+    full = round(share * _BAR)
+    return f"{'#' * full}{'.' * (_BAR - full)} {share:4.0%}"
 
 
 @contextmanager

@@ -1,0 +1,65 @@
+"""Vectors for chunks that are stored already: found by their words meanwhile."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from fathom.index.base import IndexWriter
+from fathom.models.base import Embedder
+
+STEP_SECONDS = 1.0
+"""So much computing is lost at most where it is broken off."""
+MOST_AT_ONCE = 1024
+_FIRST = 1
+
+Told = Callable[[int, int], None]
+"""Told how many vectors are made, and of how many chunks it is known so far that they lack one."""
+
+
+def fill_spaces(
+    writer: IndexWriter,
+    embedders: Mapping[str, Embedder],
+    told: Told = lambda _made, _wanted: None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Give the stored chunks vectors, where they have none; returns how many.
+
+    No document is read again. May be broken off: what is done by then is kept, and who calls it
+    again goes on.
+
+    Args:
+        writer: Of the index, where the spaces are laid out.
+        embedders: Of the spaces, by the names of these; `""` is the one that every index has.
+        told: See `Told`; after each step.
+        clock: Gives seconds.
+    """
+    made = 0
+    for name, embedder in embedders.items():
+        size = _FIRST
+        chunks = writer.lacking(name, most=size)
+        while chunks:
+            begun = clock()
+            texts = [chunk.context for chunk in chunks]
+            different = list(dict.fromkeys(texts))
+            vectors = dict(zip(different, embedder.embed(different), strict=True))
+            writer.fill(name, {c.id: vectors[text] for c, text in zip(chunks, texts, strict=True)})
+            made += len(chunks)
+            told(made, made + writer.lacking_vectors())
+            size = _adapted(size, clock() - begun)
+            chunks = writer.lacking(name, most=size, after=chunks[-1].id)
+    return made
+
+
+def _adapted(size: int, seconds: float) -> int:
+    """How many chunks the next step takes, so that it is about as long as it may be."""
+    return max(1, min(MOST_AT_ONCE, 2 * size, int(size * STEP_SECONDS / max(seconds, 1e-3))))
+
+
+def still_filled(lacking: int) -> tuple[str, ...]:
+    """What is to be said of a search in an index where so many chunks lack a vector."""
+    if not lacking:
+        return ()
+    return (
+        f"the index is still being filled: {lacking} chunks have no vectors yet and are found by "
+        "their words only; `fathom ingest` adds them",
+    )
