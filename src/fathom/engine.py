@@ -326,12 +326,14 @@ class Engine(Learning):
                 "filters": query.filters,
                 "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
                 **({"history": turns} if turns else {}),
+                **({"clean": True} if self.settings.ask.clean_question else {}),
                 **(self.verified(query) if verified and not turns else {}),
             },
         )
         surroundings = Surroundings(
             executor=self.executor,
             secrets=self.assembly.secrets,
+            cleaner=self.assembly.question_cleaner,
             rewriter=self.assembly.rewriter if turns else None,
             quotes=self.assembly.quotes,
             listener=listener or Listener(),
@@ -431,7 +433,10 @@ class Engine(Learning):
         assembly = self.assembled(settings, index=_nobody, connect=Absent)
         strategy = make_strategy(name, assembly)
         surroundings = Surroundings(
-            executor=self.executor, rewriter=assembly.rewriter, quotes=assembly.quotes
+            executor=self.executor,
+            cleaner=assembly.question_cleaner,
+            rewriter=assembly.rewriter,
+            quotes=assembly.quotes,
         )
         work = replay(trace, strategy, assembly.recorded(name), surroundings)
         return replace(in_loop(work), prompts=changed_prompts(trace, settings))

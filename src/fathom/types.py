@@ -384,7 +384,7 @@ class Answer:
 
     Attributes:
         standalone_question: What was answered: the question as it reads without the conversation
-            that came before it; `None` where none did.
+            that came before it, its slips of the fingers mended; `None` where there was neither.
         status: `failed` only when something broke; not to know is `abstained`.
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: A few words, where they can be told.

@@ -32,8 +32,8 @@ _AUX = (
     r"would)"
 )
 _ASKED_ID = (
-    r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
-    r"bagaimana(?:kah)?|seberapa)"
+    r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|(?:di|ke)?mana(?:kah)?|berapa(?:kah)?|mengapa|"
+    r"kenapa|bagaimana(?:kah)?|seberapa)"
 )
 _ASKS = re.compile(
     rf"\b(?:(?:what|which|who|whom|whose|when|where|why|how)|{_ASKED_ID})\b"
@@ -86,6 +86,11 @@ def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
     return resolved(question, before)
 
 
+def asks(text: str) -> bool:
+    """Whether a text holds a word that asks, or begins as a question that wants yes or no."""
+    return _ASKS.search(text) is not None
+
+
 def resolved(question: str, before: Asked | None) -> str:
     """A question in the light of the one before it; unchanged where it stands alone."""
     if before is None or max(len(question), len(before.question)) > _LONGEST:
@@ -98,7 +103,7 @@ def resolved(question: str, before: Asked | None) -> str:
         bare = re.sub(r"\s+(?:bagaimana|gimana)$", "", bare)
     if not bare:
         return question
-    if not _ASKS.search(bare):
+    if not asks(bare):
         return _of_part(bare, before, joined=joined) or question
     if _ONLY_ASKS.match(bare):
         return _asked_anew(bare, before)

@@ -68,17 +68,17 @@ _GREETING = re.compile(
 _ASKING = re.compile(
     r"^(?:please\s+|kindly\s+|so\s+|well\s+|ok(?:ay)?\s+|just\s+|tolong\s+|mohon\s+|coba\s+|"
     r"(?:can|could|would|will) (?:you|anyone|someone|somebody) (?:please |kindly |maybe )?"
-    r"(?:tell|explain to|inform|let|help)(?: me)?(?: to| know| find(?: out)?| understand)?\s+|"
+    r"(?:tell|explain to|inform|let|help)(?: me)?(?: to| know| find(?: out)?| understand)?[\s,:]+|"
     r"(?:can|could) you (?:please )?(?:explain|say)\s+|"
     r"(?:i|we) (?:would like|want|need|'d like|am trying|wish) to (?:know|find out|understand|ask)"
-    r"\s+|i(?:'m| am) (?:curious|wondering)\s+|i wonder\s+|do you (?:happen to )?know\s+|"
-    r"does any(?:one|body) know\s+|tell me\s+|let me know\s+|my question is\s+|"
+    r"[\s,:]+|i(?:'m| am) (?:curious|wondering)\s+|i wonder\s+|do you (?:happen to )?know\s+|"
+    r"does any(?:one|body) know\s+|tell me[\s,:]+|let me know[\s,:]+|my question is\s+|"
     r"(?:bisakah|dapatkah|bolehkah|maukah) (?:anda|kamu|kalian|saya) "
     r"(?:tolong )?(?:menjelaskan|jelaskan|memberi ?tahu|beri ?tahu|bertanya|tahu|menyebutkan)"
-    r"(?: (?:saya|kepada saya))?\s+|"
+    r"(?: (?:saya|kepada saya))?[\s,:]+|"
     r"(?:saya|kami|aku) (?:ingin|mau|hendak|perlu|penasaran) "
-    r"(?:tahu|mengetahui|bertanya|menanyakan)\s+|(?:apakah )?(?:anda|kamu) tahu\s+|"
-    r"(?:beri ?tahu(?:kan)?|jelaskan)(?: saya)?\s+|"
+    r"(?:tahu|mengetahui|bertanya|menanyakan)[\s,:]+|(?:apakah )?(?:anda|kamu) tahu\s+|"
+    r"(?:beri ?tahu(?:kan)?|jelaskan|info)(?: saya)?[\s,:]+|"
     r"(?:about|if you know|tentang|mengenai)\s+|[,:;-]+\s*)",
     re.IGNORECASE,
 )
@@ -202,8 +202,12 @@ def plain(question: str) -> str:
     """
     if len(question) > LONGEST:
         return question.strip()
-    text = _completed(" ".join(question.split()))
-    text = _GREETING.sub("", text)
+    return without_politeness(_completed(" ".join(question.split())))
+
+
+def without_politeness(question: str) -> str:
+    """A question without greeting, politeness and filler; one of these alone stays as it is."""
+    text = _GREETING.sub("", " ".join(question[:LONGEST].split()))
     while (shorter := _ASKING.sub("", text, count=1)) != text:
         text = shorter
     while (shorter := _CLOSING.sub("?", text)) != text:

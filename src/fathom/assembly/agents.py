@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, get_args
 
 from fathom.agents.answer_signals import AnswerSignals
 from fathom.agents.finalizer import Finalizer
+from fathom.agents.question_cleaner import QuestionCleaner
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.quotes import Quotes
 from fathom.text.analyzer import Analyzer
+from fathom.text.spelling import Speller
 
 if TYPE_CHECKING:
     from fathom.agents.aggregator import Aggregator
@@ -50,6 +52,11 @@ class Assembly(RetrievalParts):
     def quotes(self) -> Quotes:
         """Looks up what stands at a place."""
         return Quotes(lambda document: self._index().document(document))
+
+    @cached_property
+    def question_cleaner(self) -> QuestionCleaner:
+        """Reads questions as they were meant."""
+        return QuestionCleaner(Speller(lambda words: self._index().word_counts(words), self.pieces))
 
     def finalizer(self, strategy: str) -> Finalizer:
         """The finalizer of a strategy."""

@@ -21,6 +21,7 @@ from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
 from fathom.models.base import Embedder, for_questions
 from fathom.models.checked import CheckedEmbedder
+from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import cores
@@ -151,6 +152,13 @@ class ModelParts:
         return self._cross_reader or load_shipped_reader(
             models.cross_reader, runtime=models.runtime, threads=models.threads
         )
+
+    def pieces(self, word: str) -> int:
+        """Of how many tokens a word is made, for the cross-reader if it can tell."""
+        reader = self.cross_reader
+        if isinstance(reader, OnnxCrossReader):
+            return len(reader.ids(word))
+        return self.embedder.count(word)
 
     @cached_property
     def domain(self) -> Domain:

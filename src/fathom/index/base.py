@@ -185,6 +185,13 @@ class IndexReader(Protocol):
         """How many chunks lack a vector: of all spaces that which lacks most. Quick."""
         ...
 
+    def word_counts(self, words: Sequence[str]) -> list[int]:
+        """In how many chunks each word stands, in any form that keyword search takes for it.
+
+        Exact up to a thousand; more may be told as a thousand.
+        """
+        ...
+
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
         """The chunks with these ids, in this order; ids that are gone are left out."""
         ...

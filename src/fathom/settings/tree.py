@@ -151,6 +151,8 @@ class AskSettings(Section):
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """At most this share of the answers may be wrong: what a calibration does not certify at
     this rate is an abstention."""
+    clean_question: bool = True
+    """Questions are read without politeness and slips of the fingers."""
     sentences: int = Field(default=2, ge=1)
     """At most so many quotes."""
     strategy: str = "naive"

@@ -13,6 +13,7 @@ from typing import Any
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
+from fathom.agents.question_cleaner import QuestionCleaner, says_the_same
 from fathom.agents.rewriter import Rewriter
 from fathom.context import DeadlineOver, Listener, RunContext, log_failure
 from fathom.control.calibration import Weigher
@@ -75,6 +76,7 @@ class Surroundings:
         events: The record to replay; nothing is asked then.
         secrets: What must not enter the trace.
         quotes: Looks up what verified answers cite; without it none is given again.
+        cleaner: Reads a question as it was meant; without one it stays as it is typed.
         rewriter: Makes a question that follows others stand alone; without one it stays as it is.
         graph: The strategy's own, if it is compiled already.
         account: Whose caps hold beside those of the run's own budget.
@@ -83,6 +85,7 @@ class Surroundings:
     executor: Executor
     events: Events | None = None
     secrets: tuple[str, ...] = ()
+    cleaner: QuestionCleaner | None = None
     rewriter: Rewriter | None = None
     quotes: Quotes | None = None
     listener: Listener = field(default_factory=Listener)
@@ -100,7 +103,8 @@ async def run(
     An agent or a node that breaks off by an error nobody foresaw does not take the answer with
     it either: the best draft so far counts, else the answer is `failed`. Class and place of the
     error are why it stopped then; its traceback goes to the log `fathom.context`.
-    A question that came after others is made to stand alone first, within the same budget.
+    A question that came after others is made to stand alone first, and one with slips of the
+    fingers read as it was meant, within the same budget.
     The time of the budget starts now; what is slow and done once should be done before.
 
     Raises:
@@ -119,13 +123,14 @@ async def run(
         answer = await _finished(strategy, strategy.start(query), here)
     else:
         query = await _stand_alone(query, origin, here, surroundings)
+        query = await _cleaned(query, origin, here, surroundings)
         verified = await _verified(query, origin, here, surroundings)
         answer = verified or await _answer(strategy, query, here, surroundings)
     if last is not None:
         last.release()
-    answer = _closed(answer, here, origin.budget)
-    if origin.arguments.get("history"):
-        answer = replace(answer, question=origin.question, standalone_question=query.text)
+    answer = replace(_closed(answer, here, origin.budget), question=origin.question)
+    if origin.arguments.get("history") or not says_the_same(origin.question, query.text):
+        answer = replace(answer, standalone_question=query.text)
     return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
 
@@ -172,6 +177,15 @@ async def _stand_alone(
     ask = partial(surroundings.rewriter.stand_alone, query.text, turns)
     done = await attempt("stand alone", ask, context)
     return replace(query, text=done.value or query.text)
+
+
+async def _cleaned(
+    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+) -> Query:
+    """The query as it was meant; as it was typed where a run was recorded without that."""
+    if not origin.arguments.get("clean") or surroundings.cleaner is None:
+        return query
+    return replace(query, text=await surroundings.cleaner.clean(query.text, context))
 
 
 async def _verified(

@@ -154,6 +154,15 @@ class IndexConformance:
         assert reader.keyword_search("", k=5) == []
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
 
+    def test_in_how_many_chunks_a_word_stands(self, index: tuple[IndexWriter, IndexReader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        words = ["sleep", "sails", "sea", "whale", "sleeping"]
+        assert reader.word_counts(words) == [1, 1, 1, 0, 1]
+        assert writer.word_counts([]) == []
+        writer.forget(["/c/cats"])
+        assert reader.word_counts(["sleep", "sea"]) == [0, 1]
+
     def test_ties_are_broken_by_chunk_id(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]

@@ -277,8 +277,8 @@ class Recorder(_Scope):
 def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     """An answer as it stands in a trace: plain JSON, its `trace_id` null, without `warnings`.
 
-    `standalone_question` stands there only where there was a conversation, `calibration` only
-    where there was one.
+    `standalone_question` stands there only where there was a conversation or a slip of the fingers
+    was mended, `calibration` only where there was one.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):

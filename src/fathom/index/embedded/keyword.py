@@ -18,6 +18,7 @@ from fathom.index.embedded.rows import checksum
 FOLDER = "tantivy"
 WRITER_HEAP_BYTES = 64_000_000
 FEW_DOCUMENTS = 1000
+MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,15 @@ class KeywordLeg:
             if complete or (len(kept) > k and kept[k - 1][1] > kept[-1][1]):
                 return kept
             limit *= 4
+
+    def chunks_with(self, terms: Sequence[str]) -> int:
+        """How many chunks have any of the terms, counted up to `MOST_COUNTED`."""
+        # Those of removed chunks are in the frequency until their segment is merged.
+        held = [term for term in terms if self._searcher.doc_freq("body", term)]
+        if not held:
+            return 0
+        query = self._query(dict.fromkeys(held, 1), None)
+        return len(self._searcher.search(query, MOST_COUNTED, count=False).hits)
 
     def _numbered(
         self, found: list[tuple[float, tantivy.DocAddress]], allowed: Allowed | None

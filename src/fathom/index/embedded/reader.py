@@ -98,12 +98,25 @@ class EmbeddedReader:
         """See `IndexReader.keyword_search`."""
         k = _checked(k)
         terms = self._analyzer.query_terms(text)
+        with self._current_words() as revision:
+            allowed = self._allowed(filters, revision)
+            return self._ranked(self._keyword.search(terms, k=k, allowed=allowed), k)
+
+    def word_counts(self, words: Sequence[str]) -> list[int]:
+        """See `IndexReader.word_counts`."""
+        terms = [list(self._analyzer.query_terms(word)) for word in words]
+        with self._current_words():
+            return [self._keyword.chunks_with(each) for each in terms]
+
+    @contextmanager
+    def _current_words(self) -> Iterator[int]:
+        """One state of SQLite and of the keyword leg; gives the revision."""
         deadline = time.monotonic() + WAIT_S
         while True:
             with self._snapshot() as revision:
                 if self._keyword_is_current():
-                    allowed = self._allowed(filters, revision)
-                    return self._ranked(self._keyword.search(terms, k=k, allowed=allowed), k)
+                    yield revision
+                    return
             # A writer stands between applying and publishing, or died there.
             if time.monotonic() > deadline and self._mend is not None:
                 self._take(self._mend())
