@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.control.calibration import Calibration
     from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
+    from fathom.index.workers.base import Workers
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -154,6 +155,7 @@ class Library:
         from fathom.index.ingest import Ingester
 
         with (
+            self._workers() as workers,
             self._writing(roots, anew=rebuild) as (writer, before),
             Sandbox(self.assembly.parse_limits) as sandbox,
         ):
@@ -165,10 +167,25 @@ class Library:
                 most_documents=self.settings.ingest.batch_documents,
                 wait_vectors=self.settings.ingest.wait_vectors,
             )
-            ingester = Ingester(batch, sandbox, before=before, on_progress=on_progress)
+            ingester = Ingester(
+                batch, sandbox, before=before, workers=workers, on_progress=on_progress
+            )
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
         self._sweep_traces()
         return report
+
+    @contextmanager
+    def _workers(self) -> "Iterator[Workers | None]":
+        """Who reads and embeds beside this process."""
+        from fathom.assembly.worker import packed_tools
+        from fathom.index.workers.opening import opened_workers
+
+        def tools(number: int) -> bytes:
+            return packed_tools(self.assembly, self._embedder, number)
+
+        name = str(self.settings.ingest.workers)
+        with opened_workers(name, tools, offline=self.settings.offline) as workers:
+            yield workers
 
     @contextmanager
     def _writing(

@@ -9,7 +9,7 @@ from fathom.index.base import Entry, IndexWriter, SourceRecord
 from fathom.index.places import Files
 from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Embedder
-from fathom.types import Document
+from fathom.types import Chunk, Document
 
 BATCH_SECONDS = 2.0
 MOST_CHARS = 400_000
@@ -25,6 +25,7 @@ class Pending:
         source: What is to be noted of its place.
         is_record: Whether it came from a corpus file.
         moves: Whether it replaces the same document at another place.
+        chunks: Of the document, where it is cut already.
     """
 
     document: Document
@@ -32,6 +33,7 @@ class Pending:
     known: SourceRecord | None
     is_record: bool = False
     moves: bool = False
+    chunks: tuple[Chunk, ...] | None = None
 
 
 class Batch:
@@ -141,7 +143,10 @@ class Batch:
                 fresh.setdefault(pending.document.id, pending)
             if stored is not None:
                 self._owners[pending.document.id] = stored.path
-        split = [self._chunker.split(pending.document) for pending in fresh.values()]
+        split = [
+            self._chunker.split(pending.document) if pending.chunks is None else pending.chunks
+            for pending in fresh.values()
+        ]
         if not self.wait_vectors:
             for pending, chunks in zip(fresh.values(), split, strict=True):
                 yield Entry(

@@ -1,14 +1,19 @@
 """Vectors for chunks that are stored already: found by their words meanwhile."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 
+from fathom.errors import FathomError, RunError
 from fathom.index.base import IndexWriter
+from fathom.index.workers.base import TRIES, Embed, FileRead, Lost, Workers, in_order
 from fathom.models.base import Embedder
 
 STEP_SECONDS = 1.0
 """So much computing is lost at most where it is broken off."""
 MOST_AT_ONCE = 1024
+EMBEDDED_AT_ONCE = 64
+"""By a worker."""
 _FIRST = 1
 
 Told = Callable[[int, int], None]
@@ -48,6 +53,43 @@ def fill_spaces(
             size = _adapted(size, clock() - begun)
             chunks = writer.lacking(name, most=size, after=chunks[-1].id)
     return made
+
+
+def fill_by_workers(
+    writer: IndexWriter,
+    embedders: Mapping[str, Embedder],
+    workers: Workers,
+    told: Told = lambda _made, _wanted: None,
+) -> int:
+    """As `fill_spaces`, by workers, whose vectors are stored in the order of the chunks.
+
+    Raises:
+        RunError: If worker after worker dies at the same texts; what is done by then is kept.
+    """
+    made = 0
+    for name in embedders:
+        waiting: deque[tuple[str, ...]] = deque()
+        for task, found in in_order(workers, _to_embed(writer, name, waiting)):
+            if isinstance(found, Lost | FileRead | FathomError):
+                raise RunError(
+                    f"{TRIES} workers died one after the other while they embedded the same texts; "
+                    "what is stored is found by its words; run `fathom ingest` again"
+                )
+            vectors = dict(zip(task.texts, found, strict=True))
+            chunks = writer.chunks(waiting.popleft())
+            writer.fill(name, {chunk.id: vectors[chunk.context] for chunk in chunks})
+            made += len(chunks)
+            told(made, made + writer.lacking_vectors())
+    return made
+
+
+def _to_embed(writer: IndexWriter, space: str, waiting: deque[tuple[str, ...]]) -> Iterator[Embed]:
+    """Tasks as they are asked for; the ids of the chunks of each are appended to `waiting`."""
+    after = ""
+    while chunks := writer.lacking(space, most=EMBEDDED_AT_ONCE, after=after):
+        after = chunks[-1].id
+        waiting.append(tuple(chunk.id for chunk in chunks))
+        yield Embed(space, tuple(dict.fromkeys(chunk.context for chunk in chunks)))
 
 
 def _adapted(size: int, seconds: float) -> int:

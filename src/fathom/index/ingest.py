@@ -7,7 +7,7 @@ marked stale; only what is proved gone is removed, and only where that was asked
 import hashlib
 import json
 import os
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -16,10 +16,11 @@ from fathom.documents.discover import Wanted, absolute, content_digest, discover
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
-from fathom.index.filling import fill_spaces
+from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
-from fathom.text.language import detect
+from fathom.index.workers.base import TRIES, Done, FileRead, Lost, ReadFile, Workers, in_order
+from fathom.index.workers.work import document_of
 from fathom.types import Document
 
 
@@ -79,6 +80,7 @@ class Ingester:
         sandbox: Sandbox,
         *,
         before: IndexReader | None = None,
+        workers: Workers | None = None,
         on_progress: IngestProgress = lambda _report, _advance: None,
     ) -> None:
         """Nothing is read yet.
@@ -88,6 +90,7 @@ class Ingester:
             sandbox: Where files are read.
             before: The index that this one is to replace; what cannot be read any more is taken
                 from there.
+            workers: Who reads files and makes vectors; by default this process alone.
             on_progress: Told the counts so far and how far it all is.
         """
         self._batch = batch
@@ -96,6 +99,7 @@ class Ingester:
         self._clock = batch.clock
         self._sandbox = sandbox
         self._before = before
+        self._workers = workers
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = IngestReport()
         self._course = Course(lambda advance: on_progress(self._report, advance))
@@ -123,9 +127,9 @@ class Ingester:
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
         self._course.begin({display(file): _size(file) for file in files})
-        for file in files:
+        for file, found in self._ahead(files):
             self._course.open(display(file))
-            self._file(file)
+            self._file(file, found)
             self._course.close(stored=self._batch.is_empty)
         self._flush()
         self._let_go()
@@ -137,9 +141,27 @@ class Ingester:
 
     def _fill(self) -> None:
         embedders = self._batch.embedders
-        made = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
+        if self._workers is None:
+            made = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
+        else:
+            made = fill_by_workers(self._writer, embedders, self._workers, self._course.filled)
         stored = 0 if self._batch.wait_vectors else self._report.chunks
         self._report.filled = max(0, made - stored * len(embedders))
+
+    def _ahead(self, files: Iterable[Path]) -> Iterator[tuple[Path, FileRead | None]]:
+        """The files in their order, each with what a worker found in it, where there are some."""
+        if self._workers is None:
+            yield from ((file, None) for file in files)
+            return
+        tasks = (self._to_read(file) for file in files)
+        for task, found in in_order(self._workers, tasks):
+            yield Path(task.path), _read_or_refused(Path(task.path), found)
+
+    def _to_read(self, file: Path) -> ReadFile:
+        place = display(file)
+        known = self._writer.source(place)
+        same = known is not None and known.outcome != "failed"
+        return ReadFile(str(file), place, known.digest if known is not None and same else "")
 
     def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
         """The files to read: those found, and those known that may still be there."""
@@ -169,18 +191,18 @@ class Ingester:
         self._report.failed += 1
         self._done(display(folder), "failed", f"cannot be read: {error.strerror}")
 
-    def _file(self, file: Path) -> None:
+    def _file(self, file: Path, found: FileRead | None) -> None:
         place = display(file)
         known = self._writer.source(place)
         try:
-            digest = content_digest(file)
+            digest = content_digest(file) if found is None else _digest(found)
         except OSError as error:
             self._cannot_read(place, error)
             return
         if known is not None and known.digest == digest and self._still_true(known):
             return
         try:
-            self._read(file, place, digest, known)
+            self._read(file, place, digest, known, found)
         except Refused as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
@@ -229,12 +251,19 @@ class Ingester:
             if source.path != file and self._files.file_of(source.path) == file
         ]
 
-    def _read(self, file: Path, place: str, digest: str, known: SourceRecord | None) -> None:
+    def _read(
+        self,
+        file: Path,
+        place: str,
+        digest: str,
+        known: SourceRecord | None,
+        found: FileRead | None,
+    ) -> None:
         held: set[str] = set()
         try:
-            for part in read(file, self._sandbox):
+            for part in self._parts(file, found):
                 if isinstance(part, Parsed) and part.record is None:
-                    self._whole(part, place, digest, known)
+                    self._whole(part, place, digest, known, found)
                     return
                 if not held:
                     self._begin_corpus(place, known)
@@ -252,6 +281,15 @@ class Ingester:
         else:
             self._missing(place, held, RECORD_GONE)
         self._done(place, "ok", f"{len(held)} records")
+
+    def _parts(self, file: Path, found: FileRead | None) -> Iterator[Parsed | Failure]:
+        """What is in a file, as a worker found it, or read here."""
+        if found is None or not (found.parts or found.refused):
+            yield from read(file, self._sandbox)
+            return
+        yield from found.parts
+        if found.refused:
+            raise found.refused
 
     def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
         # Noted first too: its records must be known for records if this is broken off.
@@ -280,13 +318,21 @@ class Ingester:
             self._record(part, place)
         return place
 
-    def _whole(self, part: Parsed, place: str, digest: str, known: SourceRecord | None) -> None:
+    def _whole(
+        self,
+        part: Parsed,
+        place: str,
+        digest: str,
+        known: SourceRecord | None,
+        found: FileRead | None,
+    ) -> None:
         if self._is_corpus(place):
             raise Refused("failed", "held records before and holds none now")
-        document = _document(part, document_id(digest), place)
+        document = document_of(part, document_id(digest), place)
         self._let_document_go(known)
         self._course.read()
-        self._add(Pending(document, _source(document, digest), known))
+        cut = found.chunks if found is not None and found.parts else None
+        self._add(Pending(document, _source(document, digest), known, chunks=cut))
 
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
@@ -297,7 +343,7 @@ class Ingester:
                 self._healed.append(_ok(known))
             self._report.unchanged += 1
             return
-        document = _document(parsed, str(parsed.record), place)
+        document = document_of(parsed, str(parsed.record), place)
         owner = self._batch.owner(document.id)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
@@ -336,7 +382,7 @@ class Ingester:
                 return False  # its turn comes
             for part in read(file, self._sandbox):
                 if isinstance(part, Parsed) and part.record is None:
-                    document = _document(part, str(source.document_id), source.path)
+                    document = document_of(part, str(source.document_id), source.path)
                     self._add(Pending(document, source, source, moves=True))
                     return True
         except (OSError, Refused):
@@ -475,21 +521,26 @@ def _source(document: Document, digest: str) -> SourceRecord:
     return SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=document.id)
 
 
+def _read_or_refused(file: Path, found: Done | Lost) -> FileRead:
+    """What a worker found, or that no worker survives the file."""
+    if isinstance(found, FileRead):
+        return found
+    try:
+        digest = content_digest(file)
+    except OSError as error:
+        return FileRead(error=error)
+    why = found.reason if isinstance(found, Lost) else "its worker gave nothing"
+    return FileRead(digest=digest, refused=Refused("failed", f"{why}, {TRIES} times"))
+
+
+def _digest(found: FileRead) -> str:
+    if found.error is not None:
+        raise found.error
+    return found.digest
+
+
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
     except OSError:
         return 0  # its turn will say why
-
-
-def _document(parsed: Parsed, document_id: str, place: str) -> Document:
-    return Document(
-        id=document_id,
-        text=parsed.text,
-        path=place,
-        title=parsed.title or Path(place).stem if parsed.record is None else parsed.title,
-        language=detect(parsed.text),
-        metadata=parsed.metadata,
-        blocks=parsed.blocks,
-        lines=parsed.lines,
-    )

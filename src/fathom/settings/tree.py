@@ -39,6 +39,8 @@ class IngestSettings(Section):
 
     batch_documents: int = Field(default=256, ge=1)
     """So many documents are stored in one step, at most."""
+    workers: int | str = 1
+    """Who reads files and makes vectors: so many processes, `ray`, or `ray://HOST:PORT`."""
     wait_vectors: bool = False
     """Documents are found only once they have their vectors; else by their words before."""
     include: tuple[str, ...] = ()

@@ -122,6 +122,10 @@ def ingest(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Leave such files and folders out; likewise."),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N|ray|ray://HOST:PORT", help="Who reads files and makes vectors."),
+    ] = None,
     wait_vectors: Annotated[
         bool,
         typer.Option("--wait-vectors", help="Documents are found only once they have vectors."),
@@ -151,6 +155,7 @@ def ingest(
     flags = {
         "ingest.include": include or None,
         "ingest.exclude": exclude or None,
+        "ingest.workers": workers,
         "ingest.wait_vectors": wait_vectors or None,
     }
     failed: list[int] = []

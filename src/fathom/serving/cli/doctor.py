@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
 from fathom.engine import Engine
@@ -41,6 +42,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         _made("cross-reader", lambda: _cross_reader(engine)),
         _made("language model", lambda: _language_models(engine)),
         Check("local language model", True, installed()),
+        Check("ray", True, _ray()),
         _made("strategy", lambda: _strategy(engine)),
         *_index(engine, fix=fix),
         *_traces(engine),
@@ -58,8 +60,8 @@ def _made(name: str, make: Callable[[], str]) -> Check:
 
 
 def _python() -> Check:
-    version = platform.python_version()
-    return Check("python", sys.version_info >= (3, 11), f"{version} on {platform.platform()}")
+    own = platform.python_version()
+    return Check("python", sys.version_info >= (3, 11), f"{own} on {platform.platform()}")
 
 
 def _embedder(engine: Engine) -> str:
@@ -69,6 +71,13 @@ def _embedder(engine: Engine) -> str:
             f"gives {len(vector)} numbers instead of {engine.embedder.dimension}; reinstall it"
         )
     return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
+
+
+def _ray() -> str:
+    try:
+        return f"{version('ray')}; `fathom ingest --workers ray` reads and embeds with it"
+    except PackageNotFoundError:
+        return "not installed; pip install 'fathom[ray]' for ingesting on a cluster"
 
 
 def _further(engine: Engine, name: str) -> Check:

@@ -1,0 +1,135 @@
+"""Workers that are processes of this machine."""
+
+import os
+import pickle
+import subprocess
+import sys
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+
+from fathom.errors import FathomError, RunError
+from fathom.index.workers.base import Ended, Lost, Task
+from fathom.index.workers.work import Work
+
+_BOOT = "from fathom.index.workers.local import main; main()"
+_CANNOT = -1
+"""The ticket under which a worker says that it cannot work at all."""
+
+
+class Processes:
+    """So many processes; each ends by itself when this one dies.
+
+    Only what workers say is unpickled, and documents are parsed in the sandbox below them.
+    """
+
+    def __init__(self, number: int, tools: bytes) -> None:
+        """Start them.
+
+        Args:
+            number: How many.
+            tools: Pickled: a function without arguments that gives `Tools`.
+        """
+        self._tools = tools
+        self._workers = [_Worker(tools) for _ in range(number)]
+
+    @property
+    def size(self) -> int:
+        """See `Workers.size`."""
+        return len(self._workers)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes."""
+        return [worker.process.pid for worker in self._workers]
+
+    def start(self, ticket: int, task: Task) -> None:
+        """See `Workers.start`."""
+        idle = next(worker for worker in self._workers if worker.ticket is None)
+        idle.give(ticket, task)
+
+    def ended(self) -> list[Ended]:
+        """See `Workers.ended`."""
+        busy = [worker for worker in self._workers if worker.ticket is not None]
+        ready = wait([worker.connection for worker in busy])
+        found: list[Ended] = []
+        for number, worker in enumerate(self._workers):
+            if worker.connection not in ready or worker.ticket is None:
+                continue
+            try:
+                said, result = worker.connection.recv()
+            except (EOFError, OSError, pickle.UnpicklingError):
+                found.append((worker.ticket, Lost(worker.close())))
+                self._workers[number] = _Worker(self._tools)
+                continue
+            if said == _CANNOT:
+                raise result
+            worker.ticket = None
+            found.append((said, result))
+        return found
+
+    def close(self) -> None:
+        """See `Workers.close`."""
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """One process and what it is doing."""
+
+    def __init__(self, tools: bytes) -> None:
+        self.connection, other = Pipe()
+        self.ticket: int | None = None
+        # In a session of its own: Ctrl-C is for this process, which then ends it.
+        self.process = subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
+            [sys.executable, "-c", _BOOT, str(other.fileno())],
+            pass_fds=[other.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        other.close()
+        self._send(tools)
+
+    def give(self, ticket: int, task: Task) -> None:
+        """Give it a task; one that is dead is noticed when its result is awaited."""
+        self.ticket = ticket
+        self._send(pickle.dumps((ticket, task)))
+
+    def _send(self, message: bytes) -> None:
+        try:
+            self.connection.send_bytes(message)
+        except OSError:
+            return
+
+    def close(self) -> str:
+        """Kill it; how it ended, in words."""
+        self.process.kill()
+        code = self.process.wait()
+        self.connection.close()
+        return f"its worker ended (signal {-code})" if code < 0 else f"its worker ended ({code})"
+
+
+def main() -> None:
+    """The process: takes the tools, then one task after the other, until nobody gives any."""
+    connection: Connection[object, object] = Connection(int(sys.argv[1]))
+    try:
+        _serve(connection)
+    except (EOFError, OSError):
+        return  # who gave the tasks is gone
+
+
+def _serve(connection: "Connection[object, object]") -> None:
+    # What was sent is ours: only the process that started this one holds the other end.
+    try:
+        tools = pickle.loads(connection.recv_bytes())()  # noqa: S301
+    except (EOFError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 - told where somebody hears it
+        known = error if isinstance(error, FathomError) else RunError(f"a worker: {error!r}")
+        connection.send((_CANNOT, known))
+        return
+    with Work(tools) as work:
+        while True:
+            ticket, task = pickle.loads(connection.recv_bytes())  # noqa: S301
+            connection.send((ticket, work.do(task)))

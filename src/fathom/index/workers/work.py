@@ -1,0 +1,78 @@
+"""What one worker does: it reads files in a sandbox of its own, and embeds."""
+
+from pathlib import Path
+from typing import Self
+
+from fathom.documents.base import Parsed, Refused
+from fathom.documents.discover import content_digest, document_id
+from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.errors import FathomError
+from fathom.index.workers.base import Done, FileRead, ReadFile, Task, Tools
+from fathom.text.language import detect
+from fathom.types import Document
+
+
+class Work:
+    """Does one task after the other; a context manager, to be used from one thread."""
+
+    def __init__(self, tools: Tools) -> None:
+        """Nothing is started yet."""
+        self._tools = tools
+        self._sandbox = Sandbox(tools.parse_limits)
+
+    def __enter__(self) -> Self:
+        self._sandbox.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._sandbox.__exit__(*error)
+
+    def do(self, task: Task) -> Done:
+        """What comes of a task; a file always has an outcome, whatever is in it."""
+        try:
+            if isinstance(task, ReadFile):
+                return self._read(task)
+            return self._tools.embedders[task.space].embed(task.texts)
+        except FathomError as error:
+            return error
+
+    def _read(self, task: ReadFile) -> FileRead:
+        file = Path(task.path)
+        try:
+            digest = content_digest(file)
+        except OSError as error:
+            return FileRead(error=error)
+        if digest == task.known:
+            return FileRead(digest=digest)
+        try:
+            return self._parsed(file, task.place, digest)
+        except Refused as refused:
+            return FileRead(digest=digest, refused=refused)
+        except FathomError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a document causes is its outcome
+            reason = f"cannot be cut: {type(error).__name__}: {' '.join(str(error).split())}"[:300]
+            return FileRead(digest=digest, refused=Refused("failed", reason))
+
+    def _parsed(self, file: Path, place: str, digest: str) -> FileRead:
+        for part in read(file, self._sandbox):
+            if not isinstance(part, Parsed) or part.record is not None:
+                return FileRead(digest=digest)  # a corpus
+            document = document_of(part, document_id(digest), place)
+            chunks = self._tools.chunker.split(document)
+            return FileRead(digest=digest, parts=(part,), chunks=chunks)
+        return FileRead(digest=digest)
+
+
+def document_of(parsed: Parsed, document_id: str, place: str) -> Document:
+    """What was parsed as a document with its id, its place and its language."""
+    return Document(
+        id=document_id,
+        text=parsed.text,
+        path=place,
+        title=parsed.title or Path(place).stem if parsed.record is None else parsed.title,
+        language=detect(parsed.text),
+        metadata=parsed.metadata,
+        blocks=parsed.blocks,
+        lines=parsed.lines,
+    )
