@@ -180,8 +180,8 @@ def key_in(variable: str, name: str, environment: Mapping[str, str]) -> SecretSt
     return SecretStr(value)
 
 
-def check_url(url: str, *, example: str = "http://host:port/v1") -> None:
-    """Accept the address of a server.
+def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "base_url") -> None:
+    """Accept the address of a server; `name` is what it is called in messages.
 
     Raises:
         UsageError: If it is none, or holds a user name or password.
@@ -193,6 +193,6 @@ def check_url(url: str, *, example: str = "http://host:port/v1") -> None:
     except ValueError:
         fine, secret = False, False
     if secret:
-        raise UsageError("base_url holds a user name or password; name a variable in key_env")
+        raise UsageError(f"{name} holds a user name or password; name a variable in key_env")
     if not fine:
-        raise UsageError(f"base_url {url!r} is no address; write it as {example}")
+        raise UsageError(f"{name} {url!r} is no address; write it as {example}")

@@ -1,0 +1,264 @@
+"""One tenant's points in a collection of a Qdrant cluster: how they are laid out, put and found.
+
+There is a collection for words and one for the vectors of each dimension, as words are there
+before vectors are. All searches are of one tenant, so there is no graph of neighbours over all
+points but one within each tenant. A point is named by its tenant and its chunk's number, so that
+to put it twice is to put it once.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import IndexMismatch
+from fathom.index.qdrant.client import QdrantClient
+
+BATCH = 256
+"""Points a request; of 384 numbers each that is about a megabyte."""
+
+CONNECTIVITY = 16
+EXPANSION_ADD = 128
+EXPANSION_SEARCH = 192
+
+Numbers = NDArray[np.int64]
+HalfMatrix = NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A chunk as a collection has it.
+
+    Attributes:
+        chunk: Its number, never used for another one.
+        document: The number of its document, by which searches are narrowed.
+        vector: As JSON has it: of numbers, or `sparse`.
+        payload: What else is to be found with it.
+    """
+
+    chunk: int
+    document: int
+    vector: object
+    payload: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A point of a reply; `weights` are those of its sparse vector."""
+
+    chunk: int
+    score: float
+    payload: Mapping[str, Any]
+    weights: Mapping[int, float]
+
+
+class TenantPoints:
+    """The points of one tenant in one collection."""
+
+    def __init__(self, client: QdrantClient, tenant: uuid.UUID, dimension: int | None) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            client: Of the cluster.
+            tenant: Whose points; those of others are never read, changed or counted.
+            dimension: Of the vectors; `None` for words.
+        """
+        self._client = client
+        self._tenant = tenant
+        self._dimension = dimension
+        name = "words" if dimension is None else str(dimension)
+        self._path = f"/collections/{client.address.collection}-{name}"
+        self._own = {"key": "tenant", "match": {"value": str(tenant)}}
+
+    def make(self) -> None:
+        """Make the collection where it is missing.
+
+        Raises:
+            IndexMismatch: If there is one of another make.
+        """
+        if self._client.request("GET", self._path) is None:
+            self._client.request("PUT", self._path, self._layout())
+        for name, schema in _INDEXES.items():
+            body = {"field_name": name, "field_schema": schema}
+            self._client.write("PUT", f"{self._path}/index", body)
+        self._check(self._client.request("GET", self._path))
+
+    def _layout(self) -> dict[str, object]:
+        address = self._client.address
+        layout: dict[str, object] = {"on_disk_payload": True}
+        if self._dimension is None:
+            # Without the engine's own idf, which differs from shard to shard.
+            layout["sparse_vectors"] = {"words": {}}
+        else:
+            # Stored vectors are of unit length; a cosine would round them once more.
+            kind = {"size": self._dimension, "distance": "Dot", "datatype": "float16"}
+            layout["vectors"] = {"dense": kind}
+            layout["hnsw_config"] = {
+                "m": 0,
+                "payload_m": CONNECTIVITY,
+                "ef_construct": EXPANSION_ADD,
+            }
+        if address.shards:
+            layout["shard_number"] = address.shards
+        if address.replicas:
+            layout["replication_factor"] = address.replicas
+            layout["write_consistency_factor"] = address.replicas // 2 + 1
+        return layout
+
+    def _check(self, told: Any) -> None:  # noqa: ANN401 - as JSON has it
+        try:
+            params = told["config"]["params"]
+            if self._dimension is None:
+                fine = not (params["sparse_vectors"]["words"] or {}).get("modifier")
+            else:
+                dense = params["vectors"]["dense"]
+                fine = (dense["size"], dense["distance"]) == (self._dimension, "Dot")
+        except (KeyError, TypeError):
+            fine = False
+        if not fine:
+            raise IndexMismatch(
+                f"the collection {self._path.rpartition('/')[2]} at {self._client.address.url} "
+                "was not made by Fathom; name another one at the end of the address"
+            )
+
+    def is_there(self) -> bool:
+        """Whether there is such a collection."""
+        return self._client.request("GET", self._path) is not None
+
+    def put(self, points: Iterable[Point]) -> None:
+        """Store points, in place of older ones of the same chunks; durable when it returns."""
+        for some in _batches(points):
+            body = {"points": [self._point(one) for one in some]}
+            self._client.write("PUT", f"{self._path}/points", body)
+
+    def _point(self, one: Point) -> dict[str, object]:
+        payload = {"tenant": str(self._tenant), "chunk": one.chunk, "document": one.document}
+        using = "words" if self._dimension is None else "dense"
+        return {
+            "id": self._name(one.chunk),
+            "vector": {using: one.vector},
+            "payload": payload | dict(one.payload),
+        }
+
+    def _name(self, chunk: int) -> str:
+        return str(uuid.uuid5(self._tenant, str(chunk)))
+
+    def remove(self, chunks: Iterable[int]) -> None:
+        """Remove the points of these chunks, where they are there."""
+        for some in _batches(chunks):
+            names = [self._name(int(chunk)) for chunk in some]
+            self._client.write("POST", f"{self._path}/points/delete", {"points": names})
+
+    def clear(self) -> None:
+        """Remove all points of the tenant."""
+        if self.is_there():
+            only = {"filter": {"must": [self._own]}}
+            self._client.write("POST", f"{self._path}/points/delete", only)
+
+    def count(self) -> int:
+        """How many points the tenant has; none where there is no collection."""
+        only = {"filter": {"must": [self._own]}, "exact": True}
+        told = self._client.request("POST", f"{self._path}/points/count", only)
+        return int(told["count"]) if told else 0
+
+    def chunks(self) -> Iterator[int]:
+        """The numbers of all chunks that have a point, in no order."""
+        start: object = None
+        while True:
+            body: dict[str, object] = {
+                "filter": {"must": [self._own]},
+                "limit": 10 * BATCH,
+                "with_payload": ["chunk"],
+                "with_vector": False,
+            }
+            if start is not None:
+                body["offset"] = start
+            told = self._client.request("POST", f"{self._path}/points/scroll", body)
+            if not told:
+                return
+            yield from (int(point["payload"]["chunk"]) for point in told["points"])
+            start = told["next_page_offset"]
+            if start is None:
+                return
+
+    def nearest(
+        self,
+        vector: NDArray[np.float32],
+        limit: int,
+        documents: Sequence[int] | None,
+        *,
+        exact: bool,
+    ) -> list[Found]:
+        """The points with the largest products with a vector, best first.
+
+        Args:
+            vector: Of the query.
+            limit: At most so many.
+            documents: Only of these; of all where it is `None`.
+            exact: Whether to look at all of them, and not at a graph.
+        """
+        params = {"exact": True} if exact else {"hnsw_ef": max(EXPANSION_SEARCH, limit)}
+        return self._query(
+            query=vector.astype(np.float64).tolist(),
+            using="dense",
+            limit=limit,
+            filter=self._filter(documents),
+            params=params,
+            with_payload=["chunk"],
+            with_vector=False,
+        )
+
+    def worded(
+        self, weights: Mapping[int, float], limit: int, documents: Sequence[int] | None
+    ) -> list[Found]:
+        """The points with the largest sums of weights of a query's terms, best first."""
+        return self._query(
+            query=sparse(weights),
+            using="words",
+            limit=limit,
+            filter=self._filter(documents),
+            with_payload=["chunk", "length", "norm"],
+            with_vector=["words"],
+        )
+
+    def _filter(self, documents: Sequence[int] | None) -> dict[str, object]:
+        must: list[object] = [self._own]
+        if documents is not None:
+            must.append({"key": "document", "match": {"any": [int(one) for one in documents]}})
+        return {"must": must}
+
+    def _query(self, **body: object) -> list[Found]:
+        told = self._client.request("POST", f"{self._path}/points/query", body)
+        return [_found(point) for point in told["points"]] if told else []
+
+
+_INDEXES: Mapping[str, Mapping[str, object]] = {
+    "tenant": {"type": "uuid", "is_tenant": True},
+    # It narrows searches; a graph within each document would be of no use.
+    "document": {"type": "integer", "lookup": True, "range": False, "enable_hnsw": False},
+}
+
+
+_T = TypeVar("_T")
+
+
+def _batches(all_of_them: Iterable[_T]) -> Iterator[list[_T]]:
+    left = iter(all_of_them)
+    while some := list(islice(left, BATCH)):
+        yield some
+
+
+def sparse(weights: Mapping[int, float]) -> dict[str, object]:
+    """A sparse vector as JSON has it."""
+    return {"indices": list(weights), "values": list(weights.values())}
+
+
+def _found(point: Mapping[str, Any]) -> Found:
+    payload = point["payload"]
+    words = (point.get("vector") or {}).get("words", {"indices": (), "values": ()})
+    weights = dict(zip(words["indices"], words["values"], strict=True))
+    return Found(int(payload["chunk"]), float(point["score"]), payload, weights)
