@@ -71,4 +71,4 @@ def test_killed_at_30_random_instants(
     began = time.monotonic()
     written = survives(edge_server(shards=3), 30)
     with capsys.disabled():
-        print(f"\n30 kills, {written} points, 0 lost, 0 double, {time.monotonic() - began:.0f} s")
+        print(f"\n30 kills, {written} points, 0 lost, 0 double, {time.monotonic() - began:.0f} s")  # noqa: T201
