@@ -88,7 +88,7 @@ class QdrantClient:
             return None
         if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
             raise UsageError(
-                f"Qdrant at {self.address.url} refuses the key; set index.qdrant_key_env"
+                f"Qdrant at {self.address.url} refuses the API key; check the variable that holds it"
             )
         try:
             told = json.loads(reply)
