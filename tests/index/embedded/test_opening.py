@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tests.index.conftest import vectors_of
 
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, SourceRecord
-from fathom.index.embedded.opening import open_reader, open_writer, verify
+from fathom.index.embedded.opening import open_reader, open_writer, take_lock, verify
 from fathom.index.embedded.rebuild import rebuilding
 
 Make = Callable[..., tuple[Entry, SourceRecord]]
@@ -179,3 +180,22 @@ def test_readers_see_each_document_wholly_while_it_is_replaced(index: Path, make
     assert process.returncode == 0
     assert len(seen) > 1
     assert verify(index) == []
+
+
+def test_who_opens_an_index_that_is_being_made_waits_for_its_words(
+    tmp_path: Path, make: Make
+) -> None:
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        entry, source = make("one", "some words")
+        writer.put([entry], [source])
+    words, away = tmp_path / "tantivy", tmp_path / "away"
+    words.rename(away)
+    lock = take_lock(tmp_path)  # a writer is at work, and comes to it
+    timer = threading.Timer(0.2, lambda: away.rename(words))
+    timer.start()
+    try:
+        with open_reader(tmp_path) as reader:
+            assert [m.chunk_id for m in reader.keyword_search("words", k=5)] == ["one#0"]
+    finally:
+        timer.join()
+        lock.release()

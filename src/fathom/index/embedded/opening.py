@@ -192,10 +192,16 @@ def _sound_keyword(directory: Path, store: Store) -> KeywordLeg:
 
 
 def _open_keyword(directory: Path, store: Store, *, mend: bool) -> KeywordLeg:
-    try:
-        return KeywordLeg(directory / store.keyword_folder(), create=False)
-    except RunError:
-        return _mended(directory, store) if mend else KeywordLeg(None, create=True)
+    deadline = time.monotonic() + MEND_WAIT_S
+    while True:
+        try:
+            return KeywordLeg(directory / store.keyword_folder(), create=False)
+        except RunError:
+            if not mend:
+                return KeywordLeg(None, create=True)
+            if not writer_at(directory) or time.monotonic() > deadline:
+                return _mended(directory, store)
+        time.sleep(0.05)  # the writer of a new index is about to make it
 
 
 def _mended(directory: Path, store: Store) -> KeywordLeg:
