@@ -88,7 +88,7 @@ class QdrantClient:
             return None
         if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
             raise UsageError(
-                f"Qdrant at {self.address.url} refuses the API key; check the variable that holds it"
+                f"Qdrant at {self.address.url} refuses the API key; check its variable"
             )
         try:
             told = json.loads(reply)
