@@ -1,4 +1,8 @@
-"""Workers read and embed, one writes: the same index, whoever dies meanwhile."""
+"""Workers read and embed, one writes: the same index, whoever dies meanwhile.
+
+With `test_workers_killed.py` for `fathom.index.read_ahead` and all below `fathom.index.workers`:
+`fathom.index.workers.on_ray` is tried there.
+"""
 
 import os
 import pickle

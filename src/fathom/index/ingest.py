@@ -7,7 +7,7 @@ marked stale; only what is proved gone is removed, and only where that was asked
 import hashlib
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -19,7 +19,8 @@ from fathom.index.batch import Batch, Pending
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Advance, Course
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
-from fathom.index.workers.base import TRIES, Done, FileRead, Lost, ReadFile, Workers, in_order
+from fathom.index.read_ahead import digest_of, found_parts, read_ahead
+from fathom.index.workers.base import FileRead, Workers
 from fathom.index.workers.work import document_of
 from fathom.types import Document
 
@@ -127,7 +128,7 @@ class Ingester:
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
         self._course.begin({display(file): _size(file) for file in files})
-        for file, found in self._ahead(files):
+        for file, found in read_ahead(files, self._workers, self._writer.source):
             self._course.open(display(file))
             self._file(file, found)
             self._course.close(stored=self._batch.is_empty)
@@ -147,21 +148,6 @@ class Ingester:
             made = fill_by_workers(self._writer, embedders, self._workers, self._course.filled)
         stored = 0 if self._batch.wait_vectors else self._report.chunks
         self._report.filled = max(0, made - stored * len(embedders))
-
-    def _ahead(self, files: Iterable[Path]) -> Iterator[tuple[Path, FileRead | None]]:
-        """The files in their order, each with what a worker found in it, where there are some."""
-        if self._workers is None:
-            yield from ((file, None) for file in files)
-            return
-        tasks = (self._to_read(file) for file in files)
-        for task, found in in_order(self._workers, tasks):
-            yield Path(task.path), _read_or_refused(Path(task.path), found)
-
-    def _to_read(self, file: Path) -> ReadFile:
-        place = display(file)
-        known = self._writer.source(place)
-        same = known is not None and known.outcome != "failed"
-        return ReadFile(str(file), place, known.digest if known is not None and same else "")
 
     def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
         """The files to read: those found, and those known that may still be there."""
@@ -195,14 +181,14 @@ class Ingester:
         place = display(file)
         known = self._writer.source(place)
         try:
-            digest = content_digest(file) if found is None else _digest(found)
+            digest = content_digest(file) if found is None else digest_of(found)
         except OSError as error:
             self._cannot_read(place, error)
             return
         if known is not None and known.digest == digest and self._still_true(known):
             return
         try:
-            self._read(file, place, digest, known, found)
+            self._read(file, digest, known, found)
         except Refused as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
@@ -252,16 +238,11 @@ class Ingester:
         ]
 
     def _read(
-        self,
-        file: Path,
-        place: str,
-        digest: str,
-        known: SourceRecord | None,
-        found: FileRead | None,
+        self, file: Path, digest: str, known: SourceRecord | None, found: FileRead | None
     ) -> None:
-        held: set[str] = set()
+        place, held = display(file), set[str]()
         try:
-            for part in self._parts(file, found):
+            for part in found_parts(found) or read(file, self._sandbox):
                 if isinstance(part, Parsed) and part.record is None:
                     self._whole(part, place, digest, known, found)
                     return
@@ -281,15 +262,6 @@ class Ingester:
         else:
             self._missing(place, held, RECORD_GONE)
         self._done(place, "ok", f"{len(held)} records")
-
-    def _parts(self, file: Path, found: FileRead | None) -> Iterator[Parsed | Failure]:
-        """What is in a file, as a worker found it, or read here."""
-        if found is None or not (found.parts or found.refused):
-            yield from read(file, self._sandbox)
-            return
-        yield from found.parts
-        if found.refused:
-            raise found.refused
 
     def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
         # Noted first too: its records must be known for records if this is broken off.
@@ -519,24 +491,6 @@ def _ok(source: SourceRecord) -> SourceRecord:
 
 def _source(document: Document, digest: str) -> SourceRecord:
     return SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=document.id)
-
-
-def _read_or_refused(file: Path, found: Done | Lost) -> FileRead:
-    """What a worker found, or that no worker survives the file."""
-    if isinstance(found, FileRead):
-        return found
-    try:
-        digest = content_digest(file)
-    except OSError as error:
-        return FileRead(error=error)
-    why = found.reason if isinstance(found, Lost) else "its worker gave nothing"
-    return FileRead(digest=digest, refused=Refused("failed", f"{why}, {TRIES} times"))
-
-
-def _digest(found: FileRead) -> str:
-    if found.error is not None:
-        raise found.error
-    return found.digest
 
 
 def _size(file: Path) -> int:
