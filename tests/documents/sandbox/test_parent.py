@@ -48,6 +48,18 @@ def test_reads_one_file_after_the_other_in_one_process(tmp_path: Path) -> None:
             assert text_of(path, sandbox) == f"number {number}"
 
 
+def test_who_takes_only_the_document_of_each_file_has_one_process_for_all(tmp_path: Path) -> None:
+    pids = set()
+    with Sandbox() as sandbox:
+        for number in range(3):
+            file = tmp_path / f"{number}.txt"
+            file.write_text(f"Text {number}.")
+            assert next(iter(sandbox.parse(file))) is not None
+            assert sandbox._child is not None
+            pids.add(sandbox._child.pid)
+    assert len(pids) == 1
+
+
 def test_encodings_are_told_in_the_sandbox_too(tmp_path: Path) -> None:
     prose = "これは手数料の表です。ごみの収集は毎週月曜日です。料金は一日あたり四十円です。"
     path = tmp_path / "a.txt"

@@ -128,6 +128,14 @@ class Child:
         return f"the parser ended early (exit {code})"
 
 
+def _received(child: Child) -> Frame:
+    """The next part of the reply; where the process broke a limit or died, a last one says so."""
+    try:
+        return child.receive()
+    except Refused as refused:
+        return Frame(done=True, refused=refused, peak_bytes=sys.maxsize)
+
+
 def _told(extension: Extension | None) -> bytes:
     """The end of a command."""
     if extension is None:
@@ -195,14 +203,19 @@ class Sandbox:
         healthy = False
         try:
             child.send(path, format_of(path))
+            values: tuple[Parsed | Failure, ...] = ()
             while True:
-                frame = child.receive()
+                frame = _received(child)
                 # A process that has grown would blame the next file for it.
                 healthy = frame.done and frame.peak_bytes * 2 < self._limits.memory_bytes
-                yield from frame.values
-                if frame.refused is not None:
-                    raise frame.refused
+                # Only now: who takes the one document of a file asks for nothing after it, and
+                # the process that is through with the file can read the next one.
+                yield from values
+                values = frame.values
                 if frame.done:
+                    yield from values
+                    if frame.refused is not None:
+                        raise frame.refused
                     return
         finally:
             if not healthy:
