@@ -1,4 +1,4 @@
-"""500 changes to files, and ingests, prunes, rebuilds and kills between them.
+"""Hundreds of changes to files, and ingests, prunes, rebuilds and kills between them.
 
 Permissions stop nobody who is root: then each ingestion is that of a process that has become
 nobody. The processes are forked, and killed by themselves between two steps of a change.
@@ -30,7 +30,6 @@ from fathom.index.places import is_gone
 from fathom.testing.doubles import HashingEmbedder
 from fathom.text.language import detect
 
-CHANGES = int(os.environ.get("CHANGES", "500"))
 FOLDERS = ("px", "px2", "px/in", "px/in/deep")
 NAMES = ("a.md", "b.md", "c#1.md", "d.txt")
 BROKEN = b"PK\x03\x04 half a DOCX"
@@ -274,13 +273,14 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
     return run
 
 
-def test_500_changes(tmp_path: Path, ingest: Ingest) -> None:
+@pytest.mark.parametrize("changes", [150, pytest.param(500, marks=pytest.mark.slow)])
+def test_many_changes(tmp_path: Path, ingest: Ingest, changes: int) -> None:
     chance = random.Random(int(os.environ.get("SEED", "20261122")))
     tree = Tree(tmp_path / "corpus", chance)
     tree.add()
     known = RoundEvidence({}, {}, [], {})
     counts = Counter[str]()
-    while len(tree.done) < CHANGES:
+    while len(tree.done) < changes:
         for _ in range(chance.randint(1, 12)):
             tree.change()
         if not tree.files():
