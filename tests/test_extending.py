@@ -23,7 +23,9 @@ CUES = "1\n00:00:01,000 --> 00:00:04,000\nThe ferry sails at noon.\n"
 QUESTION = "When does the ferry sail?"
 
 
-@pytest.fixture(scope="module", params=["site-packages", pytest.param("src", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module", params=["site-packages", pytest.param("src", marks=pytest.mark.slow)]
+)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Installed among the libraries, and in a folder of the author's own (`pip install -e`)."""
     return install(
