@@ -82,6 +82,19 @@ def test_applying_and_refilling() -> None:
     assert [number for number, _ in ours.search({"nine": 1}, k=1, allowed=None)] == [9]
 
 
+def test_the_state_that_is_told_is_the_one_that_is_searched(tmp_path: Path) -> None:
+    writer = KeywordLeg(tmp_path / "words", create=True)
+    writer.apply([Entered(1, 1, ["old"])], [], "x.1")
+    reader = KeywordLeg(tmp_path / "words", create=False)
+    assert reader.marker() == "x.1"
+    writer.apply([Entered(2, 2, ["new"])], [1], "x.2")
+    assert reader.marker() == "x.1"
+    assert reader.search({"old": 1}, k=5, allowed=None)
+    reader.reload()
+    assert reader.marker() == "x.2"
+    assert not reader.search({"old": 1}, k=5, allowed=None)
+
+
 def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None:
     texts = [Entered(number, number, [f"w{number}"]) for number in range(10)]
     ours = KeywordLeg(tmp_path, create=True)

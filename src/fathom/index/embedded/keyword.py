@@ -64,7 +64,12 @@ class KeywordLeg:
         # A reader that follows commits by itself locks its folder from a thread of its own, also
         # after it was closed; this one follows when it is told to.
         self._index.config_reader(reload_policy="manual")
+        self._see()
+
+    def _see(self) -> None:
+        """Look at the index as it is now; what is seen stays until the next time."""
         self._searcher = self._index.searcher()
+        self._marker: str | None = None
 
     def _open_unwritable(self, folder: Path) -> tantivy.Index:
         """Whoever reads must write a lock file beside it: links to the files stand elsewhere."""
@@ -88,10 +93,15 @@ class KeywordLeg:
         if self._links is not None and self.folder is not None:
             _link(self.folder, Path(self._links.name))
         self._index.reload()
-        self._searcher = self._index.searcher()
+        self._see()
 
     def marker(self) -> str:
-        """Which state the index is in; empty when it has none."""
+        """Which state is seen; empty when it has none. Every search asks, so it is remembered."""
+        if self._marker is None:
+            self._marker = self._read_marker()
+        return self._marker
+
+    def _read_marker(self) -> str:
         every = tantivy.Query.regex_query(self._schema, "marker", ".*")
         hits = self._searcher.search(every, 2).hits
         if len(hits) != 1:
