@@ -57,12 +57,15 @@ class Block:
         headings: The titles of the sections around it, outermost first; a heading's own path
             ends with itself.
         page: Page, slide or sheet number from 1; `None` where the format has none.
+        recognised: How surely it was read off a picture, in [0, 1]; `None` where the file itself
+            holds the text.
     """
 
     kind: BlockKind
     span: Span
     headings: tuple[str, ...] = ()
     page: int | None = None
+    recognised: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,7 @@ class Document:
             section=section_of(self.title, block.headings if block else ()),
             page=block.page if block else None,
             line=self.line_at(offset),
+            recognised=block.recognised if block else None,
         )
 
     def line_at(self, offset: int) -> int:
@@ -138,6 +142,7 @@ class Place:
         page: Page, slide or sheet from 1; `None` where the format has none.
         line: From 1: of the file where its format has lines, else of the text as it was read.
             `fathom docs show PATH --at LINE` opens there. `None` where it is not known.
+        recognised: See `Block`.
     """
 
     path: str
@@ -145,6 +150,7 @@ class Place:
     section: str = ""
     page: int | None = None
     line: int | None = None
+    recognised: float | None = None
 
 
 def section_of(title: str, headings: tuple[str, ...]) -> str:
@@ -269,7 +275,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A verbatim quote that supports an answer; for path, title, section, page, line see `Place`.
+    """A verbatim quote that supports an answer; for path, title and so on see `Place`.
 
     Attributes:
         n: Number of the marker in the answer, from 1.
@@ -293,6 +299,7 @@ class Citation:
     verified: bool
     support: float
     source: Source = "corpus"
+    recognised: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,6 +189,7 @@ def _verified(
                 section=quoted.section,
                 page=quoted.page,
                 line=quoted.line,
+                recognised=quoted.recognised,
                 start=span.start,
                 end=span.end,
                 quote=item.quote,

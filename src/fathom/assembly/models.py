@@ -215,6 +215,10 @@ class ModelParts:
             cpu_s=limits.cpu_s,
             wall_s=limits.wall_s,
             file_bytes=limits.file_mb << 20,
+            ocr_pages=limits.ocr_pages,
+            ocr_memory_bytes=limits.ocr_memory_mb << 20,
+            ocr_cpu_s=limits.ocr_cpu_s,
+            ocr_wall_s=limits.ocr_wall_s,
         )
 
     @property

@@ -17,6 +17,8 @@ TABLE: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
 """What a table is made of."""
 CELLS = " | "
 """What stands between the cells of a row."""
+NEEDS_OCR = "pip install 'fathom[ocr]' to have it read"
+"""How a reason ends that says of a page or a picture that nothing here can read it."""
 
 
 class Refused(Exception):
@@ -46,6 +48,7 @@ class Parsed:
         metadata: Typed values such as author or date.
         record: The `_id` of a corpus record; `None` for a file.
         lines: See `Document`.
+        unread: One line about pages that could not be read; empty where all were.
     """
 
     text: str
@@ -54,6 +57,7 @@ class Parsed:
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     record: str | None = None
     lines: tuple[tuple[int, int], ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,10 @@ class ParseLimits:
         file_bytes: Size of a file that is read as a whole.
         text_chars: Characters of text one document may give.
         corpus_bytes: Unpacked size of a corpus that is read record by record.
+        ocr_pages: Pages of one file that are read off their pictures; 0 for none.
+        ocr_memory_bytes: Address space of the process that does so.
+        ocr_cpu_s: Its seconds of processor time, for each page.
+        ocr_wall_s: Its seconds by the clock, for each page.
     """
 
     memory_bytes: int = 1 << 30
@@ -92,6 +100,10 @@ class ParseLimits:
     file_bytes: int = 200_000_000
     text_chars: int = 20_000_000
     corpus_bytes: int = 20_000_000_000
+    ocr_pages: int = 1000
+    ocr_memory_bytes: int = 3 << 30
+    ocr_cpu_s: int = 60
+    ocr_wall_s: float = 300
 
 
 class Parser(Protocol):
@@ -123,6 +135,11 @@ class Builder:
         self._length = 0
         self._headings: list[tuple[int, str]] = []
         self._page: int | None = None
+        self._recognised: float | None = None
+
+    def recognised(self, sureness: float | None) -> None:
+        """What follows was read off a picture, so surely; `None` for text of the file itself."""
+        self._recognised = None if sureness is None else round(min(max(sureness, 0.0), 1.0), 3)
 
     def page(self, number: int) -> None:
         """What follows stands on page (slide, sheet) `number`, from 1."""
@@ -219,7 +236,11 @@ class Builder:
         self._parts.append(text)
         self._length = span.end
         path = tuple(title for _, title in self._headings)
-        self._blocks.append(Block(kind=kind, span=span, headings=path, page=self._page))
+        self._blocks.append(
+            Block(
+                kind=kind, span=span, headings=path, page=self._page, recognised=self._recognised
+            )
+        )
 
     def _end_table(self) -> None:
         """The rows at the end are a table; its first one becomes its head if it is plainly one."""

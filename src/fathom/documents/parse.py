@@ -4,23 +4,30 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.formats.sniff import Format, parser, sniff
 from fathom.errors import UsageError
 from fathom.extensions import Extension
 
+if TYPE_CHECKING:
+    from fathom.documents.formats.pdf.lines import Recogniser
+
 VERSION = "2"
 """Raised when a parser gives other text or facts than before: old indexes are told apart by it."""
 
 # Formats whose lines a reader of the file counts; JSON is read out of order.
 _TAGGED = frozenset({"html", "xml"})
+_PICTURED = frozenset({"pdf", "picture"})
 _LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 
 def parse_bytes(
-    data: bytes, name: str, limits: ParseLimits | None = None
+    data: bytes,
+    name: str,
+    limits: ParseLimits | None = None,
+    recogniser: "Recogniser | None" = None,
 ) -> Iterator[Parsed | Failure]:
     """Parse a file's content; called in the sandbox only.
 
@@ -28,15 +35,20 @@ def parse_bytes(
         data: The whole file.
         name: Its name, which decides between text formats only.
         limits: What a document may give.
+        recogniser: What reads text off pictures, where that is wanted.
 
     Raises:
         Refused: With the typed outcome.
     """
-    return parse_stream(BytesIO(data), name, limits or ParseLimits())
+    return parse_stream(BytesIO(data), name, limits or ParseLimits(), recogniser=recogniser)
 
 
 def parse_stream(
-    file: BinaryIO, name: str, limits: ParseLimits, extension: Extension | None = None
+    file: BinaryIO,
+    name: str,
+    limits: ParseLimits,
+    extension: Extension | None = None,
+    recogniser: "Recogniser | None" = None,
 ) -> Iterator[Parsed | Failure]:
     """Like `parse_bytes` on an open file: a corpus is read record by record.
 
@@ -45,6 +57,7 @@ def parse_stream(
         name: See `parse_bytes`.
         limits: See `parse_bytes`.
         extension: What reads files of this name, where Fathom itself does not.
+        recogniser: See `parse_bytes`.
 
     Raises:
         Refused: With the typed outcome.
@@ -63,7 +76,11 @@ def parse_stream(
         yield checked(_extended(extension, data), limits)
         return
     kind = sniff(data, name)
-    yield _lined(checked(parser(kind)(data), limits), kind, data)
+    if kind in _PICTURED and recogniser is not None:
+        parsed = parser(kind)(data, recogniser)  # type: ignore[call-arg]
+    else:
+        parsed = parser(kind)(data)
+    yield _lined(checked(parsed, limits), kind, data)
 
 
 def _extended(extension: Extension, data: bytes) -> Parsed:

@@ -56,6 +56,7 @@ class Quoted:
     section: str = ""
     page: int | None = None
     line: int | None = None
+    recognised: float | None = None
     kind: BlockKind = "paragraph"
     label: str = ""
     head: str = ""

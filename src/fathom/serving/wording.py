@@ -25,6 +25,7 @@ class Wording:
         refuted: Follows a reading that better backed ones contradict.
         partial: Fewer things were found than were asked for.
         pages: What the pages of a document are called, by the English word.
+        recognised: Stands before how surely a text was read off a picture.
     """
 
     unknown: str
@@ -37,6 +38,7 @@ class Wording:
     partial: str
     warning: str
     pages: Mapping[str, str]
+    recognised: str
 
 
 ENGLISH = Wording(
@@ -56,6 +58,7 @@ ENGLISH = Wording(
     partial="Only a part: the documents found give fewer than you asked for.",
     warning="Warning",
     pages={"page": "page", "slide": "slide", "sheet": "sheet"},
+    recognised="text recognised",
 )
 INDONESIAN = Wording(
     unknown="Saya tidak tahu",
@@ -74,6 +77,7 @@ INDONESIAN = Wording(
     partial="Hanya sebagian: dokumen yang ditemukan memuat lebih sedikit daripada yang diminta.",
     warning="Peringatan",
     pages={"page": "halaman", "slide": "salindia", "sheet": "lembar"},
+    recognised="teks hasil pengenalan",
 )
 LANGUAGES = (ENGLISH, INDONESIAN)
 
@@ -89,10 +93,15 @@ def page_word(path: str) -> str:
 
 
 def place_name(place: Place | Citation, words: Wording = ENGLISH) -> str:
-    """Title, section and page of a place, as a person would name it."""
+    """Title, section and page of a place, as a person would name it.
+
+    Of text that was read off a picture it says so, and how surely, in percent rounded down.
+    """
     name = " > ".join(filter(None, (place.title, place.section)))
     page = f", {words.pages[page_word(place.path)]} {place.page}" if place.page else ""
-    return f"{name}{page}"
+    sure = place.recognised
+    read = "" if sure is None else f", {words.recognised} {int(sure * 100)}%"
+    return f"{name}{page}{read}"
 
 
 def short_answer(answer: Answer) -> str:

@@ -86,6 +86,12 @@ class LimitSettings(Section):
     cpu_s: int = Field(default=20, ge=1, le=86_400)
     wall_s: float = Field(default=30, gt=0, le=86_400)
     file_mb: int = Field(default=200, ge=1, le=1 << 20)
+    ocr_pages: int = Field(default=1000, ge=0, le=1 << 20)
+    """So many pages of one file are read off their pictures, with the extra `ocr`; 0 for none."""
+    ocr_memory_mb: int = Field(default=3072, ge=512, le=1 << 20)
+    ocr_cpu_s: int = Field(default=60, ge=1, le=86_400)
+    """For each page, as `ocr_wall_s`."""
+    ocr_wall_s: float = Field(default=300, gt=0, le=86_400)
 
 
 class RetrievalSettings(Section):

@@ -175,6 +175,7 @@ def _citation(document: Document, quote: Span) -> Citation:
         section=place.section,
         page=place.page,
         line=place.line,
+        recognised=place.recognised,
         start=quote.start,
         end=quote.end,
         quote=quote.cut(document.text),

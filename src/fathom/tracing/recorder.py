@@ -278,7 +278,7 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     """An answer as it stands in a trace: plain JSON, its `trace_id` null, without `warnings`.
 
     `standalone_question` stands there only where there was a conversation or a slip of the fingers
-    was mended, `calibration` only where there was one.
+    was mended, `calibration` only where there was one, `recognised` only of recognised text.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
@@ -286,6 +286,9 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     for name in ("standalone_question", "calibration"):
         if plain.get(name) is None:
             plain.pop(name, None)
+    for citation in plain.get("citations", ()):
+        if citation.get("recognised", 0) is None:
+            del citation["recognised"]
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 

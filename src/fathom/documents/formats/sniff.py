@@ -13,7 +13,7 @@ from fathom.extensions import FORMATS
 
 Format = Literal[
     "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
-    "pdf", "pptx", "rst", "rtf", "text", "xlsx", "xml",
+    "pdf", "picture", "pptx", "rst", "rtf", "text", "xlsx", "xml",
 ]  # fmt: skip
 
 # Imported when the first file of the format comes: most runs need two or three of them.
@@ -29,6 +29,7 @@ PARSERS: dict[Format, str] = {
     "notebook": "notebook",
     "odt": "office.odt",
     "pdf": "pdf.document",
+    "picture": "picture",
     "pptx": "office.pptx",
     "rst": "rst",
     "rtf": "rtf",
@@ -51,11 +52,9 @@ _BY_NAME: dict[str, Format] = {
     ".log": "text",
 }
 _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG", "an image; run text recognition first"),
-    (b"\xff\xd8\xff", "an image; run text recognition first"),
-    (b"GIF8", "an image; run text recognition first"),
-    (b"II*\x00", "an image; run text recognition first"),
-    (b"MM\x00*", "an image; run text recognition first"),
+    (b"GIF8", "a picture of a kind that is not read; save it as PNG"),
+    (b"II+\x00", "a picture of a kind that is not read; save it as PNG"),
+    (b"MM\x00+", "a picture of a kind that is not read; save it as PNG"),
     (b"\x1f\x8b", "a packed file; unpack it"),
     (b"7z\xbc\xaf", "an archive; unpack it and name the folder"),
     (b"Rar!", "an archive; unpack it and name the folder"),
@@ -64,6 +63,7 @@ _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3", "a database"),
 )
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OFFICE: tuple[tuple[str, Format], ...] = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
 _MIMETYPES: dict[bytes, Format] = {
@@ -124,6 +124,8 @@ def _binary(data: bytes) -> Format | None:
         return _zip(data)
     if data.startswith(b"{\\rtf"):
         return "rtf"
+    if data.startswith(_PICTURES):
+        return "picture"
     for magic, what in _KNOWN_BINARY:
         if data.startswith(magic):
             raise Refused("no_document", f"is {what}")

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
 from fathom.documents.parse import parse_stream
@@ -14,12 +14,18 @@ from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode
 from fathom.extensions import Extension
 
+if TYPE_CHECKING:
+    from fathom.documents.formats.pdf.lines import Recogniser
+
 _BATCH_CHARS = 1_000_000
 _BATCH_VALUES = 500
 
 
 def main() -> None:
-    """Serve until the parent closes the pipe; arguments: limits as JSON, parent's process id."""
+    """Serve until the parent closes the pipe.
+
+    Arguments: limits as JSON, the parent's process id, and `ocr` for a process that recognises.
+    """
     limits = ParseLimits(**json.loads(sys.argv[1]))
     commands = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
@@ -30,28 +36,67 @@ def main() -> None:
     mimetypes.init([])  # else the first parser that asks for a type opens files of the system
     gate = jail.enter(limits, int(sys.argv[2]))
     try:
-        serve(commands, replies, gate, limits)
+        Server(replies, limits, recognises="ocr" in sys.argv[3:]).serve(commands, gate)
     except MemoryError:
         os._exit(MEMORY_EXIT)
     except BrokenPipeError:
         os._exit(0)
 
 
-def serve(commands: BinaryIO, replies: BinaryIO, gate: jail.Gate, limits: ParseLimits) -> None:
-    """Answer each command line with the file's frames.
+class Server:
+    """Answers each command line with the file's frames.
 
     A line is the path of a file, and what reads it where Fathom itself does not, in hexadecimal.
     """
-    for command in commands:
-        path, *added = (bytes.fromhex(part) for part in command.decode("ascii").split())
-        extension = _admitted(json.loads(added[0]), gate) if added else None
-        gate.give(path)
-        jail.renew_cpu(limits.cpu_s)
-        for frame in _frames(path, limits, extension):
-            replies.write(frame)
-            replies.flush()
-            jail.renew_cpu(limits.cpu_s)
-        gate.give(None)
+
+    def __init__(self, replies: BinaryIO, limits: ParseLimits, *, recognises: bool = False) -> None:
+        """Nothing is read yet.
+
+        Args:
+            replies: Where the frames go.
+            limits: What one file may cost, of one that is recognised each page.
+            recognises: Read the text of pictures too.
+        """
+        self._replies = replies
+        self._limits = limits
+        self._recogniser: Recogniser | None = None
+        if recognises:
+            from fathom.documents.ocr.recogniser import RapidRecogniser
+
+            self._recogniser = RapidRecogniser(
+                limits.ocr_pages, lambda page, pages: self._send(Frame(page=page, pages=pages))
+            )
+
+    def serve(self, commands: BinaryIO, gate: jail.Gate) -> None:
+        """Until there are no more commands."""
+        for command in commands:
+            path, *added = (bytes.fromhex(part) for part in command.decode("ascii").split())
+            extension = _admitted(json.loads(added[0]), gate) if added else None
+            gate.give(path)
+            jail.renew_cpu(self._limits.cpu_s)
+            self._answer(path, extension)
+            gate.give(None)
+
+    def _send(self, frame: Frame) -> None:
+        self._replies.write(encode(frame))
+        self._replies.flush()
+        jail.renew_cpu(self._limits.cpu_s)
+
+    def _answer(self, path: bytes, extension: Extension | None) -> None:
+        refused: Refused | None = None
+        try:
+            with Path(os.fsdecode(path)).open("rb") as file:
+                name = Path(os.fsdecode(path)).name
+                parts = parse_stream(file, name, self._limits, extension, self._recogniser)
+                for values in _batches(parts):
+                    self._send(Frame(values=values))
+        except Refused as refusal:
+            refused = refusal
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - parsers of hostile input raise anything
+            refused = Refused("failed", _told(error))
+        self._send(Frame(done=True, refused=refused, peak_bytes=jail.peak_bytes()))
 
 
 def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
@@ -62,22 +107,6 @@ def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
         sys.path.append(folder)
         gate.admit(folder, extension.module.partition(".")[0])
     return extension
-
-
-def _frames(path: bytes, limits: ParseLimits, extension: Extension | None) -> Iterator[bytes]:
-    refused: Refused | None = None
-    try:
-        with Path(os.fsdecode(path)).open("rb") as file:
-            name = Path(os.fsdecode(path)).name
-            for values in _batches(parse_stream(file, name, limits, extension)):
-                yield encode(Frame(values=values))
-    except Refused as refusal:
-        refused = refusal
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - parsers of hostile input raise anything
-        refused = Refused("failed", _told(error))
-    yield encode(Frame(done=True, refused=refused, peak_bytes=jail.peak_bytes()))
 
 
 def _batches(values: Iterator[Parsed | Failure]) -> Iterator[tuple[Parsed | Failure, ...]]:

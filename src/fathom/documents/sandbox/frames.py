@@ -19,7 +19,8 @@ LENGTHS = struct.Struct("!II")
 HEAD_BYTES = 32_000_000
 _KINDS = cast("tuple[BlockKind, ...]", get_args(BlockKind))
 _OUTCOMES = cast("tuple[ParseOutcome, ...]", get_args(ParseOutcome))
-_FIELDS = 5
+_FIELDS = 6
+_SURE = 1000  # of it parts: how surely text was recognised is sent as a whole number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,16 @@ class Frame:
         done: Whether this is the file's last frame.
         refused: The file's refusal; only in a last frame.
         peak_bytes: Most memory the sender has held since it started; only in a last frame.
+        page: So many pages have been read off their pictures.
+        pages: Of so many.
     """
 
     values: tuple[Parsed | Failure, ...] = ()
     done: bool = False
     refused: Refused | None = None
     peak_bytes: int = 0
+    page: int = 0
+    pages: int = 0
 
 
 def encode(frame: Frame) -> bytes:
@@ -49,6 +54,7 @@ def encode(frame: Frame) -> bytes:
         "values": [_packed(v, len(t)) for v, t in zip(frame.values, texts, strict=True)],
         "done": frame.done,
         "peak": frame.peak_bytes,
+        "page": [frame.page, frame.pages],
     }
     if frame.refused is not None:
         head["refused"] = [frame.refused.outcome, frame.refused.reason]
@@ -80,11 +86,14 @@ def _frame(head: dict[str, Any], text: bytes) -> Frame:
         at += size
     if at != len(text):
         raise ValueError("damaged frame: lengths do not add up")
+    page, pages = map(_whole, head["page"])
     return Frame(
         values=tuple(values),
         done=head["done"] is True,
         refused=Refused(*_refusal(*head["refused"])) if "refused" in head else None,
         peak_bytes=_whole(head["peak"]),
+        page=page,
+        pages=pages,
     )
 
 
@@ -101,6 +110,7 @@ def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
         "title": value.title,
         "metadata": dict(value.metadata),
         "record": value.record,
+        "unread": value.unread,
         "paths": list(paths),
         "lines": [number for line in value.lines for number in line],
         "blocks": [
@@ -112,6 +122,7 @@ def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
                 b.span.end,
                 paths[b.headings],
                 b.page or 0,
+                0 if b.recognised is None else 1 + round(b.recognised * _SURE),
             )
         ],
     }
@@ -129,6 +140,7 @@ def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
         metadata={_string(key): _scalar(item) for key, item in packed["metadata"].items()},
         record=record,
         lines=_lines(packed["lines"], len(text)),
+        unread=" ".join(_string(packed["unread"])[:500].split()),
     )
 
 
@@ -147,13 +159,19 @@ def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, .
     blocks: list[Block] = []
     last = 0
     for at in range(0, len(numbers), _FIELDS):
-        kind, start, end, path, page = map(_whole, numbers[at : at + _FIELDS])
-        if not last <= start <= end <= length:
+        kind, start, end, path, page, sure = map(_whole, numbers[at : at + _FIELDS])
+        if not last <= start <= end <= length or sure > _SURE + 1:
             raise ValueError("damaged frame: a block lies outside the text")
         last = end
         span = Span(start, end)
         blocks.append(
-            Block(kind=_KINDS[kind], span=span, headings=headings[path], page=page or None)
+            Block(
+                kind=_KINDS[kind],
+                span=span,
+                headings=headings[path],
+                page=page or None,
+                recognised=(sure - 1) / _SURE if sure else None,
+            )
         )
     return tuple(blocks)
 

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import NEEDS_OCR, Failure, Parsed, ParseLimits, Refused
+from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
 from fathom.extensions import Extension, format_of
 
@@ -34,21 +35,27 @@ class Child:
     Args:
         limits: What one file may cost.
         folder: Working directory of the process.
+        recognises: Read the text of pictures too; each page may cost as much as a file then.
     """
 
-    def __init__(self, limits: ParseLimits, folder: str) -> None:
+    def __init__(self, limits: ParseLimits, folder: str, *, recognises: bool = False) -> None:
         self._limits = limits
+        role = ["ocr"] if recognises else []
         self._largest = 0
         self._received = 0
         arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
         # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, *arguments, import_path()],
+            [
+                *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
+                *(*arguments, *role, import_path()),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env={"LANG": "C.UTF-8"},
+            # Each thread of a numerical library takes address space, and order from its sums.
+            env={"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             bufsize=0,
         )
         if self._process.stdin is None or self._process.stdout is None:
@@ -165,17 +172,28 @@ def _readable(size: int) -> str:
     return f"{gib:g} GiB" if gib >= 1 else f"{size >> 20} MiB"
 
 
+OnPage = Callable[[int, int], None]
+"""Told how many pages of a file have been recognised, of how many."""
+
+
+def _nobody(_page: int, _pages: int) -> None:
+    pass
+
+
 class Sandbox:
     """Reads files in a child process under `ParseLimits`, one file at a time.
 
     The child is started once and lives until it breaks a limit, crashes or has grown large; then
-    the next file gets a new one. Use it as a context manager, from one thread.
+    the next file gets a new one. What turns out to hold pictures of text is given to a second one
+    that can recognise it, with limits of its own, where the extra `ocr` is installed. Use it as a
+    context manager, from one thread.
     """
 
     def __init__(self, limits: ParseLimits | None = None) -> None:
         self._limits = limits or ParseLimits()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._child: Child | None = None
+        self._recognising: Child | None = None
 
     @property
     def limits(self) -> ParseLimits:
@@ -189,16 +207,45 @@ class Sandbox:
 
     def __exit__(self, *error: object) -> None:
         self._drop()
+        self._drop_recognising()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
 
-    def parse(self, path: Path) -> Iterator[Parsed | Failure]:
+    def parse(self, path: Path, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
         """What the file at `path` holds, in file order.
+
+        Args:
+            path: A regular file.
+            on_page: Told how many pages have been recognised, of how many.
 
         Raises:
             Refused: When the file gives no (more) text; `failed` names the limit it broke.
         """
+        try:
+            for part in self._parsed(path):
+                if isinstance(part, Parsed) and self._can_recognise(part.unread):
+                    yield self._fuller(part, path, on_page)
+                else:
+                    yield part
+        except Refused as refusal:
+            if not self._can_recognise(refusal.reason):
+                raise
+            yield from self._recognised(path, on_page)
+
+    def _can_recognise(self, reason: str) -> bool:
+        return mended(reason) and self._limits.ocr_pages > 0
+
+    def _fuller(self, part: Parsed, path: Path, on_page: OnPage) -> Parsed:
+        """A document with its scanned pages too; without them where they cannot be read."""
+        try:
+            whole = next(self._recognised(path, on_page))
+        except Refused as refusal:
+            pages = part.unread.removesuffix(f"; {NEEDS_OCR}")
+            return dataclasses.replace(part, unread=f"{pages}: {refusal.reason}")
+        return whole if isinstance(whole, Parsed) else part
+
+    def _parsed(self, path: Path) -> Iterator[Parsed | Failure]:
         child = self._ready()
         healthy = False
         try:
@@ -221,22 +268,70 @@ class Sandbox:
             if not healthy:
                 self._drop()
 
+    def _recognised(self, path: Path, on_page: OnPage) -> Iterator[Parsed | Failure]:
+        child = self._ready_to_recognise()
+        values: list[Parsed | Failure] = []
+        healthy = False
+        try:
+            child.send(path, None)
+            done = False
+            while not done:
+                frame = child.receive()
+                if frame.pages:
+                    on_page(frame.page, frame.pages)
+                values += frame.values
+                done = frame.done
+            healthy = frame.peak_bytes * 5 < self._limits.ocr_memory_bytes * 4
+        finally:
+            if not healthy:
+                self._drop_recognising()
+        if frame.refused is not None:
+            raise frame.refused
+        yield from values
+
     def _ready(self) -> Child:
-        if self._folder is None:
-            raise RuntimeError("a sandbox is used inside its with statement only")
         if self._child is None or self._child.gone():
             self._drop()
-            self._child = Child(self._limits, self._folder.name)
+            self._child = Child(self._limits, self._workplace())
         return self._child
+
+    def _ready_to_recognise(self) -> Child:
+        if self._recognising is None or self._recognising.gone():
+            self._drop_recognising()
+            limits = dataclasses.replace(
+                self._limits,
+                memory_bytes=self._limits.ocr_memory_bytes,
+                cpu_s=self._limits.ocr_cpu_s,
+                wall_s=self._limits.ocr_wall_s,
+            )
+            self._recognising = Child(limits, self._workplace(), recognises=True)
+        return self._recognising
+
+    def _workplace(self) -> str:
+        if self._folder is None:
+            raise RuntimeError("a sandbox is used inside its with statement only")
+        return self._folder.name
 
     def _drop(self) -> None:
         if self._child is not None:
             self._child.close()
             self._child = None
 
+    def _drop_recognising(self) -> None:
+        if self._recognising is not None:
+            self._recognising.close()
+            self._recognising = None
 
-def read(path: Path, sandbox: Sandbox) -> Iterator[Parsed | Failure]:
+
+def read(
+    path: Path, sandbox: Sandbox, on_page: OnPage = _nobody
+) -> Iterator[Parsed | Failure]:
     """What the file at `path` holds: one document, or one value per record of a corpus.
+
+    Args:
+        path: Any path.
+        sandbox: Where it is read.
+        on_page: See `Sandbox.parse`.
 
     Raises:
         Refused: With the typed outcome when the file gives no (more) text.
@@ -249,4 +344,4 @@ def read(path: Path, sandbox: Sandbox) -> Iterator[Parsed | Failure]:
         raise Refused("no_document", "not a regular file")
     if not found.st_size:
         raise Refused("empty", "the file has no bytes")
-    yield from sandbox.parse(path)
+    yield from sandbox.parse(path, on_page)

@@ -30,6 +30,7 @@ def pack_structure(document: Document) -> bytes:
             block.span.end - block.span.start,
             paths.setdefault(block.headings, len(paths)),
             block.page,
+            *(() if block.recognised is None else (block.recognised,)),
         )
         for block in document.blocks
     ]
@@ -67,12 +68,13 @@ class Structure(Sequence[Block]):
     def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
         if isinstance(at, slice):
             return tuple(self[each] for each in range(*at.indices(len(self))))
-        kind, start, length, path, page = self._flat[at]
+        kind, start, length, path, page, *sure = self._flat[at]
         return Block(
             kind=_KINDS[kind],
             span=Span(start, start + length),
             headings=self._paths[path],
             page=page,
+            recognised=sure[0] if sure else None,
         )
 
 

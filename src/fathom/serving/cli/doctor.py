@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
+from fathom.documents.ocr.extra import told as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find, registered
@@ -43,6 +44,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         _made("language model", lambda: _language_models(engine)),
         Check("local language model", True, installed()),
         Check("ray", True, _ray()),
+        Check("text recognition", True, recognition()),
         _made("strategy", lambda: _strategy(engine)),
         *_index(engine, fix=fix),
         *_traces(engine),

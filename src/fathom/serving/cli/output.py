@@ -162,6 +162,7 @@ def _cited(citation: Citation) -> str:
         section=citation.section,
         page=citation.page,
         line=citation.line,
+        recognised=citation.recognised,
     )
     return f'  [{citation.n}] {place_text(place)}: "{quote}"'
 

@@ -3,27 +3,36 @@
 import contextlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
-from fathom.documents.base import Builder, Parsed, Refused, is_title
+from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, is_title
 from fathom.documents.formats.pdf.layout import add_pages, opening_title
-from fathom.documents.formats.pdf.lines import Line, PageLines, plain_lines, read_lines
+from fathom.documents.formats.pdf.lines import (
+    Line,
+    PageLines,
+    Recogniser,
+    plain_lines,
+    read_lines,
+    recognised_facts,
+)
+from fathom.documents.formats.pdf.scans import is_scan, picture_of
 from fathom.types import Scalar
 
 _MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 2_000
 _NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # numbers of programs, among others
 _DATE = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
+_MOST_NAMED = 5
 _LOCKED = "protected by a password; save it without one"
-_NO_TEXT = "pages are images without text; run text recognition first (for example ocrmypdf)"
 
 
-def parse(data: bytes) -> Parsed:
-    """A PDF; a file locked with the empty password is opened, any other is refused.
+def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
+    """A PDF; pages that are pictures are read by the recogniser, where there is one. A file locked with the empty password is opened, any other is refused.
 
     Permission bits that forbid copying are not enforced: the file is read on its owner's own
     machine, for search.
@@ -32,23 +41,38 @@ def parse(data: bytes) -> Parsed:
         Refused: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
     """
     try:
-        pages, title, facts = _with_pdfium(data)
+        pages, title, facts = _with_pdfium(data, recogniser)
     except pdfium.PdfiumError as error:
         pages, title, facts = _with_pypdf(data, str(error))
+    unread = [page.number for page in pages if page.is_scan]
+    if unread and not any(page.lines for page in pages):
+        raise Refused("no_text_layer", f"{_counted(unread, pages)}; {NEEDS_OCR}")
     builder = Builder()
     add_pages(builder, pages)
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
         title = opening_title(pages[0])
-    return builder.build(title, facts, opening=False)
+    parsed = builder.build(title, {**facts, **recognised_facts(pages)}, opening=False)
+    return replace(parsed, unread=f"{_counted(unread, pages)}; {NEEDS_OCR}") if unread else parsed
 
 
-def _with_pdfium(data: bytes) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+def _counted(unread: Sequence[int], pages: Sequence[PageLines]) -> str:
+    if len(unread) == len(pages):
+        return "pages are pictures without text"
+    named = ", ".join(map(str, unread[:_MOST_NAMED])) + (", ..." if unread[_MOST_NAMED:] else "")
+    return f"page{'s' if unread[1:] else ''} {named} of {len(pages)} without text of its own"
+
+
+def _with_pdfium(
+    data: bytes, recogniser: Recogniser | None
+) -> tuple[list[PageLines], str, dict[str, Scalar]]:
     with contextlib.closing(_opened(data)) as document:
         if len(document) > _MOST_PAGES:
             raise Refused("failed", f"claims more than {_MOST_PAGES} pages")
         titles = _outline(document)
         pages = list(_pages(document, titles))
-        if not any(page.lines for page in pages):
+        if recogniser is not None:
+            pages = list(_recognised(document, pages, recogniser))
+        if not any(page.lines or page.is_scan for page in pages):
             raise _textless(document)
         found = document.get_metadata_dict()
         return pages, found.get("Title", ""), _facts(found)
@@ -92,12 +116,33 @@ def _unlocked(data: bytes) -> bytes:
 def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
     for index in range(len(document)):
         lines: tuple[Line, ...] = ()
+        scan = False
         # One broken page must not take the others with it.
         with contextlib.suppress(pdfium.PdfiumError):
             page = document[index]
             with contextlib.closing(page), contextlib.closing(page.get_textpage()) as text_page:
                 lines = read_lines(text_page)
-        yield PageLines(number=index + 1, lines=lines, titles=tuple(titles.get(index, ())))
+                scan = is_scan(page, lines)
+        found = tuple(titles.get(index, ()))
+        yield PageLines(number=index + 1, lines=lines, titles=found, is_scan=scan)
+
+
+def _recognised(
+    document: Any,  # noqa: ANN401
+    pages: Sequence[PageLines],
+    recogniser: Recogniser,
+) -> Iterator[PageLines]:
+    """The pages, those that are pictures as they are recognised."""
+    recogniser.begin(sum(page.is_scan for page in pages))
+    for page in pages:
+        if not page.is_scan:
+            yield page
+            continue
+        with contextlib.closing(document[page.number - 1]) as drawn:
+            lines = recogniser.read(picture_of(drawn))
+        # A few words over a picture without any are the page's text.
+        fuller = max(page.lines, lines, key=lambda each: sum(len(line.text) for line in each))
+        yield replace(page, lines=fuller, is_scan=False)
 
 
 def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
@@ -115,16 +160,10 @@ def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
 
 
 def _textless(document: Any) -> Refused:  # noqa: ANN401
-    loaded = 0
     for index in range(len(document)):
-        with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]) as page:
-            loaded += 1
-            images = page.get_objects(filter=[native.FPDF_PAGEOBJ_IMAGE], max_depth=3)
-            if next(iter(images), None) is not None:
-                return Refused("no_text_layer", _NO_TEXT)
-    if not loaded:
-        return Refused("failed", "damaged PDF: no page can be read")
-    return Refused("empty", "no page holds text")
+        with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]):
+            return Refused("empty", "no page holds text")
+    return Refused("failed", "damaged PDF: no page can be read")
 
 
 def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:

@@ -7,7 +7,7 @@ from itertools import islice, pairwise, takewhile
 from statistics import median
 
 from fathom.documents.base import Builder
-from fathom.documents.formats.pdf.lines import Line, PageLines
+from fathom.documents.formats.pdf.lines import Line, PageLines, sureness
 from fathom.documents.formats.pdf.tables import in_rows, table_at
 from fathom.documents.formats.running_heads import kept
 from fathom.documents.formats.text import ITEM, heading_level
@@ -141,6 +141,7 @@ class _Layout:
             table = table_at(self._lines[at:]) if len(line.cells) > 1 else None
             if table:
                 self._close(group)
+                self._builder.recognised(sureness(self._lines[at : at + table.lines]))
                 for row in table.rows:
                     self._builder.row(list(row))
                 at += table.lines
@@ -209,6 +210,7 @@ class _Layout:
             if not self._goes_on(lines, line):
                 break
             lines.append(line)
+        self._builder.recognised(sureness(lines))
         self._builder.heading(" ".join(line.text for line in lines), level)
         return len(lines)
 
@@ -250,6 +252,7 @@ class _Layout:
 
     def _close(self, group: list[Line]) -> None:
         if group:
+            self._builder.recognised(sureness(group))
             text = self._joined(group)
             item = ITEM.fullmatch(text)
             if item:

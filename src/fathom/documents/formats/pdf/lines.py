@@ -2,11 +2,18 @@
 
 import ctypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pypdfium2.raw as native
+
+from fathom.types import Scalar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _BREAK = "\ufffe"  # what PDFium puts for a hyphen at a line's end, instead of the line break
 _WORD = re.compile(r"\S+")
@@ -30,6 +37,7 @@ class Line:
     Attributes:
         size: Of the letters, as the file says: some files scale later and say 1 everywhere.
         cells: The words between wide gaps; empty where there is no such gap.
+        sure: How surely it was recognised; `None` where the file holds the text.
     """
 
     text: str
@@ -38,6 +46,7 @@ class Line:
     baseline: float = 0.0
     size: float = 0.0
     cells: tuple[PdfCell, ...] = ()
+    sure: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +56,49 @@ class PageLines:
     Attributes:
         number: From 1.
         titles: Bookmarks that point here, as (level from 1, title).
+        is_scan: Whether it is a picture of text, of which the lines hold little or nothing.
     """
 
     number: int
     lines: tuple[Line, ...]
     titles: tuple[tuple[int, str], ...] = ()
+    is_scan: bool = False
+
+
+class Recogniser(Protocol):
+    """Reads text off pictures of pages."""
+
+    def begin(self, pages: int) -> None:
+        """So many pictures of one file come now.
+
+        Raises:
+            Refused: If they are more than may be read of a file.
+        """
+        ...
+
+    def read(self, picture: "NDArray[np.uint8]") -> tuple[Line, ...]:
+        """The lines of a picture (height, width, 3; blue first) in reading order.
+
+        Their places are in units in which most lines are as high as one of ten points.
+        """
+        ...
+
+
+def sureness(lines: Sequence[Line]) -> float | None:
+    """How surely lines were recognised, by the letter; `None` where none was."""
+    read = [(line.sure, len(line.text)) for line in lines if line.sure is not None]
+    letters = sum(count for _, count in read)
+    return sum(sure * count for sure, count in read) / letters if letters else None
+
+
+def recognised_facts(pages: Sequence[PageLines]) -> dict[str, Scalar]:
+    """Of how many pages the text was recognised, and how surely; empty where of none."""
+    read = [line for page in pages for line in page.lines if line.sure is not None]
+    sure = sureness(read)
+    if sure is None:
+        return {}
+    count = sum(any(line.sure is not None for line in page.lines) for page in pages)
+    return {"recognised_pages": count, "recognised": round(sure, 3)}
 
 
 def read_lines(text_page: Any) -> tuple[Line, ...]:  # noqa: ANN401 - pypdfium2 has no types

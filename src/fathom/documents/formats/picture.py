@@ -1,0 +1,113 @@
+"""PNG, JPEG and TIFF: the text that stands on pictures is recognised, each is a page."""
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused
+from fathom.documents.formats.pdf.layout import add_pages, opening_title
+from fathom.documents.formats.pdf.lines import PageLines, Recogniser, recognised_facts
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+KINDS = ("PNG", "JPEG", "TIFF")
+MOST_PIXELS = 80_000_000
+"""Of one picture as its file claims them, an A3 page at 600 dots an inch; more is not unpacked."""
+READ_PIXELS = 9_000_000
+"""A larger one is read smaller; an A4 page at 300 dots an inch has as many."""
+_ORIENTATION = 0x0112  # the tag by which a camera says how it was held
+_FEWEST_LETTERS = 12  # below it is a sign or a logo
+
+
+def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
+    """The text of a picture; without a recogniser none is read.
+
+    Raises:
+        Refused: `no_document` without recogniser and of pictures without text, `failed` for a
+            damaged or huge one.
+    """
+    if recogniser is None:
+        raise Refused("no_document", f"is a picture; {NEEDS_OCR}")
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None  # the size is looked at here, before anything is unpacked
+    try:
+        with Image.open(io.BytesIO(data), formats=KINDS) as picture:
+            frames = _frames(picture)
+            recogniser.begin(frames)
+            pages = list(_pages(picture, frames, recogniser))
+    except (Refused, MemoryError):
+        raise
+    except Exception as error:  # Pillow raises what its decoders come upon
+        words = " ".join(str(error).split())[:200]
+        raise Refused("failed", f"damaged picture ({type(error).__name__}: {words})") from error
+    if sum(sum(map(str.isalnum, line.text)) for page in pages for line in page.lines) < (
+        _FEWEST_LETTERS
+    ):
+        raise Refused("no_document", "is a picture with hardly any text that could be recognised")
+    builder = Builder()
+    add_pages(builder, pages)
+    return builder.build(opening_title(pages[0]), recognised_facts(pages), opening=False)
+
+
+def _frames(picture: "Image") -> int:
+    """How many pages a file has; a photograph may carry others beside it, such as its depth.
+
+    Raises:
+        Refused: If it moves.
+    """
+    frames = int(getattr(picture, "n_frames", 1))
+    if picture.format == "PNG" and frames > 1:
+        raise Refused("no_document", "is an animation; only pictures that stand still are read")
+    return frames if picture.format == "TIFF" else 1
+
+
+def _pages(picture: "Image", frames: int, recogniser: Recogniser) -> Iterator[PageLines]:
+    for frame in range(frames):
+        picture.seek(frame)
+        yield PageLines(number=frame + 1, lines=recogniser.read(_pixels(picture)))
+
+
+def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy comes with the extra's use
+    """Upright as the camera was held, on white, and no larger than is read.
+
+    Raises:
+        Refused: If it claims to be larger than any page.
+    """
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    width, height = picture.size
+    if width * height > MOST_PIXELS:
+        raise Refused(
+            "failed",
+            f"claims {width} x {height} pixels, more than {MOST_PIXELS // 1_000_000} million",
+        )
+    turned = picture.getexif().get(_ORIENTATION, 1)
+    share = min(1.0, (READ_PIXELS / (width * height)) ** 0.5)
+    size = max(1, int(width * share)), max(1, int(height * share))
+    if share < 1 and picture.format == "JPEG":
+        picture.draft("RGB", size)  # unpacked at a half or a quarter of its size at once
+    whole = _plain(picture)
+    flat = _on_white(whole.resize(size, Image.Resampling.BOX) if share < 1 else whole)
+    flat.getexif()[_ORIENTATION] = turned
+    upright = ImageOps.exif_transpose(flat)
+    return np.ascontiguousarray(np.asarray(upright)[:, :, ::-1])
+
+
+def _plain(picture: "Image") -> "Image":
+    """In eight bits a colour, so that it can be made smaller."""
+    if picture.mode.startswith(("I", "F")):  # deep greys would be cut off instead of scaled
+        return picture.point(lambda value: value / 256).convert("L")
+    return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+
+
+def _on_white(picture: "Image") -> "Image":
+    from PIL import Image
+
+    if picture.mode != "RGBA":
+        return picture.convert("RGB")
+    white = Image.new("RGBA", picture.size, "white")
+    white.alpha_composite(picture)
+    return white.convert("RGB")

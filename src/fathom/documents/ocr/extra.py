@@ -1,0 +1,41 @@
+"""Whether the extra `ocr` is there; nothing of it is loaded to tell."""
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from fathom.documents.base import NEEDS_OCR
+
+PACKAGE = "rapidocr"
+MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
+"""What finds the lines of a page and what reads one, in the package's folder of models."""
+
+
+@cache
+def models() -> dict[str, Path] | None:
+    """The files of the models; `None` where the extra, or one of them, is not installed."""
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        return None
+    folder = Path(found.submodule_search_locations[0]) / "models"
+    files = {role: folder / name for role, name in MODELS.items()}
+    return files if all(file.is_file() for file in files.values()) else None
+
+
+def mended(reason: str) -> bool:
+    """Whether a reason says that only the extra is missing, and it is there by now."""
+    return reason.endswith(NEEDS_OCR) and models() is not None
+
+
+def told() -> str:
+    """What there is, in one line."""
+    if find_spec(PACKAGE) is None:
+        return "none; pip install 'fathom[ocr]' to read scans and pictures"
+    try:
+        name = f"{PACKAGE} {version(PACKAGE)}"
+    except PackageNotFoundError:
+        name = PACKAGE
+    if models() is None:
+        return f"{name} without {', '.join(MODELS.values())}; pip install 'rapidocr>=3.10,<3.11'"
+    return f"{name}, {', '.join(MODELS.values())}"

@@ -1,0 +1,156 @@
+"""PP-OCRv6 by RapidOCR: the pieces of text on a picture, however it is turned."""
+
+from collections.abc import Callable, Sequence
+from math import atan2, cos, hypot, sin
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.documents.base import NEEDS_OCR, Refused
+from fathom.documents.formats.pdf.lines import Line
+from fathom.documents.ocr.extra import models
+from fathom.documents.ocr.reading_order import Segment, lines_of
+
+Picture = NDArray[np.uint8]
+
+_FINDING_SIDE = 1280  # pixels of the longer side of the picture on which lines are looked for
+_THREADS = 1  # the same sums in the same order everywhere; files are read side by side
+_LEAST_SURE = 0.5  # of a piece of text; below it patterns and dirt are read as letters
+_UNSURE = 0.8  # of a page: it may stand on its head
+_TALL = 1.5  # times as high as wide: a line that runs up or down the page
+_WIDE = 3.0  # times as wide as high: its slope tells that of the page
+
+
+class RapidRecogniser:
+    """See `Recogniser`; the models are loaded when the first picture comes.
+
+    Args:
+        most_pages: More of one file are refused.
+        on_page: Told how many of a file's pictures have been read, of how many.
+    """
+
+    def __init__(self, most_pages: int, on_page: Callable[[int, int], None]) -> None:
+        self._most = most_pages
+        self._on_page = on_page
+        self._engine: Any = None
+        self._done, self._pages = 0, 0
+
+    def begin(self, pages: int) -> None:
+        """See `Recogniser`."""
+        if pages > self._most:
+            raise Refused(
+                "failed",
+                f"has {pages} pages to recognise, more than limits.ocr_pages = {self._most}",
+            )
+        self._done, self._pages = 0, pages
+        if self._engine is None:
+            self._engine = _engine()
+        self._on_page(0, pages)
+
+    def read(self, picture: Picture) -> tuple[Line, ...]:
+        """See `Recogniser`."""
+        lines = lines_of(_straight(self._upright(picture)))
+        self._done += 1
+        self._on_page(self._done, self._pages)
+        return lines
+
+    def _upright(self, picture: Picture) -> "list[_Found]":
+        """What is found on a picture, after it was turned as it has to be read."""
+        found = self._found(picture)
+        if not found:
+            return found
+        if sum(len(each.text) if each.is_tall else -len(each.text) for each in found) > 0:
+            turns: tuple[int, ...] = (1, 3)
+        elif _sure(found) < _UNSURE:
+            turns = (2,)
+        else:
+            return found
+        others = [self._found(np.ascontiguousarray(np.rot90(picture, turn))) for turn in turns]
+        return max([found, *others], key=lambda each: (_level(each), _sure(each)))
+
+    def _found(self, picture: Picture) -> "list[_Found]":
+        result = self._engine(picture)
+        if result.boxes is None:
+            return []
+        return [
+            _Found(text.strip(), float(sure), [(float(x), float(y)) for x, y in box])
+            for box, text, sure in zip(result.boxes, result.txts, result.scores, strict=True)
+            if text.strip()
+        ]
+
+
+class _Found:
+    """A piece of text and the corners of its frame, the first where it begins."""
+
+    def __init__(self, text: str, sure: float, corners: list[tuple[float, float]]) -> None:
+        self.text, self.sure, self.corners = text, sure, corners
+        (x0, y0), (x1, y1), (x2, y2) = corners[:3]
+        self.width, self.height = hypot(x1 - x0, y1 - y0), hypot(x2 - x1, y2 - y1)
+        self.slope = atan2(y1 - y0, x1 - x0)
+
+    @property
+    def is_tall(self) -> bool:
+        return self.height > _TALL * self.width and len(self.text) > 1
+
+
+def _sure(found: Sequence[_Found]) -> float:
+    letters = sum(len(each.text) for each in found)
+    return sum(each.sure * len(each.text) for each in found) / letters if letters else 0.0
+
+
+def _level(found: Sequence[_Found]) -> bool:
+    """Whether most of the text runs across the page."""
+    return sum(-len(each.text) if each.is_tall else len(each.text) for each in found) > 0
+
+
+def _straight(found: Sequence[_Found]) -> list[Segment]:
+    """The pieces where they would stand on a page that lies straight.
+
+    What runs up or down beside the text is left out: it belongs to no line.
+    """
+    slopes = [each.slope for each in found if each.width > _WIDE * each.height]
+    slope = median(slopes) if slopes else 0.0
+    turn, lift = cos(slope), sin(slope)
+    segments = []
+    for each in found:
+        if each.is_tall:
+            continue
+        across = [x * turn + y * lift for x, y in each.corners]
+        down = [y * turn - x * lift for x, y in each.corners]
+        segments.append(
+            Segment(
+                text=each.text,
+                sure=each.sure,
+                left=min(across),
+                right=max(across),
+                top=min(down),
+                bottom=max(down),
+            )
+        )
+    return segments
+
+
+def _engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
+    files = models()
+    if files is None:
+        raise Refused("no_text_layer", f"holds pictures; {NEEDS_OCR}")
+    import cv2
+    from rapidocr import RapidOCR
+
+    cv2.setNumThreads(_THREADS)
+    # A model that is named by its file is never looked for on the network.
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,
+            "Global.text_score": _LEAST_SURE,
+            "Global.max_side_len": 1 << 15,
+            "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
+            "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,
+            "Det.limit_type": "max",
+            "Det.limit_side_len": _FINDING_SIDE,
+            **{f"{role}.model_path": str(file) for role, file in files.items()},
+        }
+    )
