@@ -237,9 +237,7 @@ class Builder:
         self._length = span.end
         path = tuple(title for _, title in self._headings)
         self._blocks.append(
-            Block(
-                kind=kind, span=span, headings=path, page=self._page, recognised=self._recognised
-            )
+            Block(kind=kind, span=span, headings=path, page=self._page, recognised=self._recognised)
         )
 
     def _end_table(self) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
 from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
+from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
@@ -208,6 +209,8 @@ class Ingester:
         """Report a place whose content has not changed; False if it must be read all the same."""
         if known.outcome == "failed":
             return False  # a limit or a crash may have been bad luck
+        if mended(known.reason):
+            return False  # what was missing then is installed now
         if known.is_corpus:
             return self._corpus_still_true(known)
         if known.document_id is None:
@@ -242,7 +245,7 @@ class Ingester:
     ) -> None:
         place, held = display(file), set[str]()
         try:
-            for part in found_parts(found) or read(file, self._sandbox):
+            for part in found_parts(found) or read(file, self._sandbox, self._course.page):
                 if isinstance(part, Parsed) and part.record is None:
                     self._whole(part, place, digest, known, found)
                     return
@@ -304,7 +307,8 @@ class Ingester:
         self._let_document_go(known)
         self._course.read()
         cut = found.chunks if found is not None and found.parts else None
-        self._add(Pending(document, _source(document, digest), known, chunks=cut))
+        source = replace(_source(document, digest), reason=part.unread)
+        self._add(Pending(document, source, known, chunks=cut))
 
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]

@@ -20,6 +20,8 @@ class Advance:
         chunks: Stored so far, so that they are found; of those that wait for their vectors, made.
         vectors: Made so far of chunks that are stored.
         lacking: Chunks that are stored and have no vector yet.
+        page: So many pages of the file have been recognised.
+        pages: Of so many; 0 where none has to be.
     """
 
     stage: Stage = "reading"
@@ -30,6 +32,8 @@ class Advance:
     chunks: int = 0
     vectors: int = 0
     lacking: int = 0
+    page: int = 0
+    pages: int = 0
 
 
 class Course:
@@ -54,6 +58,7 @@ class Course:
         self._done = 0
         self._chunks = 0
         self._vectors = self._lacking = 0
+        self._page = self._pages = 0
 
     def begin(self, sizes: Mapping[str, int]) -> None:
         """These files are to be read; their sizes in bytes."""
@@ -62,6 +67,12 @@ class Course:
     def open(self, place: str) -> None:
         """A file is read."""
         self._place, self._left = place, self._sizes.get(place, 0)
+        self._page = self._pages = 0
+        self._told("reading")
+
+    def page(self, page: int, pages: int) -> None:
+        """So many pages of the file have been recognised, of so many."""
+        self._page, self._pages = page, pages
         self._told("reading")
 
     def read(self, size: int | None = None) -> None:
@@ -109,5 +120,7 @@ class Course:
                 chunks=self._chunks + chunks,
                 vectors=self._vectors,
                 lacking=self._lacking,
+                page=self._page if stage == "reading" else 0,
+                pages=self._pages if stage == "reading" else 0,
             )
         )

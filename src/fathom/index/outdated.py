@@ -12,6 +12,8 @@ from fathom.types import Citation
 
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
+SURELY_READ = 0.9
+"""A quote that was recognised less surely is given with a warning."""
 _SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system, FAT's, ticks every two seconds
 _MOST_DIGESTS = 10_000
 
@@ -94,6 +96,16 @@ def warnings_of(
         f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
         for document, numbers in cited.items()
         if (found := _of_document(index, document, digests)) is not None
+    )
+
+
+def doubts_of(citations: Iterable[Citation]) -> tuple[str, ...]:
+    """Which quotes were read off pictures badly, a line for each."""
+    return tuple(
+        f"[{each.n}] {each.path}{f', page {each.page}' if each.page else ''}: the text was "
+        f"recognised with confidence {each.recognised:.2f} only; compare the quote with the picture"
+        for each in citations
+        if each.recognised is not None and each.recognised < SURELY_READ
     )
 
 

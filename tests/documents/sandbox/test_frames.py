@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -21,10 +22,15 @@ def test_values_come_out_as_they_went_in() -> None:
     builder.page(3)
     builder.heading("Überschrift", 1)
     builder.paragraph("Ein Satz \U0001f600.")
+    builder.recognised(0.875)
+    builder.paragraph("Read off a picture.")
     parsed = builder.build("Titel", {"year": 2020, "open": True, "rate": 0.5, "by": "A"})
     failure = Failure(line=7, outcome="empty", reason="nothing", record="r")
-    frame = crossed(Frame(values=(parsed, failure)))
+    parsed = replace(parsed, unread="page 3 of 4 without text")
+    frame = crossed(Frame(values=(parsed, failure), page=2, pages=7))
     assert frame.values == (parsed, failure)
+    assert parsed.blocks[-1].recognised == 0.875
+    assert (frame.page, frame.pages) == (2, 7)
     assert not frame.done
 
 
@@ -50,7 +56,7 @@ def test_lone_surrogate_becomes_a_question_mark() -> None:
 
 GOOD = {
     "size": 3, "title": "", "metadata": {}, "record": None, "paths": [[]],
-    "blocks": [1, 0, 3, 0, 0],
+    "blocks": [1, 0, 3, 0, 0, 0],
 }  # fmt: skip
 
 
@@ -64,12 +70,14 @@ GOOD = {
         {"metadata": {"a": [1]}},
         {"metadata": []},
         {"paths": [[1]]},
-        {"blocks": [1, 0, 4, 0, 0]},
-        {"blocks": [1, 2, 1, 0, 0]},
-        {"blocks": [99, 0, 3, 0, 0]},
-        {"blocks": [1, 0, 3, 9, 0]},
+        {"blocks": [1, 0, 4, 0, 0, 0]},
+        {"blocks": [1, 2, 1, 0, 0, 0]},
+        {"blocks": [99, 0, 3, 0, 0, 0]},
+        {"blocks": [1, 0, 3, 9, 0, 0]},
+        {"blocks": [1, 0, 3, 0, 0, 1002]},
+        {"unread": 5},
         {"blocks": [1, 0, 3]},
-        {"blocks": ["1", 0, 3, 0, 0]},
+        {"blocks": ["1", 0, 3, 0, 0, 0]},
         {"record": 1},
     ],
 )

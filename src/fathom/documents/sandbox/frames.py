@@ -86,7 +86,7 @@ def _frame(head: dict[str, Any], text: bytes) -> Frame:
         at += size
     if at != len(text):
         raise ValueError("damaged frame: lengths do not add up")
-    page, pages = map(_whole, head["page"])
+    page, pages = map(_whole, head.get("page", (0, 0)))
     return Frame(
         values=tuple(values),
         done=head["done"] is True,
@@ -140,7 +140,7 @@ def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
         metadata={_string(key): _scalar(item) for key, item in packed["metadata"].items()},
         record=record,
         lines=_lines(packed["lines"], len(text)),
-        unread=" ".join(_string(packed["unread"])[:500].split()),
+        unread=" ".join(_string(packed.get("unread", ""))[:500].split()),
     )
 
 

@@ -323,9 +323,7 @@ class Sandbox:
             self._recognising = None
 
 
-def read(
-    path: Path, sandbox: Sandbox, on_page: OnPage = _nobody
-) -> Iterator[Parsed | Failure]:
+def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
     """What the file at `path` holds: one document, or one value per record of a corpus.
 
     Args:

@@ -127,7 +127,8 @@ def ingest_bar(
 def doing(advance: Advance) -> str:
     """What is being done, in a few words."""
     name = plain(advance.place.rpartition("/")[2])
-    return f"{advance.stage} {name}".rstrip()
+    page = f", page {advance.page} of {advance.pages} recognised" if advance.pages else ""
+    return f"{advance.stage} {name}{page}".rstrip()
 
 
 def duration(seconds: float) -> str:
