@@ -25,7 +25,7 @@ def tmp_path() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
 

@@ -15,7 +15,7 @@ from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
 from fathom.index.filling import still_filled
-from fathom.index.outdated import Digests, warnings_of
+from fathom.index.outdated import Digests, doubts_of, warnings_of
 from fathom.learning import Learning, check_strategy
 from fathom.settings import MOST_HITS, Settings
 from fathom.tracing.outline import tree
@@ -361,7 +361,8 @@ class Engine(Learning):
         self, outcome: "RunOutcome", index: IndexReader, cautions: Sequence[str]
     ) -> "RunOutcome":
         """The answer says which documents, or calibration, are not any more what they were."""
-        warnings = (*warnings_of(outcome.answer.citations, index, self._digests), *cautions)
+        cited = outcome.answer.citations
+        warnings = (*warnings_of(cited, index, self._digests), *doubts_of(cited), *cautions)
         # As the record has it, without secrets: what is given is what can be looked up later.
         answer = answer_of(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))

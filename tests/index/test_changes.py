@@ -236,7 +236,7 @@ def tmp_path() -> Iterator[Path]:
 @pytest.fixture
 def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
     monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
 

@@ -45,7 +45,7 @@ class Watched:
 @pytest.fixture(autouse=True)
 def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
 
 

@@ -25,7 +25,7 @@ def tmp_path() -> Iterator[Path]:
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine that parses files in this process: what is tried here is not the sandbox."""
     monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, _: parse_bytes(path.read_bytes(), path.name)
+        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
     with engine_at(tmp_path) as made:

@@ -72,7 +72,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
         """Ingest the corpus for so long; the seconds that it worked."""
         work = Work(until)
 
-        def read(path: Path, _: object) -> object:
+        def read(path: Path, *_: object) -> object:
             work.work(PARSING)
             return parse_bytes(path.read_bytes(), path.name)
 

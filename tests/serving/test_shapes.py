@@ -24,6 +24,7 @@ def test_hits_json_has_the_contract_s_keys() -> None:
             "section": "Moorings",
             "page": 2,
             "line": 7,
+            "recognised": None,
             "start": 3,
             "end": 13,
             "text": "It costs 4",

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
-from fathom.documents.formats.sniff import Format, parser, sniff
+from fathom.documents.formats.sniff import Format, by_name, parser, sniff
 from fathom.errors import UsageError
 from fathom.extensions import Extension
 
@@ -76,10 +76,13 @@ def parse_stream(
         yield checked(_extended(extension, data), limits)
         return
     kind = sniff(data, name)
-    if kind in _PICTURED and recogniser is not None:
-        parsed = parser(kind)(data, recogniser)  # type: ignore[call-arg]
-    else:
-        parsed = parser(kind)(data)
+    try:
+        if kind in _PICTURED and recogniser is not None:
+            parsed = parser(kind)(data, recogniser)  # type: ignore[call-arg]
+        else:
+            parsed = parser(kind)(data)
+    except Refused as refusal:
+        raise by_name(refusal, name) from None
     yield _lined(checked(parsed, limits), kind, data)
 
 

@@ -75,6 +75,7 @@ def test_json_names_the_place() -> None:
         "section": "Part I",
         "page": 4,
         "line": 15,
+        "recognised": None,
         "start": QUOTE.start,
         "end": QUOTE.end,
         "text": "15 of it\nline ",

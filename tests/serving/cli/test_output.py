@@ -146,6 +146,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
         "verified",
         "support",
         "source",
+        "recognised",
     ]
     assert list(shown["usage"]) == [
         "llm_calls",

@@ -109,9 +109,14 @@ def sniff(data: bytes, name: str) -> Format:
     try:
         return _binary(data) or _text(data, suffix)
     except Refused as refusal:
-        if refusal.outcome == "no_document" and suffix[1:] in FORMATS:
-            raise Refused("unsupported", refusal.reason) from None  # it should have been one
-        raise
+        raise by_name(refusal, name) from None
+
+
+def by_name(refusal: Refused, name: str) -> Refused:
+    """What is no document is an unsupported one where its name says that it should be one."""
+    if refusal.outcome == "no_document" and PurePath(name).suffix[1:].lower() in FORMATS:
+        return Refused("unsupported", refusal.reason)
+    return refusal
 
 
 def _binary(data: bytes) -> Format | None:

@@ -123,7 +123,7 @@ def test_title_and_facts_unless_the_title_is_a_file_name() -> None:
 
 def test_picture_without_text_has_no_text_layer() -> None:
     picture = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
-    with pytest.raises(Refused, match="ocrmypdf") as refusal:
+    with pytest.raises(Refused, match=r"fathom\[ocr\]") as refusal:
         parse(make_pdf(picture))
     assert refusal.value.outcome == "no_text_layer"
 

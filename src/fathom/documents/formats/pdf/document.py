@@ -32,7 +32,9 @@ _LOCKED = "protected by a password; save it without one"
 
 
 def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
-    """A PDF; pages that are pictures are read by the recogniser, where there is one. A file locked with the empty password is opened, any other is refused.
+    """A PDF; the recogniser reads its pages that are pictures, where there is one.
+
+    A file locked with the empty password is opened, any other is refused.
 
     Permission bits that forbid copying are not enforced: the file is read on its owner's own
     machine, for search.

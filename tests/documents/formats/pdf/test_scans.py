@@ -1,0 +1,69 @@
+"""Pages that are pictures; the recogniser here says what it was given."""
+
+from typing import Any
+
+import pytest
+from tests.documents.making import lines, make_pdf
+
+from fathom.documents.base import NEEDS_OCR, Refused
+from fathom.documents.formats.pdf.document import parse
+from fathom.documents.formats.pdf.lines import Line
+
+PICTURE = "q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
+STAMP = "q 40 0 0 40 500 20 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
+TEXT = lines("This page holds a text of its own, which is long enough to be one.", "It ends here.")
+
+
+class Told:
+    """Reads the same line off every picture."""
+
+    def __init__(
+        self, text: str = "What was recognised on the picture.", sure: float = 0.9
+    ) -> None:
+        self.text, self.sure = text, sure
+        self.pages: list[int] = []
+        self.shapes: list[tuple[int, ...]] = []
+
+    def begin(self, pages: int) -> None:
+        self.pages.append(pages)
+
+    def read(self, picture: Any) -> tuple[Line, ...]:
+        self.shapes.append(picture.shape)
+        return (Line(text=self.text, sure=self.sure, size=10.0),) if self.text else ()
+
+
+def test_scanned_pages_are_recognised_and_the_others_are_not() -> None:
+    recogniser = Told()
+    parsed = parse(make_pdf(TEXT, PICTURE), recogniser)
+    assert recogniser.pages == [1]
+    assert recogniser.shapes == [(2223, 1667, 3)]
+    found = {block.page: block.recognised for block in parsed.blocks}
+    assert found == {1: None, 2: 0.9}
+    assert parsed.text.endswith("What was recognised on the picture.")
+    assert parsed.metadata == {"recognised_pages": 1, "recognised": 0.9}
+    assert parsed.unread == ""
+
+
+def test_without_a_recogniser_the_pages_and_the_extra_are_named() -> None:
+    parsed = parse(make_pdf(TEXT, PICTURE, TEXT))
+    assert parsed.unread == f"page 2 of 3 without text of its own; {NEEDS_OCR}"
+    with pytest.raises(Refused, match=r"fathom\[ocr\]") as refusal:
+        parse(make_pdf(PICTURE, PICTURE))
+    assert refusal.value.outcome == "no_text_layer"
+
+
+def test_a_few_stray_signs_over_a_picture_are_no_text_and_a_stamp_is_no_scan() -> None:
+    assert parse(make_pdf(f"{PICTURE} {lines('p. 7')}"), Told()).text == Told().text
+    assert parse(make_pdf(f"{STAMP} {lines('Cover')}"), Told()).text == "Cover"
+
+
+def test_what_holds_more_is_kept() -> None:
+    parsed = parse(make_pdf(f"{PICTURE} {lines('Annual report')}"), Told("x"))
+    assert parsed.text == "Annual report"
+    assert parsed.blocks[0].recognised is None
+
+
+def test_pictures_without_any_text_are_empty() -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(make_pdf(PICTURE), Told(""))
+    assert refusal.value.outcome == "empty"

@@ -1,0 +1,148 @@
+"""Pictures of pages, drawn here; covers fathom.documents.ocr.recogniser with the extra."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+from tests.documents.formats.pdf.test_scans import Told
+
+from fathom.documents.base import NEEDS_OCR, Parsed, ParseLimits, Refused
+from fathom.documents.formats import picture
+from fathom.documents.formats.picture import parse
+from fathom.documents.ocr.extra import models
+from fathom.documents.sandbox.parent import Sandbox, read
+
+needs_ocr = pytest.mark.skipif(models() is None, reason="the extra `ocr` is not installed")
+ENGLISH = ("The ferry to Merrow leaves at 7.15.", "A return ticket costs 12 crowns.")
+INDONESIAN = ("Perpustakaan buka pukul delapan pagi.", "Denda keterlambatan seribu rupiah.")
+
+
+def page(*lines: str, size: int = 28) -> Image.Image:
+    drawn = Image.new("RGB", (760, 60 + 60 * len(lines)), "white")
+    font = ImageFont.load_default(size)
+    for number, line in enumerate(lines):
+        ImageDraw.Draw(drawn).text((40, 30 + 60 * number), line, "black", font)
+    return drawn
+
+
+def saved(first: Image.Image, kind: str, *more: Image.Image, **options: Any) -> bytes:
+    out = BytesIO()
+    several = {"save_all": True, "append_images": more} if more else {}
+    first.save(out, kind, **several, **options)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(ParseLimits()) as made:
+        yield made
+
+
+def recognised(sandbox: Sandbox, file: Path, data: bytes) -> Parsed:
+    file.write_bytes(data)
+    (parsed,) = read(file, sandbox)
+    assert isinstance(parsed, Parsed)
+    return parsed
+
+
+@needs_ocr
+def test_pages_of_a_tiff_are_read_in_the_sandbox_and_say_how_surely(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    file, told = tmp_path / "scan.tif", []
+    file.write_bytes(saved(page(*ENGLISH), "TIFF", page(*INDONESIAN)))
+    (parsed,) = read(file, sandbox, lambda done, pages: told.append((done, pages)))
+    assert isinstance(parsed, Parsed)
+    assert parsed.text.split() == " ".join(ENGLISH + INDONESIAN).split()
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert {block.page for block in parsed.blocks} == {1, 2}
+    assert all(block.recognised is not None and block.recognised > 0.9 for block in parsed.blocks)
+    assert parsed.metadata["recognised_pages"] == 2
+    (again,) = read(file, sandbox)
+    assert again == parsed
+
+
+@needs_ocr
+@pytest.mark.parametrize("turn", [90, 180])
+def test_a_turned_page_is_read_upright(sandbox: Sandbox, tmp_path: Path, turn: int) -> None:
+    turned = page(*ENGLISH).rotate(turn, expand=True)
+    parsed = recognised(sandbox, tmp_path / "turned.png", saved(turned, "PNG"))
+    assert parsed.text.split() == " ".join(ENGLISH).split()
+
+
+@needs_ocr
+def test_a_skewed_photograph_with_the_wrong_ending_is_read(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # held upright: the picture lies on its side
+    skewed = page(*ENGLISH).rotate(2, expand=True, fillcolor="white").rotate(90, expand=True)
+    parsed = recognised(sandbox, tmp_path / "photo.txt", saved(skewed, "JPEG", exif=exif))
+    assert parsed.text.split() == " ".join(ENGLISH).split()
+
+
+@needs_ocr
+@pytest.mark.parametrize(
+    ("data", "outcome", "reason"),
+    [
+        (saved(Image.new("RGB", (300, 200), "white"), "PNG"), "no_document", "hardly any text"),
+        (saved(page("x"), "PNG")[:400], "failed", "damaged picture"),
+    ],
+)
+def test_what_cannot_be_read_has_a_reason(
+    sandbox: Sandbox, tmp_path: Path, data: bytes, outcome: str, reason: str
+) -> None:
+    with pytest.raises(Refused, match=reason) as refusal:
+        recognised(sandbox, tmp_path / "x.png", data)
+    assert refusal.value.outcome == outcome
+
+
+def test_without_a_recogniser_the_extra_is_named() -> None:
+    with pytest.raises(Refused) as refusal:
+        parse(saved(page("x"), "PNG"))
+    assert refusal.value.outcome == "no_document"
+    assert refusal.value.reason == f"is a picture; {NEEDS_OCR}"
+
+
+def test_an_animation_is_no_document() -> None:
+    moving = saved(page("one"), "PNG", page("two"))
+    with pytest.raises(Refused, match="is an animation"):
+        parse(moving, Told())
+
+
+def test_a_huge_picture_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = saved(Image.new("1", (20_000, 20_000)), "PNG")
+    assert len(bomb) < 100_000
+    monkeypatch.setattr(picture, "_plain", lambda _: pytest.fail("it was unpacked"))
+    with pytest.raises(Refused, match="claims 20000 x 20000 pixels, more than 80 million"):
+        parse(bomb, Told())
+
+
+def test_a_large_picture_is_read_smaller() -> None:
+    recogniser = Told()
+    parse(saved(Image.new("L", (6_000, 3_000), 255), "PNG"), recogniser)
+    ((height, width, colours),) = recogniser.shapes
+    assert height * width <= picture.READ_PIXELS
+    assert abs(width / height - 2) < 0.01
+    assert colours == 3
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGBA", "LA", "CMYK", "I;16"])
+def test_all_kinds_of_colour_are_read_dark_on_white(mode: str) -> None:
+    shown = Image.new("RGBA", (40, 20), (0, 0, 0, 0)) if mode in {"RGBA", "LA"} else None
+    plain = Image.new("L", (40, 20), 255)
+    made = shown.convert(mode) if shown else Image.new("I;16", (40, 20), 65_535)
+    if not shown and mode != "I;16":
+        made = plain.convert(mode)
+
+    class Looks(Told):
+        def read(self, picture: Any) -> Any:
+            assert picture.min() >= 254
+            return super().read(picture)
+
+    recogniser = Looks()
+    parse(saved(made, "TIFF"), recogniser)
+    assert recogniser.shapes == [(20, 40, 3)]
