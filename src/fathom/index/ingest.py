@@ -18,7 +18,7 @@ from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
 from fathom.index.filling import fill_by_workers, fill_spaces
-from fathom.index.ingest_progress import Advance, Course
+from fathom.index.ingest_progress import Advance, Course, size_of
 from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
 from fathom.index.workers.base import FileRead, Workers
@@ -128,7 +128,7 @@ class Ingester:
         files = self._survey(roots, wanted)
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
-        self._course.begin({display(file): _size(file) for file in files})
+        self._course.begin({display(file): size_of(file) for file in files})
         for file, found in read_ahead(files, self._workers, self._writer.source):
             self._course.open(display(file))
             self._file(file, found)
@@ -207,10 +207,8 @@ class Ingester:
 
     def _still_true(self, known: SourceRecord) -> bool:
         """Report a place whose content has not changed; False if it must be read all the same."""
-        if known.outcome == "failed":
-            return False  # a limit or a crash may have been bad luck
-        if mended(known.reason):
-            return False  # what was missing then is installed now
+        if known.outcome == "failed" or mended(known.reason):
+            return False  # it may have been bad luck; what was missing is installed now
         if known.is_corpus:
             return self._corpus_still_true(known)
         if known.document_id is None:
@@ -307,8 +305,7 @@ class Ingester:
         self._let_document_go(known)
         self._course.read()
         cut = found.chunks if found is not None and found.parts else None
-        source = replace(_source(document, digest), reason=part.unread)
-        self._add(Pending(document, source, known, chunks=cut))
+        self._add(Pending(document, _source(document, digest, part.unread), known, chunks=cut))
 
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
@@ -493,12 +490,6 @@ def _ok(source: SourceRecord) -> SourceRecord:
     return replace(source, outcome="ok", reason="")
 
 
-def _source(document: Document, digest: str) -> SourceRecord:
-    return SourceRecord(path=document.path, digest=digest, outcome="ok", document_id=document.id)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0  # its turn will say why
+def _source(document: Document, digest: str, reason: str = "") -> SourceRecord:
+    path, key = document.path, document.id
+    return SourceRecord(path=path, digest=digest, outcome="ok", reason=reason, document_id=key)

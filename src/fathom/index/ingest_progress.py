@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Stage = Literal["reading", "embedding", "finishing"]
@@ -124,3 +125,11 @@ class Course:
                 pages=self._pages if stage == "reading" else 0,
             )
         )
+
+
+def size_of(file: Path) -> int:
+    """Bytes of a file; 0 where it cannot be told, as its turn will say why."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
