@@ -3,12 +3,16 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests.loaded_once import load_models_once
 from tests.making import SAMPLES, engine_at
 from tests.real_model import RealModel, why_absent
+
+if TYPE_CHECKING:
+    from tests.postgres_server import Server
 
 # A machine that is busy is no failure: no generated example has a time limit.
 settings.register_profile("patient", deadline=None)
@@ -49,3 +53,16 @@ def real_model() -> Iterator[RealModel]:
     model = RealModel()
     yield model
     model.server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[Server]":
+    """A PostgreSQL server, one for each process that runs tests."""
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    from tests.postgres_server import Server
+
+    server = Server()
+    try:
+        yield server
+    finally:
+        server.stop()

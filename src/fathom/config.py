@@ -50,6 +50,7 @@ RENAMED: Mapping[str, str] = {
 }
 """Settings by the names that they had once."""
 EFFORT = "budget.effort"
+INDEX = "index.url"
 
 
 class SettingValue(NamedTuple):
@@ -178,6 +179,9 @@ class Layers:
     def values(self) -> list[SettingValue]:
         """Every setting with its value and origin, in the order of the tree."""
         flat = dict(_flatten(self.settings().model_dump(mode="json")))
+        from fathom.index.engines import shown  # brings numpy
+
+        flat[INDEX] = shown(flat[INDEX])
         return [
             SettingValue(key, value, self._given[key].origin if key in self._given else "default")
             for key, value in flat.items()

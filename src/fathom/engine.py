@@ -14,6 +14,7 @@ from fathom.context import Listener
 from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
+from fathom.index.engines import SERVERS, in_workspace, place_of
 from fathom.index.filling import still_filled
 from fathom.index.outdated import Digests, doubts_of, warnings_of
 from fathom.learning import Learning, check_strategy
@@ -71,7 +72,7 @@ class Engine(Learning):
         """An engine over the index at `path`, which need not exist before `ingest`.
 
         Args:
-            path: The folder of the index.
+            path: The folder of the index, or its URL.
             settings: What differs from the defaults, as `{"retrieval.k": 20}` or as tables in
                 tables; see `fathom config show`. Files and environment are not read; for what
                 the command line would use give `load_settings()`.
@@ -80,7 +81,7 @@ class Engine(Learning):
             SettingsError: If a setting is unknown or illegal.
         """
         chosen = settings if isinstance(settings, Settings) else settings_of(settings or {})
-        index = chosen.index.model_copy(update={"directory": Path(path)})
+        index = chosen.index.model_copy(update=place_of(str(path)))
         return cls(chosen.model_copy(update={"index": index}))
 
     def close(self) -> None:
@@ -99,7 +100,17 @@ class Engine(Learning):
 
         The models are loaded once for both; close this engine last.
         """
-        index = self.settings.index.model_copy(update={"directory": directory})
+        return self._over({"directory": directory, "url": ""})
+
+    def workspace(self, name: str) -> "Engine":
+        """An engine of its own over what belongs to a tenant; see `at`."""
+        index = self.settings.index
+        if index.url.startswith(SERVERS):
+            return self._over({"url": in_workspace(index.url, name)})
+        return self.at(self.directory / "workspaces" / name)
+
+    def _over(self, place: Mapping[str, Any]) -> "Engine":
+        index = self.settings.index.model_copy(update=place)
         made = Engine(
             self.settings.model_copy(update={"index": index}),
             embedder=self._embedder,

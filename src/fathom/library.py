@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Self
 from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexStatus, IndexWriter, SourceRecord
-from fathom.index.embedded.opening import open_reader, open_writer, stamp_of, verify, writer_at
-from fathom.index.embedded.rebuild import rebuilding
-from fathom.index.embedded.writer import EmbeddedWriter
+from fathom.index.engines import EmbeddedIndex, Index, index_at, side_directory
 from fathom.index.places import (
     display,
     is_below,
@@ -62,7 +60,7 @@ class Library:
         self._lock = RLock()
         self._opened: IndexReader | None = None
         self._checked = False
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: Hashable = None
         self._retired: list[IndexReader] = []
         self._traces: TraceStore | None = None
         self._parts: Assembly | None = None
@@ -111,8 +109,25 @@ class Library:
 
     @property
     def directory(self) -> Path:
-        """Where the index lies."""
-        return self.settings.index.directory
+        """Where an embedded index lies; beside one on a server: its traces, keys and uploads."""
+        return side_directory(self.settings.index.url, self.settings.index.directory)
+
+    @property
+    def index(self) -> Index:
+        """Where the index lies, and what opens it.
+
+        Raises:
+            UsageError: If its URL is malformed, or cannot be used here.
+        """
+        own = self.settings.index
+        return index_at(
+            own.url,
+            own.directory,
+            embedded=lambda directory: EmbeddedIndex(
+                directory, own.durability, own.ann_from_chunks
+            ),
+            offline=self.settings.offline,
+        )
 
     @property
     def embedder(self) -> "Embedder":
@@ -192,22 +207,12 @@ class Library:
         self, roots: Sequence[Path], *, anew: bool
     ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
         """A writer, and the index that it is to replace."""
-        index, identity = self.settings.index, self.assembly.identity
-        named = [str(root) for root in roots]
-
-        def open_at(directory: Path) -> EmbeddedWriter:
-            return open_writer(
-                directory,
-                identity,
-                durability=index.durability,
-                ann_from_chunks=index.ann_from_chunks,
-            )
-
+        identity, named = self.assembly.identity, [str(root) for root in roots]
         if anew:
-            with rebuilding(self.directory, outermost(named), open_at) as made:
-                yield made.writer, made.before
+            with self.index.rebuilding(identity, outermost(named)) as made:
+                yield made
         else:
-            with open_at(self.directory) as writer:
+            with self.index.open_writer(identity) as writer:
                 writer.set_roots(outermost([*writer.roots(), *named]))
                 yield writer, None
 
@@ -279,16 +284,32 @@ class Library:
         places = {place for name in names for place in places_named(index, name)}
         folders = [str(absolute(name)) for name in names]
         roots = [one for one in index.roots() if not any(is_below(one, each) for each in folders)]
-        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+        with self.index.open_writer(None) as writer:
             removed = writer.forget(sorted(places))
             writer.set_roots(roots)
         self._sweep_traces()
         return removed
 
+    def copy_to(self, other: "Library") -> IndexStatus:
+        """Copy the index to an empty place, with its traces; returns what is there then.
+
+        Raises:
+            UsageError: If there is an index with documents.
+        """
+        from fathom.index.copying import copy
+        from fathom.index.traces import copy_traces
+
+        index = self.reader(checked=False)
+        with other.index.open_writer(index.status().identity) as writer:
+            copied = copy(index, writer)
+        if (self.directory / TRACES).exists():
+            copy_traces(self.directory, other.directory)
+        return copied
+
     def keep_calibration(self, strategy: str, made: "Calibration") -> None:
         """Keep a calibration with the index, instead of an older one of the strategy."""
         data = json.dumps(made.to_json(), ensure_ascii=False, sort_keys=True)
-        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+        with self.index.open_writer(None) as writer:
             writer.keep_calibration(strategy, data)
 
     def drop_vectors(self, name: str) -> None:
@@ -301,7 +322,7 @@ class Library:
         if name not in names:
             known = f"there are of {', '.join(names)}" if names else "there are none"
             raise UsageError(f"no vectors of {name!r}: {known} beside those of models.embedder")
-        with open_writer(self.directory, None, durability=self.settings.index.durability) as writer:
+        with self.index.open_writer(None) as writer:
             writer.drop_space(name)
 
     def _sweep_traces(self) -> None:
@@ -325,12 +346,13 @@ class Library:
             if self._traces is None:
                 index = self.reader(checked=False)
                 max_bytes = self.settings.trace.max_mb << 20
+                self.directory.mkdir(parents=True, exist_ok=True)
                 self._traces = open_traces(self.directory, index, max_bytes=max_bytes)
             return self._traces
 
     def writer(self) -> str:
         """Who is writing to the index now, in words; `""` for nobody."""
-        return writer_at(self.directory)
+        return self.index.writer()
 
     def _filled(self, *, checked: bool = True) -> IndexReader:
         """The open index, which must hold documents; see `reader`."""
@@ -339,7 +361,7 @@ class Library:
             return index
         writer = self.writer()
         todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
-        raise IndexMissing(f"the index at {self.directory} holds no documents yet: {todo}")
+        raise IndexMissing(f"the index at {self.index} holds no documents yet: {todo}")
 
     def make_questions(
         self,
@@ -406,7 +428,7 @@ class Library:
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""
-        return verify(self.directory, fix=fix)
+        return self.index.verify(fix=fix)
 
     def reader(self, *, checked: bool = True) -> IndexReader:
         """The open index.
@@ -421,15 +443,15 @@ class Library:
             IndexMismatch: If it was made with other settings.
         """
         with self._lock:
-            stamp = stamp_of(self.directory)
+            stamp = self.index.stamp(self._opened)
             if self._opened is None or stamp != self._stamp:
-                opened = open_reader(self.directory, self._wanted(checked))
+                opened = self.index.open_reader(self._wanted(checked))
                 if self._opened is not None:  # rebuilt since; questions may still read the old one
                     self._retired.append(self._opened)
                     self._replaced()
                 self._opened, self._stamp, self._checked = opened, stamp, checked
             elif checked and not self._checked:
-                open_reader(self.directory, self._wanted(checked)).close()
+                self.index.open_reader(self._wanted(checked)).close()
                 self._checked = True
             return self._opened
 

@@ -200,6 +200,13 @@ class IndexReader(Protocol):
         """The document with this id."""
         ...
 
+    def entry(self, document_id: str) -> Entry | None:
+        """The document with this id as it can be stored elsewhere, with its vectors.
+
+        Those of a space are left out where a chunk lacks one.
+        """
+        ...
+
     def documents(self) -> Iterator[DocumentSummary]:
         """All documents, ordered by path."""
         ...

@@ -266,6 +266,11 @@ class TraceStore:
             ).fetchall()
         return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 
+    def take(self, other: sqlite3.Connection) -> None:
+        """Become what another file holds."""
+        with self._lock, self._named():
+            other.backup(self._connection)
+
     def close(self) -> None:
         """Let go of the file; calling it twice is fine."""
         self._connection.close()
@@ -376,6 +381,25 @@ def open_traces(directory: Path, index: IndexReader, *, max_bytes: int) -> Trace
     store = TraceStore(directory / FILE, max_bytes=max_bytes)
     store.sweep(index)
     return store
+
+
+def copy_traces(source: Path, target: Path) -> None:
+    """Copy the traces of one folder to another, which is made; what is there is replaced.
+
+    Raises:
+        RunError: If they cannot be read or written.
+    """
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with (
+            closing(
+                sqlite3.connect(f"{(source / FILE).absolute().as_uri()}?mode=ro", uri=True)
+            ) as old,
+            TraceStore(target / FILE) as new,
+        ):
+            new.take(old)
+    except (OSError, sqlite3.Error) as error:
+        raise RunError(f"{source / FILE} cannot be copied to {target}: {error}") from error
 
 
 def trace_findings(file: Path) -> "list[str]":

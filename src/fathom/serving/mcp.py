@@ -24,7 +24,7 @@ from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError, UsageError, culprit
 from fathom.extensions import names
-from fathom.index.embedded.filters import COLUMNS
+from fathom.index.filters import COLUMNS
 from fathom.jsonable import Json
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.shapes import calibration_json, harmless, hits_json

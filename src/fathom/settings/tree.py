@@ -26,6 +26,8 @@ class IndexSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     directory: Path = Path(".fathom")
+    url: str = ""
+    """`postgresql://USER@HOST/DATABASE?workspace=NAME`; empty for the embedded one."""
     durability: Literal["normal", "full"] = "normal"
     """`normal` survives the death of the process, `full` also that of the machine."""
     ann_from_chunks: int = Field(default=20_000, ge=0)

@@ -85,7 +85,12 @@ class IndexConformance:
     """See `index.base.IndexReader` and `IndexWriter`. To be given: `open_writer` and `open_reader`.
 
     A place is an empty folder; an index that lies elsewhere takes its name as its own.
+
+    Attributes:
+        many_writers: Whether several may be open at once.
     """
+
+    many_writers = False
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
         """The writer of the index at this place, made where there is none and an identity.
@@ -429,7 +434,15 @@ class IndexConformance:
         # Whoever reads names what matters to him.
         self.open_reader(tmp_path, {"embedder.model": "axes"}).close()
 
-    def test_one_writer(self, tmp_path: Path) -> None:
-        with self.open_writer(tmp_path, IDENTITY), pytest.raises(IndexLocked, match="process"):
-            self.open_writer(tmp_path, IDENTITY)
+    def test_one_writer_or_several_that_wait_for_each_other(self, tmp_path: Path) -> None:
+        with self.open_writer(tmp_path, IDENTITY) as writer:
+            if not self.many_writers:
+                with pytest.raises(IndexLocked, match="process"):
+                    self.open_writer(tmp_path, IDENTITY)
+                return
+            with self.open_writer(tmp_path, IDENTITY) as other:
+                put(writer, CATS)
+                put(other, SHIPS)
+                assert [one.id for one in writer.documents()] == ["cats", "ships"]
+                assert writer.revision() == other.revision()
         self.open_writer(tmp_path, IDENTITY).close()

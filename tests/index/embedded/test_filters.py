@@ -14,9 +14,10 @@ from tests.index.conftest import vectors_of
 
 from fathom.errors import UsageError
 from fathom.index.base import Entry, SourceRecord
-from fathom.index.embedded.filters import compile_filters
+from fathom.index.embedded.dialect import SqliteDialect
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.index.embedded.reader import EmbeddedReader
+from fathom.index.filters import compile_filters
 from fathom.types import Filter, Scalar
 
 Make = Callable[..., tuple[Entry, SourceRecord]]
@@ -107,18 +108,20 @@ def test_the_best_of_the_allowed_come_first(stored: Stored) -> None:
 
 
 def test_values_are_bound_never_written_into_the_statement() -> None:
-    condition, values = compile_filters([Filter("title", "=", "'; DROP TABLE documents; --")])
+    condition, values = compile_filters(
+        [Filter("title", "=", "'; DROP TABLE documents; --")], SqliteDialect()
+    )
     assert "DROP" not in condition
     assert values == ["'; DROP TABLE documents; --"]
 
 
 def test_operators_are_a_closed_set() -> None:
     with pytest.raises(UsageError, match="operator"):
-        compile_filters([Filter("year", "LIKE", "x")])  # type: ignore[arg-type]
+        compile_filters([Filter("year", "LIKE", "x")], SqliteDialect())  # type: ignore[arg-type]
 
 
 def test_numbers_beyond_64_bits() -> None:
-    _, values = compile_filters([Filter("year", "=", 10**30)])
+    _, values = compile_filters([Filter("year", "=", 10**30)], SqliteDialect())
     assert values[-1] == 1e30
 
 

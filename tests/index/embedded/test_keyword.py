@@ -7,8 +7,8 @@ import bm25s
 import numpy as np
 import pytest
 
-from fathom.index.embedded.filters import Allowed
 from fathom.index.embedded.keyword import Entered, KeywordLeg
+from fathom.index.filters import Allowed
 
 WORDS = [f"w{number}" for number in range(60)]
 

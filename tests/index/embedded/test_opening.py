@@ -2,7 +2,7 @@
 
 Covers fathom.index.embedded.derived, fathom.index.embedded.hnsw,
 fathom.index.embedded.integrity, fathom.index.embedded.status, fathom.index.embedded.store,
-fathom.index.embedded.validation.
+fathom.index.validation.
 """
 
 import os

@@ -22,8 +22,8 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
     folder = ingested(tmp_path)
     with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
-    index = folder / "index"
-    vectors_list(index)
+    index = str(folder / "index")
+    vectors_list(str(index))
     told = capsys.readouterr().out
     vectors_drop(SMALL, index)
     dropped = capsys.readouterr().out
@@ -36,7 +36,7 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
-    vectors_list(ingested(tmp_path) / "index")
+    vectors_list(str(ingested(tmp_path) / "index"))
 
     assert capsys.readouterr().out == "none beside those of models.embedder\n"
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
-from fathom.index.embedded.rows import checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.embedded.schema import transaction
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
+from fathom.index.rows import checksum, fingerprint, pack_metadata, pack_structure
 
 # A document whose own place let go of it is from now on that of another of its places.
 _MOVE = """

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from fathom.index.embedded.changes import Changes
-from fathom.index.embedded.filters import Numbers
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import Entered, KeywordLeg
 from fathom.index.embedded.store import Store
+from fathom.index.filters import Numbers
 from fathom.text.analyzer import Analyzer
 
 MOST_DEAD = 0.2

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.index.embedded.filters import Numbers
-from fathom.index.embedded.rows import HalfMatrix, checksum
+from fathom.index.filters import Numbers
+from fathom.index.rows import HalfMatrix, checksum
 
 if TYPE_CHECKING:
     from usearch.index import Index

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.keyword import KeywordLeg, damaged_files
-from fathom.index.embedded.rows import checksum
 from fathom.index.embedded.schema import FILE
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
+from fathom.index.rows import Damaged, checksum
 
 MEND = "run `fathom doctor --fix`"
 REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
@@ -26,7 +26,7 @@ def truth_findings(directory: Path, store: Store) -> Iterator[str]:
         for space in store.all_spaces():
             yield from _damaged_vectors(store, space)
         yield from _broken_ties(store)
-    except (sqlite3.Error, ValueError, TypeError, AttributeError) as error:
+    except (sqlite3.Error, Damaged, ValueError, TypeError, AttributeError) as error:
         yield f"{file}: rows cannot be read ({error}); {REBUILD}"
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import tantivy
 
 from fathom.errors import RunError
-from fathom.index.embedded.filters import Allowed
-from fathom.index.embedded.rows import checksum
+from fathom.index.filters import Allowed
+from fathom.index.rows import checksum
 
 FOLDER = "tantivy"
 WRITER_HEAP_BYTES = 64_000_000

@@ -6,10 +6,10 @@ and made anew whenever they are missing or unsound; `lock` belongs to the one wr
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, RunError, UsageError
+from fathom.errors import IndexLocked, RunError, UsageError
 from fathom.index.embedded import schema
 from fathom.index.embedded.derived import discard_graphs, entries
 from fathom.index.embedded.keyword import FOLDER, KeywordLeg, discard
@@ -17,6 +17,7 @@ from fathom.index.embedded.lock import WriterLock, holder
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.store import Store
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
+from fathom.index.identity import check_identity, missing, named
 from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
@@ -42,13 +43,14 @@ def open_reader(
         IndexCorrupt: If its SQLite file is damaged.
     """
     if not (directory / schema.FILE).is_file():
-        raise _missing(directory)
+        raise missing(directory)
     with schema.corruption_named(directory / schema.FILE):
         store = Store(schema.connect(directory, write=False))
         try:
             _check_laid_out(store, directory)
             if expected_identity is not None:
-                _check_identity(directory, _named(store, expected_identity), expected_identity)
+                made = named(store.identity(), expected_identity)
+                check_identity(directory, made, expected_identity)
             keyword = _open_keyword(directory, store, mend=mend)
         except BaseException:
             store.connection.close()
@@ -82,7 +84,7 @@ def open_writer(
         IndexCorrupt: If its SQLite file is damaged.
     """
     if identity is None and not (directory / schema.FILE).is_file():
-        raise _missing(directory)
+        raise missing(directory)
     lock = take_lock(directory)
     try:
         discard(directory / REBUILD)
@@ -164,7 +166,7 @@ def _open_store(
         store = Store(connection)
         _check_laid_out(store, directory)
         if identity is not None:
-            _check_identity(directory, store.identity(), identity)
+            check_identity(directory, store.identity(), identity)
         for statement in schema.LATER:
             connection.execute(statement)
     except BaseException:
@@ -229,33 +231,4 @@ def _in_memory(store: Store) -> KeywordLeg:
 
 def _check_laid_out(store: Store, directory: Path) -> None:
     if not schema.is_laid_out(store.connection, directory):
-        raise _missing(directory)
-
-
-def _missing(directory: Path) -> IndexMissing:
-    return IndexMissing(f"no index at {directory}; run `fathom ingest PATH` first")
-
-
-def _named(store: Store, names: Iterable[str]) -> dict[str, str]:
-    stored = store.identity()
-    return {name: stored[name] for name in names if name in stored}
-
-
-def _check_identity(
-    directory: Path, stored: Mapping[str, str], expected: Mapping[str, str]
-) -> None:
-    """Compare what made an index with what wants to use it.
-
-    Raises:
-        IndexMismatch: Naming what differs and the way out.
-    """
-    differing = [
-        f"{key} {stored.get(key, 'none')!r} (now {expected.get(key, 'none')!r})"
-        for key in sorted({*stored, *expected})
-        if stored.get(key) != expected.get(key)
-    ]
-    if differing:
-        raise IndexMismatch(
-            f"the index at {directory} was made with {', '.join(differing)}; make it anew with "
-            "`fathom ingest --rebuild PATH...` or keep it and choose another with `--index OTHER`"
-        )
+        raise missing(directory)

@@ -11,15 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import RunError
-from fathom.index.base import DocumentSummary, IndexStatus, Match, SourceRecord, Space, check_k
+from fathom.index.base import (
+    DocumentSummary,
+    Entry,
+    IndexStatus,
+    Match,
+    SourceRecord,
+    Space,
+    check_k,
+)
 from fathom.index.embedded import schema
-from fathom.index.embedded.filters import Allowed
 from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
 from fathom.index.embedded.keyword import KeywordLeg
 from fathom.index.embedded.spaces import check_made_with
 from fathom.index.embedded.status import status
 from fathom.index.embedded.store import Store
 from fathom.index.embedded.vectors import VectorLeg
+from fathom.index.filters import Allowed
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
@@ -162,6 +170,11 @@ class EmbeddedReader:
         """See `IndexReader.document`."""
         with self._snapshot() as revision:
             return self._store.document(document_id, revision)
+
+    def entry(self, document_id: str) -> Entry | None:
+        """See `IndexReader.entry`."""
+        with self._snapshot() as revision:
+            return self._store.entry(document_id, revision)
 
     def documents(self) -> Iterator[DocumentSummary]:
         """See `IndexReader.documents`."""

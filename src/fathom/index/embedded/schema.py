@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from fathom.errors import FathomError, IndexCorrupt, IndexMismatch, RunError
+from fathom.index.rows import Damaged
 
 SCHEMA_VERSION = 1
 FILE = "fathom.db"
@@ -62,10 +63,6 @@ LATER = (
     "CREATE TABLE IF NOT EXISTS calibrations(strategy TEXT PRIMARY KEY, data TEXT NOT NULL) "
     "WITHOUT ROWID",
 )
-
-
-class Damaged(sqlite3.DatabaseError):
-    """What is read is not what was stored."""
 
 
 def connect(
@@ -217,7 +214,7 @@ def _short(error: Exception) -> str:
 def _first(look: Callable[[], Iterable[str]]) -> str:
     try:
         return next(iter(look()), "").partition(";")[0]
-    except (sqlite3.Error, ValueError, TypeError) as error:
+    except (sqlite3.Error, Damaged, ValueError, TypeError) as error:
         return _short(error)
 
 

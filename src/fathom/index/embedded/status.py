@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 from fathom.index.base import IndexStatus, MetadataKey, SpaceStatus
-from fathom.index.embedded.filters import IS_DATE, KEY
+from fathom.index.embedded.dialect import IS_DATE
 from fathom.index.embedded.schema import FILE
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
+from fathom.index.filters import KEY
 
 
 def status(directory: Path, store: Store, revision: int) -> IndexStatus:

@@ -10,11 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fathom.index.base import DocumentSummary, SourceRecord
-from fathom.index.embedded.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.base import DocumentSummary, Entry, SourceRecord
+from fathom.index.embedded.dialect import SqliteDialect
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import FOLDER
-from fathom.index.embedded.rows import (
+from fathom.index.embedded.spaces import StoredSpace, to_space
+from fathom.index.filters import Allowed, Bound, Numbers, compile_filters
+from fathom.index.rows import (
     HalfMatrix,
     Structure,
     fingerprint,
@@ -22,7 +24,6 @@ from fathom.index.embedded.rows import (
     to_document,
     to_matrix,
 )
-from fathom.index.embedded.spaces import StoredSpace, to_space
 from fathom.types import Block, Chunk, Document, Filter
 
 
@@ -200,7 +201,7 @@ class Store:
         Raises:
             UsageError: If a filter is malformed.
         """
-        condition, values = compile_filters(filters)
+        condition, values = compile_filters(filters, SqliteDialect())
         bound: list[Bound] = [*values, revision]
         documents = self.connection.execute(
             f"SELECT no FROM documents WHERE {condition} AND added <= ? ORDER BY no",  # noqa: S608 - the condition holds no value
@@ -241,6 +242,30 @@ class Store:
             (document_id, revision),
         ).fetchone()
         return to_document(row) if row else None
+
+    def entry(self, document_id: str, revision: int) -> Entry | None:
+        """The visible document with this id, with its chunks and their vectors."""
+        row = self.connection.execute(
+            "SELECT no, digest FROM documents WHERE id = ? AND added <= ?", (document_id, revision)
+        ).fetchone()
+        document = self.document(document_id, revision)
+        if row is None or document is None:
+            return None
+        chunks = self.chunks_of(row["no"], document)
+        numbers = [number for number, _ in chunks]
+        found = {
+            space.name: self.vectors(numbers, space).astype(np.float32)
+            for space in self.all_spaces()
+            if space.dimension
+        }
+        whole = {name: each for name, each in found.items() if len(each) == len(numbers)}
+        return Entry(
+            document=document,
+            chunks=tuple(chunk for _, chunk in chunks),
+            vectors=whole.pop("", None),
+            digest=row["digest"],
+            more=whole,
+        )
 
     def chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
         """All chunks of a document with their numbers, in order."""

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
-from fathom.index.embedded.filters import Allowed, Numbers
 from fathom.index.embedded.hnsw import Graph, GraphRecord
-from fathom.index.embedded.rows import HalfMatrix
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
+from fathom.index.filters import Allowed, Numbers
+from fathom.index.rows import HalfMatrix
 
 # The quick product in float32 may err by this much against the exact one.
 MARGIN = 2e-5

@@ -16,7 +16,7 @@ from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
-from fathom.index.embedded.validation import check_entries, check_vectors
+from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
 # Below 20,000 chunks filling anew takes seconds, so every dead chunk is worth it.
@@ -69,7 +69,7 @@ class EmbeddedWriter(EmbeddedReader):
             RunError: If it cannot be kept (disk full); then it is wholly kept or not at all.
         """
         with self._writing():
-            check_entries(entries, self._store.all_spaces())
+            check_entries(entries, {each.name: each.dimension for each in self._store.all_spaces()})
             self._finish()
             self._unfinished = True
             self._changes.put(entries, sources)
@@ -139,7 +139,7 @@ class EmbeddedWriter(EmbeddedReader):
         with self._writing():
             self._finish()
             into = self._known(space)
-            check_vectors([vectors[chunk.id] for chunk in chunks], into)
+            check_vectors([vectors[chunk.id] for chunk in chunks], into.name, into.dimension)
             numbers = self._store.numbers([chunk.id for chunk in chunks])
             by_number = {numbers[chunk.id]: vectors[chunk.id] for chunk in chunks}
             self._changes.fill(into, by_number, [chunk.context for chunk in chunks])

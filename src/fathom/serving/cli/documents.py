@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build_engine
+from fathom.serving.cli.options import (
+    IndexOption,
+    JsonOption,
+    SetOption,
+    build_engine,
+    index_flags,
+)
 
 docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
 vectors = typer.Typer(help="Vectors of further embedders.", no_args_is_help=True)
@@ -146,6 +152,23 @@ def status(
         show("\n".join([status_text(state), *map(calibration_text, kept.values())]))
 
 
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Index directory or URL.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; it must be empty.")],
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+) -> None:
+    """Copy an index to another engine, with its vectors, calibrations and traces."""
+    from fathom.serving.cli.output import show, show_json
+
+    with build_engine(source, assignments) as engine, build_engine(target, assignments) as other:
+        state = engine.copy_to(other)
+    if as_json:
+        show_json({"documents": state.documents, "chunks": state.chunks, "content": state.content})
+    else:
+        show(f"{state.documents} documents, {state.chunks} chunks copied")
+
+
 @config.command("show")
 def config_show(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
@@ -154,7 +177,7 @@ def config_show(
     from fathom.config import Layers
     from fathom.serving.cli.output import settings_text, show, show_json
 
-    flags = {"index.directory": str(index) if index else None}
+    flags = index_flags(index)
     values = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or []).values()
     if as_json:
         show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})

@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait 
     from fathom.engine import Engine
 
 IndexOption = Annotated[
-    Path | None, typer.Option("--index", help="Index directory (default .fathom).")
+    str | None,
+    typer.Option("--index", help="Index directory (default .fathom), or postgresql:// URL."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 SetOption = Annotated[
@@ -74,9 +75,18 @@ def run_flags(
     }
 
 
+def index_flags(index: str | Path | None) -> dict[str, Any]:
+    """The settings that `--index` gives."""
+    if not index:
+        return {}
+    from fathom.index.engines import place_of
+
+    return {f"index.{key}": str(value) for key, value in place_of(str(index)).items()}
+
+
 @contextmanager
 def build_engine(
-    index: Path | None,
+    index: str | Path | None,
     assignments: list[str] | None,
     *,
     offline: bool = False,
@@ -85,7 +95,7 @@ def build_engine(
     """An engine over the settings of files, environment and flags, closed at the end.
 
     Args:
-        index: Its directory.
+        index: Its directory or URL.
         assignments: `a.b=c` texts; these win.
         offline: Open no socket.
         flags: Settings given by flags of their own; `None` values are not given.
@@ -97,7 +107,7 @@ def build_engine(
     from fathom.engine import Engine
 
     given: dict[str, Any] = {
-        "index.directory": str(index) if index else None,
+        **index_flags(index),
         "offline": offline or None,
     }
     given |= flags or {}

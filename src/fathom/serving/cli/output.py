@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
-from fathom.index.embedded.filters import COLUMNS
+from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain

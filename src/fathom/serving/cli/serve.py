@@ -1,7 +1,6 @@
 """The commands that serve the page and the HTTP interfaces, and look after their keys."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -108,7 +107,7 @@ def keys_revoke(
     show(f"{key_id} revoked")
 
 
-def _keys(index: Path | None) -> "Keys":
+def _keys(index: str | None) -> "Keys":
     from fathom.serving.http.keys import Keys
 
     with build_engine(index, None) as engine:

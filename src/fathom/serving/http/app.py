@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.index.engines import side_directory
 from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
@@ -63,7 +64,8 @@ def access_of(settings: Settings, *, required: bool) -> Access:
     """The keys beside the index that the settings name; see `Access`."""
     serve = settings.serve
     budget = Budget(tokens=serve.tokens_per_day, cost_usd=serve.usd_per_day)
-    return Access(settings.index.directory, required=required, workspace_budget=budget)
+    directory = side_directory(settings.index.url, settings.index.directory)
+    return Access(directory, required=required, workspace_budget=budget)
 
 
 @asynccontextmanager

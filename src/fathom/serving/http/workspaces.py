@@ -56,8 +56,7 @@ class Workspaces:
         with self._lock:
             name = caller.workspace
             if name not in self._open:
-                directory = self._engine.directory / FOLDER / name
-                self._open[name] = _opened(name, self._engine.at(directory))
+                self._open[name] = _opened(name, self._engine.workspace(name))
             return self._open[name]
 
     def resume(self) -> None:

@@ -3,19 +3,28 @@
 import hashlib
 import json
 import math
-import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import get_args, overload
+from typing import Any, Protocol, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.blocks import within
-from fathom.index.embedded.schema import Damaged
 from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
+
+
+class Damaged(Exception):
+    """What is read is not what was stored."""
+
+
+class Row(Protocol):
+    """A row of a table; its columns have names."""
+
+    def __getitem__(self, column: str, /) -> Any: ...  # noqa: ANN401 - columns have many types
+
 
 _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
@@ -110,7 +119,7 @@ def fingerprint(
     return hashlib.sha256(json.dumps(parts).encode() + vectors).digest()
 
 
-def to_document(row: sqlite3.Row) -> Document:
+def to_document(row: Row) -> Document:
     """A row of documents joined with contents.
 
     Raises:
@@ -131,7 +140,7 @@ def to_document(row: sqlite3.Row) -> Document:
     )
 
 
-def to_chunk(row: sqlite3.Row, text: str, blocks: Sequence[Block]) -> Chunk:
+def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
     """A row of chunks joined with its document's id, title and path.
 
     Args:

@@ -1,18 +1,18 @@
 """Whether what is to be stored fits together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Entry, Matrix, Vector
-from fathom.index.embedded.spaces import StoredSpace
 
 
-def check_entries(entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:
+def check_entries(entries: Sequence[Entry], known: Mapping[str, int]) -> None:
     """Check shapes, ids and spans before anything is stored.
 
     Args:
         entries: What is to be stored in one step.
-        spaces: All that there are.
+        known: The dimensions of all spaces by name, 0 where there is no vector yet; `""` is the
+            one that every index has.
 
     Raises:
         ValueError: If an entry contradicts itself or another one, or names no space.
@@ -23,7 +23,6 @@ def check_entries(entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> No
         raise ValueError(f"entries name a document twice: {sorted(ids)}")
     for entry in entries:
         _check_chunks(entry)
-    known = {space.name: space.dimension for space in spaces}
     for name in sorted({name for entry in entries for name in entry.more}):
         if name not in known:
             raise ValueError(f"entries have vectors of {name!r}, which is no space of the index")
@@ -49,19 +48,19 @@ def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) ->
         dimension = found
 
 
-def check_vectors(vectors: Sequence[Vector], space: StoredSpace) -> None:
-    """Check what is to be filled into a space.
+def check_vectors(vectors: Sequence[Vector], name: str, dimension: int) -> None:
+    """Check what is to be filled into the space of this name, whose dimension may be 0 yet.
 
     Raises:
         IndexMismatch: If they have another dimension than those stored, or not all the same.
     """
-    lengths = {len(vector) for vector in vectors} | ({space.dimension} - {0})
+    lengths = {len(vector) for vector in vectors} | ({dimension} - {0})
     if len(lengths) > 1:
-        of = f"{space.name!r}" if space.name else "the embedder"
-        mend = f"`fathom vectors drop {space.name}`, then `fathom ingest`"
+        of = f"{name!r}" if name else "the embedder"
+        mend = f"`fathom vectors drop {name}`, then `fathom ingest`"
         raise IndexMismatch(
             f"{of} gives vectors of {sorted(lengths)} numbers; run "
-            + (mend if space.name else "`fathom ingest --rebuild PATH...`")
+            + (mend if name else "`fathom ingest --rebuild PATH...`")
         )
 
 

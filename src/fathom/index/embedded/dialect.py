@@ -1,0 +1,68 @@
+"""Conditions on documents as SQLite writes them."""
+
+from collections.abc import Mapping
+
+from fathom.index.filters import Bound, Kind, Part
+
+_COLUMNS: Mapping[str, str] = {
+    "path": "documents.path",
+    "file": "file_name(documents.path)",
+    "folder": "folder_name(documents.path)",
+    "title": "documents.title",
+    "language": "documents.language",
+    "document": "documents.id",
+}
+"""`schema.connect` brings the functions."""
+_TYPES: Mapping[Kind, str] = {
+    "text": "'text'",
+    "bool": "'true', 'false'",
+    "number": "'integer', 'real'",
+}
+IS_DATE = "GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+_LARGEST = 2**63 - 1
+
+
+class SqliteDialect:
+    """See `filters.Dialect`."""
+
+    def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
+        """See `Dialect.compared`."""
+        field, names = _field(key, kind)
+        return f"({field} AND {_value(key)} {op} ?)", [*names, *_names(key), _bindable(value)]
+
+    def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
+        """See `Dialect.dated`."""
+        field, names = _field(key, "text")
+        stored, again = _value(key), _names(key)
+        other = stored if or_text else "NULL"
+        condition = f"CASE WHEN {stored} {IS_DATE} THEN substr({stored}, 1, ?) ELSE {other} END"
+        bound = [*names, *again, *again, len(value), *(again if or_text else []), value]
+        return f"({field} AND {condition} {op} ?)", bound
+
+    def prefixed(self, key: str, value: str) -> Part:
+        """See `Dialect.prefixed`."""
+        field, names = _field(key, "text")
+        bound = [*names, *_names(key), len(value), value]
+        return f"({field} AND substr({_value(key)}, 1, ?) = ?)", bound
+
+
+def _field(key: str, kind: Kind) -> Part:
+    """A test that the stored value is of this kind."""
+    if key in _COLUMNS:
+        return ("TRUE" if kind == "text" else "FALSE"), []
+    return f"json_type(documents.metadata, ?) IN ({_TYPES[kind]})", list(_names(key))
+
+
+def _value(key: str) -> str:
+    return _COLUMNS.get(key, "json_extract(documents.metadata, ?)")
+
+
+def _names(key: str) -> list[Bound]:
+    return [] if key in _COLUMNS else [f'$."{key}"']
+
+
+def _bindable(value: Bound) -> Bound:
+    # SQLite binds 64-bit integers only; JSON numbers beyond that are kept as floats.
+    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+        return float(value)
+    return value

@@ -1,0 +1,238 @@
+"""Which engine keeps an index: the one place that knows of it, and of its URL."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from fathom.errors import UsageError
+from fathom.index.base import IndexReader, IndexWriter
+
+if TYPE_CHECKING:  # whoever asks the embedded index knows no other
+    from fathom.index.postgres.address import Address
+
+EMBEDDED = "embedded:"
+SERVERS = ("postgresql://", "postgres://")
+Rebuilding = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
+
+
+class Index(Protocol):
+    """Where an index lies, and what opens it; `str` names it as it may be shown."""
+
+    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
+        """See `testing.IndexConformance.open_reader`."""
+        ...
+
+    def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
+        """See `testing.IndexConformance.open_writer`."""
+        ...
+
+    def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
+        """A writer of a new index, which takes the place of the old at the end of the block.
+
+        Args:
+            identity: What makes it.
+            roots: What it is to hold.
+
+        Returns:
+            The writer, and a reader of the old one, where that can be read.
+        """
+        ...
+
+    def stamp(self, opened: IndexReader | None = None) -> Hashable:
+        """What tells the index from one that has taken its place since.
+
+        Args:
+            opened: A reader of it, which may be asked.
+        """
+        ...
+
+    def writer(self) -> str:
+        """Who is alone in writing to it now, in words; `""` for nobody."""
+        ...
+
+    def verify(self, *, fix: bool = False) -> list[str]:
+        """What is wrong with it, in words; with `fix` what is derived is made anew first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedIndex:
+    """An index in a directory."""
+
+    directory: Path
+    durability: Literal["normal", "full"] = "normal"
+    ann_from_chunks: int = 20_000
+
+    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
+        """See `Index.open_reader`."""
+        from fathom.index.embedded.opening import open_reader
+
+        return open_reader(self.directory, expected_identity)
+
+    def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
+        """See `Index.open_writer`."""
+        from fathom.index.embedded.opening import open_writer
+
+        return open_writer(
+            self.directory,
+            identity,
+            durability=self.durability,
+            ann_from_chunks=self.ann_from_chunks,
+        )
+
+    @contextmanager
+    def rebuilding(
+        self, identity: Mapping[str, str], roots: Sequence[str]
+    ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
+        """See `Index.rebuilding`."""
+        from fathom.index.embedded.opening import open_writer
+        from fathom.index.embedded.rebuild import rebuilding
+        from fathom.index.embedded.writer import EmbeddedWriter
+
+        def open_at(directory: Path) -> EmbeddedWriter:
+            return open_writer(
+                directory,
+                identity,
+                durability=self.durability,
+                ann_from_chunks=self.ann_from_chunks,
+            )
+
+        with rebuilding(self.directory, roots, open_at) as made:
+            yield made.writer, made.before
+
+    def stamp(self, opened: IndexReader | None = None) -> Hashable:  # noqa: ARG002 - not needed
+        """See `Index.stamp`."""
+        from fathom.index.embedded.opening import stamp_of
+
+        return stamp_of(self.directory)
+
+    def writer(self) -> str:
+        """See `Index.writer`."""
+        from fathom.index.embedded.opening import writer_at
+
+        return writer_at(self.directory)
+
+    def verify(self, *, fix: bool = False) -> list[str]:
+        """See `Index.verify`."""
+        from fathom.index.embedded.opening import verify
+
+        return verify(self.directory, fix=fix)
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresIndex:
+    """An index on a PostgreSQL server."""
+
+    address: "Address"
+
+    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
+        """See `Index.open_reader`."""
+        from fathom.index.postgres.opening import open_reader
+
+        return open_reader(self.address, expected_identity)
+
+    def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
+        """See `Index.open_writer`."""
+        from fathom.index.postgres.opening import open_writer
+
+        return open_writer(self.address, identity)
+
+    def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
+        """See `Index.rebuilding`."""
+        from fathom.index.postgres.opening import rebuilding
+
+        return rebuilding(self.address, identity, roots)
+
+    def stamp(self, opened: IndexReader | None = None) -> Hashable:
+        """See `Index.stamp`."""
+        if opened is not None:
+            return opened.revision().partition(".")[0]
+        from fathom.index.postgres.opening import stamp_of
+
+        return stamp_of(self.address)
+
+    def writer(self) -> str:
+        """See `Index.writer`: here several write at once."""
+        return ""
+
+    def verify(self, *, fix: bool = False) -> list[str]:
+        """See `Index.verify`."""
+        from fathom.index.postgres.opening import open_reader
+
+        if fix:
+            with self.open_writer(None) as writer:
+                writer.optimize()
+        with open_reader(self.address) as reader:
+            return reader.findings()
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+def index_at(
+    url: str,
+    directory: Path,
+    *,
+    embedded: Callable[[Path], Index] = EmbeddedIndex,
+    offline: bool = False,
+) -> Index:
+    """The index that a URL names.
+
+    Args:
+        url: `postgresql://...`, `embedded:DIR`, a plain path, or empty for `directory`.
+        directory: Where the embedded one lies.
+        embedded: Makes the embedded one of its folder.
+        offline: Open no socket to another machine.
+
+    Raises:
+        UsageError: If the URL is malformed, needs what is not installed, or a connection that
+            must not be opened.
+    """
+    if not url.startswith(SERVERS):
+        return embedded(Path(url.removeprefix(EMBEDDED)) if url else directory)
+    from fathom.index.postgres.address import Address
+
+    address = Address.of(url)
+    if address.legs:
+        raise UsageError(f"{address}: Qdrant cannot be asked from here yet; leave +qdrant:... out")
+    if offline and not address.is_near:
+        raise UsageError(f"offline: {address} would need a connection; choose another --index")
+    if find_spec("psycopg") is None:
+        raise UsageError(f"{address} needs more: pip install 'fathom[postgres]'")
+    return PostgresIndex(address)
+
+
+def place_of(named: str) -> dict[str, object]:
+    """The settings of an index that is named by its URL or its folder."""
+    if named.startswith(SERVERS):
+        return {"url": named}
+    return {"url": "", "directory": Path(named.removeprefix(EMBEDDED))}
+
+
+def side_directory(url: str, directory: Path) -> Path:
+    """The folder of an embedded index; of one on a server that of what is kept beside it here."""
+    if not url.startswith(SERVERS):
+        return Path(url.removeprefix(EMBEDDED)) if url else directory
+    return directory / "servers" / sha256(shown(url).encode()).hexdigest()[:16]
+
+
+def in_workspace(url: str, name: str) -> str:
+    """The URL of another workspace of the same server."""
+    parts = urlsplit(url)
+    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "workspace"]
+    return urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)])))
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown, without its password."""
+    from fathom.index.postgres.address import shown as of_server
+
+    return of_server(url)

@@ -1,0 +1,123 @@
+"""Conditions on documents become SQL with bound parameters, in the dialect of an engine."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.errors import UsageError
+from fathom.types import Filter, Scalar
+
+COLUMNS = ("path", "file", "folder", "title", "language", "document")
+"""What every document has; all of it is text."""
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d)?", re.ASCII)
+
+Kind = Literal["text", "number", "bool"]
+Bound = str | int | float
+Part = tuple[str, list[Bound]]
+"""A condition, and the values it binds."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What filters let through: the numbers of chunks and documents, ascending."""
+
+    chunks: Numbers
+    documents: Numbers
+
+
+class Dialect(Protocol):
+    """How an engine writes conditions over its table `documents`; keys were checked before."""
+
+    def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
+        """The stored value is of this kind and compares so."""
+        ...
+
+    def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
+        """The stored date, cut to the length of the value, compares so.
+
+        Args:
+            key: Of the metadata.
+            op: One of `COMPARISONS`.
+            value: A year, a month or a day.
+            or_text: Whether texts that are no dates compare too, as they are.
+        """
+        ...
+
+    def prefixed(self, key: str, value: str) -> Part:
+        """The stored value is a text that begins so."""
+        ...
+
+
+def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, list[Bound]]:
+    """A condition over the table `documents`, and the values it binds.
+
+    Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored
+    date compares with a day, a month or a year (`2021-05`, the number 2021) as exactly as that
+    is given. Else a value of another type than the stored one never matches, nor does a missing
+    one, also for `!=`.
+
+    Raises:
+        UsageError: If a key, an operator or a value is malformed.
+    """
+    parts = [_compile(one, dialect) for one in filters]
+    condition = " AND ".join(part for part, _ in parts) or "TRUE"
+    return condition, [value for _, values in parts for value in values]
+
+
+def _compile(condition: Filter, dialect: Dialect) -> Part:
+    if not KEY.fullmatch(condition.key):
+        raise UsageError(
+            f"filter key {condition.key!r}: use letters, digits, underscores and hyphens, at "
+            "most 64; `fathom status` lists the keys"
+        )
+    if condition.op == "in":
+        return _any_of(condition, dialect)
+    if condition.op == "prefix":
+        return _prefix(condition, dialect)
+    if condition.op not in COMPARISONS:
+        raise UsageError(f"filter operator {condition.op!r}: use = != < <= > >= in prefix")
+    value = _scalar(condition)
+    return _compare(condition.key, condition.op, value, dialect)
+
+
+def _any_of(condition: Filter, dialect: Dialect) -> Part:
+    if not isinstance(condition.value, tuple):
+        raise UsageError(f"filter {condition.key} in {condition.value!r}: give several values")
+    parts = [_compare(condition.key, "=", value, dialect) for value in condition.value]
+    joined = " OR ".join(part for part, _ in parts) or "FALSE"
+    return f"({joined})", [value for _, values in parts for value in values]
+
+
+def _prefix(condition: Filter, dialect: Dialect) -> Part:
+    value = _scalar(condition)
+    if not isinstance(value, str):
+        raise UsageError(f"filter {condition.key} prefix {value!r}: the prefix must be a text")
+    return dialect.prefixed(condition.key, value)
+
+
+def _compare(key: str, op: str, value: Scalar, dialect: Dialect) -> Part:
+    if isinstance(value, bool):
+        return dialect.compared(key, "bool", op, int(value))
+    if isinstance(value, str):
+        if _DATE.fullmatch(value):
+            return dialect.dated(key, op, value, or_text=True)
+        return dialect.compared(key, "text", op, value)
+    plain, bound = dialect.compared(key, "number", op, value)
+    if not (isinstance(value, int) and 1000 <= value <= 9999):
+        return plain, bound
+    dated, years = dialect.dated(key, op, str(value), or_text=False)
+    return f"({plain} OR {dated})", [*bound, *years]
+
+
+def _scalar(condition: Filter) -> Scalar:
+    if isinstance(condition.value, tuple):
+        raise UsageError(f"filter {condition.key} {condition.op}: give one value, not several")
+    return condition.value

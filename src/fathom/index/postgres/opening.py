@@ -1,0 +1,171 @@
+"""An index on a server is opened, made, made anew, and removed."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from fathom.index.base import IndexReader, Space
+from fathom.index.identity import check_identity, missing, named
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.connections import Connection, Connections
+from fathom.index.postgres.reader import PostgresReader
+from fathom.index.postgres.schema import check_version, migrate
+from fathom.index.postgres.store import IndexRow, Store, index_row
+from fathom.index.postgres.writer import PostgresWriter, drop_space, make_space
+
+
+def open_reader(
+    address: Address, expected_identity: Mapping[str, str] | None = None
+) -> PostgresReader:
+    """Open the index of a workspace for reading; see `embedded.opening.open_reader`.
+
+    Raises:
+        IndexMissing: If there is none.
+        IndexMismatch: If it was made otherwise, naming what differs, or by a newer Fathom.
+        UsageError: If the server refuses the user, the password or the database.
+        RunError: If the server cannot be reached.
+    """
+    connections = Connections(address)
+    try:
+        found = _there(connections, _entered(connections))
+        if expected_identity is not None:
+            made = named(found.identity, expected_identity)
+            check_identity(address, made, expected_identity)
+    except BaseException:
+        connections.close()
+        raise
+    return PostgresReader(connections)
+
+
+def open_writer(address: Address, identity: Mapping[str, str] | None) -> PostgresWriter:
+    """Open the index of a workspace for writing, making it where there is none.
+
+    Args:
+        address: The workspace.
+        identity: What makes the index; `None` takes an existing one as it is.
+
+    Raises:
+        IndexMissing: If there is none and no identity to make it with.
+        IndexMismatch: See `open_reader`.
+        UsageError: Likewise.
+        RunError: Likewise, or if the server has no pgvector.
+    """
+    connections = Connections(address)
+    try:
+        if identity is not None:
+            _lay_out(connections, address)
+        found = _entered(connections)
+        if found is None and identity is not None:
+            with connections.taken() as connection, connection.transaction():
+                connection.execute(
+                    "SELECT FROM fathom.workspaces WHERE name = %s FOR UPDATE", (address.workspace,)
+                )
+                found = index_row(connection) or _make(connection, identity, is_current=True)
+        found = _there(connections, found)
+        if identity is not None:
+            check_identity(address, found.identity, identity)
+    except BaseException:
+        connections.close()
+        raise
+    return PostgresWriter(connections)
+
+
+@contextmanager
+def rebuilding(
+    address: Address, identity: Mapping[str, str], roots: Sequence[str]
+) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
+    """Make an index anew; at the end of the block it takes the place of the old in one step.
+
+    Args:
+        address: The workspace.
+        identity: What makes the new one.
+        roots: What it is to hold.
+    """
+    connections = Connections(address)
+    try:
+        _lay_out(connections, address)
+        old = _entered(connections)
+        before = PostgresReader(connections) if old else None
+        with connections.taken() as connection, connection.transaction():
+            made = _make(connection, identity, is_current=False)
+        writer = PostgresWriter(connections, made.no)
+        try:
+            for strategy, data in (before.calibrations() if before else {}).items():
+                writer.keep_calibration(strategy, data)
+            writer.set_roots(roots)
+            yield writer, before
+        except BaseException:
+            with connections.taken() as connection, connection.transaction():
+                _drop(connection, made)
+            raise
+        with connections.taken() as connection, connection.transaction():
+            replaced = index_row(connection, lock=True)
+            if replaced is not None:
+                _drop(connection, replaced)
+            connection.execute(
+                "UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,)
+            )
+    finally:
+        connections.close()
+
+
+def stamp_of(address: Address) -> str | None:
+    """What tells the index of a workspace from one that has taken its place since."""
+    connections = Connections(address)
+    try:
+        found = _entered(connections)
+    finally:
+        connections.close()
+    return found.lineage if found else None
+
+
+def _lay_out(connections: Connections, address: Address) -> None:
+    with connections.taken() as connection:
+        migrate(connection, address)
+        connection.execute(
+            "INSERT INTO fathom.workspaces(name) VALUES (%s) ON CONFLICT DO NOTHING",
+            (address.workspace,),
+        )
+
+
+def _entered(connections: Connections) -> IndexRow | None:
+    """The index of the workspace that the connections see from now on, if there is one."""
+    address = connections.address
+    with connections.taken() as connection:
+        if not check_version(connection, address):
+            return None
+        row = connection.execute(
+            "SELECT no FROM fathom.workspaces WHERE name = %s", (address.workspace,)
+        ).fetchone()
+    if row is None:
+        return None
+    connections.enter(row[0])
+    with connections.taken() as connection:
+        return index_row(connection)
+
+
+def _there(connections: Connections, found: IndexRow | None) -> IndexRow:
+    if found is None:
+        raise missing(connections.address)
+    return found
+
+
+def _make(connection: Connection, identity: Mapping[str, str], *, is_current: bool) -> IndexRow:
+    workspace = "current_setting('fathom.workspace')::int"
+    row = connection.execute(
+        "INSERT INTO fathom.indexes(workspace_no, is_current, lineage, identity) "  # noqa: S608 - constant
+        f"VALUES ({workspace}, %s, %s, %s) RETURNING no",
+        (is_current, secrets.token_hex(8), json.dumps(dict(identity))),
+    ).fetchone()
+    made = index_row(connection, row[0]) if row else None
+    assert made is not None  # it was inserted just now
+    make_space(Store(connection, made), Space(name="", identity={}))
+    return made
+
+
+def _drop(connection: Connection, index: IndexRow) -> None:
+    store = Store(connection, index)
+    for space in store.spaces():
+        drop_space(store, space)
+    connection.execute("DELETE FROM fathom.indexes WHERE no = %s", (index.no,))

@@ -1,0 +1,182 @@
+"""The tables on the server, how they came to be, and who sees which of their rows.
+
+All lies in the schema `fathom`. A workspace holds one current index, and while that is made anew
+the one that is to replace it. Each row carries the number of its workspace, and row-level security
+shows a connection the rows of the workspace that it entered alone: also a query that forgot to
+ask for its own would find no others.
+"""
+
+from collections.abc import Sequence
+
+import psycopg
+
+from fathom.errors import IndexMismatch, RunError, UsageError
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.connections import Connection
+
+_FIRST = (
+    """CREATE TABLE fathom.workspaces(
+      no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE)""",
+    """CREATE TABLE fathom.indexes(
+      no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE,
+      is_current boolean NOT NULL, lineage text NOT NULL, identity jsonb NOT NULL,
+      roots text NOT NULL DEFAULT '[]', replaces text NOT NULL DEFAULT '',
+      revision bigint NOT NULL DEFAULT 0, chunks_at bigint NOT NULL DEFAULT 0,
+      next_document int NOT NULL DEFAULT 1,
+      next_chunk int NOT NULL DEFAULT 1, next_segment int NOT NULL DEFAULT 1,
+      chunks int NOT NULL DEFAULT 0, terms bigint NOT NULL DEFAULT 0)""",
+    "CREATE UNIQUE INDEX ON fathom.indexes(workspace_no) WHERE is_current",
+    """CREATE TABLE fathom.documents(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE, no int NOT NULL,
+      workspace_no int NOT NULL, id text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL,
+      file text COLLATE "C" NOT NULL, folder text COLLATE "C" NOT NULL,
+      title text COLLATE "C" NOT NULL, language text COLLATE "C" NOT NULL,
+      metadata text NOT NULL, fields jsonb NOT NULL, digest text NOT NULL,
+      fingerprint bytea NOT NULL, updated text NOT NULL, text bytea NOT NULL,
+      blocks bytea NOT NULL, checksum bigint NOT NULL,
+      PRIMARY KEY(index_no, no), UNIQUE(index_no, id))""",
+    "CREATE INDEX ON fathom.documents(index_no, path, id)",
+    """CREATE TABLE fathom.chunks(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE, no int NOT NULL,
+      workspace_no int NOT NULL, id text COLLATE "C" NOT NULL, document_no int NOT NULL,
+      ordinal int NOT NULL, start int NOT NULL, "end" int NOT NULL, page int,
+      headings text NOT NULL, PRIMARY KEY(index_no, no), UNIQUE(index_no, id))""",
+    "CREATE INDEX ON fathom.chunks(index_no, document_no)",
+    """CREATE TABLE fathom.sources(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, path text COLLATE "C" NOT NULL, digest text NOT NULL,
+      outcome text NOT NULL, reason text NOT NULL, document_id text COLLATE "C",
+      PRIMARY KEY(index_no, path))""",
+    "CREATE INDEX ON fathom.sources(index_no, document_id)",
+    """CREATE TABLE fathom.spaces(
+      no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, name text COLLATE "C" NOT NULL, identity jsonb NOT NULL,
+      dimension int NOT NULL DEFAULT 0, filled int NOT NULL DEFAULT 0,
+      UNIQUE(index_no, name))""",
+    """CREATE TABLE fathom.kept(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, key text NOT NULL, vector bytea NOT NULL,
+      PRIMARY KEY(index_no, key))""",
+    """CREATE TABLE fathom.calibrations(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, strategy text COLLATE "C" NOT NULL, data text NOT NULL,
+      PRIMARY KEY(index_no, strategy))""",
+    """CREATE TABLE fathom.terms(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, term text COLLATE "C" NOT NULL, chunks int NOT NULL,
+      PRIMARY KEY(index_no, term))""",
+    """CREATE TABLE fathom.postings(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, term text COLLATE "C" NOT NULL, segment int NOT NULL,
+      numbers bytea NOT NULL, frequencies bytea NOT NULL, lengths bytea NOT NULL,
+      PRIMARY KEY(index_no, term, segment))""",
+    """CREATE TABLE fathom.removed(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, chunk_no int NOT NULL, PRIMARY KEY(index_no, chunk_no))""",
+)
+_GUARDED = (
+    "indexes",
+    "documents",
+    "chunks",
+    "sources",
+    "spaces",
+    "kept",
+    "calibrations",
+    "terms",
+    "postings",
+    "removed",
+)
+
+
+def guarded(table: str) -> tuple[str, ...]:
+    """What lets a connection see the rows of its own workspace alone, the table's owner too."""
+    own = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
+    return (
+        f"ALTER TABLE fathom.{table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE fathom.{table} FORCE ROW LEVEL SECURITY",
+        f"CREATE POLICY workspace ON fathom.{table} USING ({own}) WITH CHECK ({own})",
+    )
+
+
+MIGRATIONS: Sequence[tuple[str, ...]] = (
+    (*_FIRST, *(statement for table in _GUARDED for statement in guarded(table))),
+)
+"""Each brings the tables from one version to the next; what is here once is never changed."""
+VERSION = len(MIGRATIONS)
+_LOCK = 5_072_106_104
+"""Of the server's advisory locks: who holds it lays the tables out."""
+
+
+def version(connection: Connection) -> int:
+    """Of the tables on the server; 0 where there are none."""
+    found = connection.execute("SELECT to_regclass('fathom.layout')").fetchone()
+    if found is None or found[0] is None:
+        return 0
+    row = connection.execute("SELECT max(version) FROM fathom.layout").fetchone()
+    return int(row[0]) if row and row[0] else 0
+
+
+def check_version(connection: Connection, address: Address) -> int:
+    """The version of the tables, which this Fathom can read.
+
+    Raises:
+        IndexMismatch: If a newer Fathom laid them out.
+    """
+    found = version(connection)
+    if found > VERSION:
+        raise IndexMismatch(
+            f"{address} has layout {found}, this Fathom reads {VERSION}; update Fathom here, or "
+            "choose another database with --index"
+        )
+    return found
+
+
+def migrate(connection: Connection, address: Address) -> None:
+    """Lay the tables out, or bring them to this version; does nothing where they are.
+
+    Raises:
+        IndexMismatch: If a newer Fathom laid them out.
+        UsageError: If the database keeps its texts in another encoding than UTF-8.
+        RunError: If the server has no pgvector, or does not let the user make tables.
+    """
+    if check_version(connection, address) == VERSION:
+        return
+    _check_encoding(connection, address)
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        _add_pgvector(connection, address)
+        try:
+            _lay_out(connection, check_version(connection, address))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise RunError(
+                f"{address} does not let its user make tables; as an administrator run "
+                "GRANT CREATE ON DATABASE ... TO ... there"
+            ) from error
+
+
+def _lay_out(connection: Connection, found: int) -> None:
+    connection.execute("CREATE SCHEMA IF NOT EXISTS fathom")
+    connection.execute("CREATE TABLE IF NOT EXISTS fathom.layout(version int PRIMARY KEY)")
+    for number, statements in enumerate(MIGRATIONS[found:], start=found + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO fathom.layout VALUES (%s)", (number,))
+
+
+def _check_encoding(connection: Connection, address: Address) -> None:
+    row = connection.execute("SHOW server_encoding").fetchone()
+    if row is None or row[0] != "UTF8":
+        raise UsageError(f"{address} keeps texts as {row and row[0]}; make a database with UTF8")
+
+
+def _add_pgvector(connection: Connection, address: Address) -> None:
+    try:
+        with connection.transaction():
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    except psycopg.Error as error:
+        raise RunError(
+            f"{address} has no pgvector; install it on the server, and as an administrator run "
+            "CREATE EXTENSION vector in the database"
+        ) from error

@@ -1,0 +1,344 @@
+"""What is read of one index, always inside one transaction."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.rows import DictRow, dict_row, scalar_row
+
+from fathom.index.base import DocumentSummary, Entry, SourceRecord
+from fathom.index.bm25 import Statistics
+from fathom.index.filters import Allowed, Numbers, compile_filters
+from fathom.index.postgres.connections import Connection
+from fathom.index.postgres.dialect import PostgresDialect
+from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document
+from fathom.text.analyzer import Analyzer
+from fathom.types import Block, Chunk, Document, Filter
+
+AT_ONCE = 1_000
+_ANALYZER = Analyzer()
+_DOCUMENT = (
+    "no, id, path, title, language, metadata, convert_from(text, 'UTF8') AS text, blocks, checksum"
+)
+_SOURCE = "path, digest, outcome, reason, document_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow:
+    """An index as its row in `indexes` has it."""
+
+    no: int
+    workspace_no: int
+    is_current: bool
+    lineage: str
+    identity: Mapping[str, str]
+    roots: str
+    replaces: str
+    revision: int
+    chunks_at: int
+    next_document: int
+    next_chunk: int
+    next_segment: int
+    chunks: int
+    terms: int
+
+    @property
+    def name(self) -> str:
+        """Names its state."""
+        return f"{self.lineage}.{self.revision}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSpace:
+    """A space of vectors, which lie in a table of its own.
+
+    Attributes:
+        dimension: 0 before the first.
+        filled: How many there are.
+    """
+
+    no: int
+    name: str
+    dimension: int
+    filled: int
+    identity: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        """Where its vectors are."""
+        return f"fathom.vectors_{self.no}"
+
+
+def index_row(
+    connection: Connection, number: int | None = None, *, lock: bool = False
+) -> IndexRow | None:
+    """The index of this number, by default the current one of the workspace that was entered.
+
+    Args:
+        connection: Has entered a workspace.
+        number: Of an index in it.
+        lock: Whether others must not change it until the transaction ends.
+    """
+    which = "is_current" if number is None else f"no = {number:d}"
+    query = f"SELECT * FROM fathom.indexes WHERE {which}{' FOR UPDATE' if lock else ''}"  # noqa: S608 - a number
+    with connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute(query).fetchone()
+    return IndexRow(**row) if row else None
+
+
+class Store:
+    """Reads the rows of one index."""
+
+    def __init__(self, connection: Connection, index: IndexRow) -> None:
+        self.connection = connection
+        self.index = index
+        self.analyzer = _ANALYZER
+
+    def rows(self, query: str, *values: object) -> list[DictRow]:
+        """The rows of a statement; its first value is the index's number."""
+        with self.connection.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query, (self.index.no, *values)).fetchall()
+
+    def column(self, query: str, *values: object) -> list[Any]:
+        """Their first column; see `rows`."""
+        with self.connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(query, (self.index.no, *values)).fetchall()
+
+    def run(self, statement: str, **values: object) -> Any:  # noqa: ANN401 - columns have many types
+        """Run a statement, whose `%(index)s` and `%(workspace)s` are known; its first value."""
+        own = {"index": self.index.no, "workspace": self.index.workspace_no}
+        cursor = self.connection.execute(statement, {**own, **values})
+        row = cursor.fetchone() if cursor.description else None
+        return row[0] if row else None
+
+    def insert(self, into: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert rows; `into` names the table and its columns."""
+        if rows:
+            marks = ", ".join(["%s"] * len(rows[0]))
+            with self.connection.cursor() as cursor:
+                cursor.executemany(f"INSERT INTO fathom.{into} VALUES ({marks})", rows)  # noqa: S608 - constants and numbers
+
+    def value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
+        """The first of them; see `column`."""
+        return next(iter(self.column(query, *values)), None)
+
+    def _streamed(self, query: str, *values: object) -> Iterator[DictRow]:
+        with self.connection.cursor("streamed", row_factory=dict_row) as cursor:
+            cursor.itersize = AT_ONCE
+            cursor.execute(query, (self.index.no, *values))
+            yield from cursor
+
+    def spaces(self) -> list[StoredSpace]:
+        """The one that every index has, and the further ones in the order in which they came."""
+        rows = self.rows(
+            "SELECT no, name, dimension, filled, identity FROM fathom.spaces WHERE index_no = %s "
+            "ORDER BY name <> '', no"
+        )
+        return [StoredSpace(**row) for row in rows]
+
+    def space(self, name: str) -> StoredSpace | None:
+        """The space of this name; `""` is the one that every index has."""
+        return next((space for space in self.spaces() if space.name == name), None)
+
+    def lacking(self, space: StoredSpace) -> int:
+        """How many chunks have no vector in a space."""
+        return self.index.chunks - space.filled
+
+    def lacking_ids(self, space: StoredSpace, most: int, after: str) -> list[str]:
+        """Ids of chunks without a vector in a space, the first so many after one."""
+        return self.column(
+            "SELECT id FROM fathom.chunks WHERE index_no = %s AND no > coalesce((SELECT no FROM "  # noqa: S608 - a number makes the name
+            f"fathom.chunks WHERE index_no = {self.index.no:d} AND id = %s), 0) AND NOT EXISTS("
+            f"SELECT FROM {space.table} WHERE chunk_no = no) ORDER BY no LIMIT %s",
+            after,
+            most,
+        )
+
+    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """Numbers of chunks by id."""
+        rows = self.rows(
+            "SELECT id, no FROM fathom.chunks WHERE index_no = %s AND id = ANY(%s)", list(ids)
+        )
+        return {row["id"]: row["no"] for row in rows}
+
+    def chunk_ids(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Ids of those chunks that are there, by number."""
+        rows = self.rows(
+            "SELECT no, id FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)", list(numbers)
+        )
+        return {row["no"]: row["id"] for row in rows}
+
+    def vectors(self, numbers: Sequence[int], space: StoredSpace) -> tuple[Numbers, HalfMatrix]:
+        """Those of the chunks that have a vector, ascending, and their vectors."""
+        rows = self.connection.execute(
+            f"SELECT chunk_no, vector FROM {space.table} WHERE chunk_no = ANY(%s) "  # noqa: S608 - a number makes the name
+            "ORDER BY chunk_no",
+            (list(numbers),),
+            binary=True,
+        ).fetchall()
+        found = np.fromiter((row[0] for row in rows), dtype=np.int64)
+        return found, to_vectors([row[1] for row in rows], space.dimension)
+
+    def statistics(self, terms: Iterable[str]) -> Statistics:
+        """What BM25 has to know for these terms."""
+        rows = self.rows(
+            "SELECT term, chunks FROM fathom.terms WHERE index_no = %s AND term = ANY(%s)",
+            list(terms),
+        )
+        known = {row["term"]: row["chunks"] for row in rows}
+        return Statistics(self.index.chunks, self.index.terms, known)
+
+    def allowed(self, filters: Sequence[Filter]) -> Allowed:
+        """The chunks and documents that pass.
+
+        Raises:
+            UsageError: If a filter is malformed.
+        """
+        condition, values = compile_filters(filters, PostgresDialect())
+        documents = self.column(
+            f"SELECT no FROM fathom.documents WHERE index_no = %s AND {condition} ORDER BY no",  # noqa: S608 - holds no value
+            *values,
+        )
+        chunks = self.column(
+            "SELECT no FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
+            "ORDER BY no",
+            documents,
+        )
+        return Allowed(np.array(chunks, dtype=np.int64), np.array(documents, dtype=np.int64))
+
+    def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """The chunks with these ids."""
+        rows = self.rows(
+            "SELECT chunks.*, documents.id AS document_id, title, path FROM fathom.chunks "
+            "JOIN fathom.documents ON documents.index_no = chunks.index_no AND "
+            "documents.no = document_no WHERE chunks.index_no = %s AND chunks.id = ANY(%s)",
+            list(ids),
+        )
+        contents = self._contents({row["document_no"] for row in rows})
+        return {row["id"]: to_chunk(row, *contents[row["document_no"]]) for row in rows}
+
+    def _contents(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
+        rows = self.rows(
+            "SELECT no, convert_from(text, 'UTF8') AS text, blocks FROM fathom.documents "
+            "WHERE index_no = %s AND no = ANY(%s)",
+            list(documents),
+        )
+        return {row["no"]: (row["text"], Structure(row["blocks"])) for row in rows}
+
+    def document(self, document_id: str) -> Document | None:
+        """The document with this id."""
+        rows = self.rows(
+            f"SELECT {_DOCUMENT} FROM fathom.documents WHERE index_no = %s AND id = %s",  # noqa: S608 - constant
+            document_id,
+        )
+        return to_document(rows[0]) if rows else None
+
+    def contents_of(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
+        """Whole documents: what their rows say beside, and their chunks in order."""
+        rows = self.rows(
+            f"SELECT {_DOCUMENT}, digest FROM fathom.documents "  # noqa: S608 - constant
+            "WHERE index_no = %s AND id = ANY(%s) ORDER BY no",
+            list(ids),
+        )
+        documents = {row["no"]: to_document(row) for row in rows}
+        chunks: dict[int, list[Chunk]] = {row["no"]: [] for row in rows}
+        for row in self.rows(
+            "SELECT * FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
+            "ORDER BY document_no, ordinal",
+            list(documents),
+        ):
+            own = documents[row["document_no"]]
+            named = {**row, "document_id": own.id, "title": own.title, "path": own.path}
+            chunks[row["document_no"]].append(to_chunk(named, own.text, own.blocks))
+        return [(row, documents[row["no"]], chunks[row["no"]]) for row in rows]
+
+    def entry(self, document_id: str) -> Entry | None:
+        """The document with this id, with its chunks and their vectors."""
+        found = self.contents_of([document_id])
+        if not found:
+            return None
+        [(row, document, chunks)] = found
+        by_id = self.numbers(chunk.id for chunk in chunks)
+        numbers = [by_id[chunk.id] for chunk in chunks]  # ascending, as they were given in order
+        held = {
+            space.name: self.vectors(numbers, space)[1].astype(np.float32)
+            for space in self.spaces()
+            if space.dimension
+        }
+        whole = {name: each for name, each in held.items() if len(each) == len(numbers)}
+        return Entry(
+            document=document,
+            chunks=tuple(chunks),
+            vectors=whole.pop("", None),
+            digest=row["digest"],
+            more=whole,
+        )
+
+    def summaries(self) -> Iterator[DocumentSummary]:
+        """All documents, ordered by path."""
+        rows = self._streamed(
+            "SELECT id, path, title, language, updated, (SELECT count(*) FROM fathom.chunks "
+            "WHERE chunks.index_no = documents.index_no AND document_no = documents.no) AS chunks "
+            "FROM fathom.documents WHERE index_no = %s ORDER BY path, id"
+        )
+        return (DocumentSummary(**row) for row in rows)
+
+    def source(self, path: str) -> SourceRecord | None:
+        """What is known of this place."""
+        rows = self.rows(
+            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path = %s",  # noqa: S608 - constant
+            path,
+        )
+        return SourceRecord(**rows[0]) if rows else None
+
+    def sources(self, below: str) -> Iterator[SourceRecord]:
+        """Places at `below`: itself, what is in it, its records; ordered by path."""
+        base = below.rstrip("/")
+        # "0" is the character after "/", "$" the one after "#".
+        rows = self._streamed(
+            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND (path = %s "  # noqa: S608 - constant
+            "OR (path >= %s AND path < %s) OR (path >= %s AND path < %s)) ORDER BY path",
+            base,
+            f"{base}/",
+            f"{base}0",
+            f"{base}#",
+            f"{base}$",
+        )
+        return (SourceRecord(**row) for row in rows)
+
+    def places(self, document_id: str) -> list[SourceRecord]:
+        """Places that hold this document, ordered by path."""
+        rows = self.rows(
+            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND document_id = %s "  # noqa: S608 - constant
+            "ORDER BY path",
+            document_id,
+        )
+        return [SourceRecord(**row) for row in rows]
+
+    def calibrations(self) -> dict[str, str]:
+        """What was kept of calibrations, by strategy."""
+        rows = self.rows(
+            "SELECT strategy, data FROM fathom.calibrations WHERE index_no = %s ORDER BY strategy"
+        )
+        return {row["strategy"]: row["data"] for row in rows}
+
+    def roots(self) -> list[str]:
+        """See `IndexReader.roots`."""
+        return list(json.loads(self.index.roots))
+
+
+def to_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
+    """Vectors as pgvector sends them: their length and two empty bytes, then the numbers."""
+    if not packed:
+        return np.empty((0, dimension), dtype=np.float16)
+    size = 4 + 2 * dimension
+    raw = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(-1, size)[:, 4:]
+    return np.ascontiguousarray(raw).view(">f2").astype(np.float16).reshape(-1, dimension)
+
+
+def as_text(vector: NDArray[np.floating[Any]]) -> str:
+    """A vector as pgvector reads it."""
+    return "[" + ",".join(repr(float(number)) for number in vector) + "]"

