@@ -1,4 +1,9 @@
-"""The index on a PostgreSQL server keeps what every index keeps."""
+"""The index on a PostgreSQL server keeps what every index keeps.
+
+That is what covers fathom.index.identity, and of fathom.index.postgres:
+fathom.index.postgres.connections, fathom.index.postgres.dialect, fathom.index.postgres.postings,
+fathom.index.postgres.status, fathom.index.postgres.store, fathom.index.postgres.writer.
+"""
 
 import zlib
 from collections.abc import Mapping

@@ -11,8 +11,9 @@ from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.schema import check_version, migrate
+from fathom.index.postgres.spaces import drop_space, make_space
 from fathom.index.postgres.store import IndexRow, Store, index_row
-from fathom.index.postgres.writer import PostgresWriter, drop_space, make_space
+from fathom.index.postgres.writer import PostgresWriter
 
 
 def open_reader(

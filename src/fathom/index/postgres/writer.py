@@ -15,7 +15,7 @@ from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.identity import missing
 from fathom.index.postgres.postings import Posted, Postings
 from fathom.index.postgres.reader import PostgresReader
-from fathom.index.postgres.schema import guarded
+from fathom.index.postgres.spaces import build_graph, drop_space, make_space
 from fathom.index.postgres.store import Store, StoredSpace, as_text, index_row
 from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.validation import check_entries, check_vectors
@@ -174,7 +174,7 @@ class PostgresWriter(PostgresReader):
             Postings(store).merge()
             for space in store.spaces():
                 if space.filled > GRAPH_FROM_CHUNKS:
-                    _build_graph(store, space)
+                    build_graph(store, space)
 
 
 def _known(store: Store, name: str) -> StoredSpace:
@@ -182,38 +182,6 @@ def _known(store: Store, name: str) -> StoredSpace:
     if found is None:
         raise ValueError(f"{name!r} is no space of the index; lay it out first")
     return found
-
-
-def make_space(store: Store, space: Space) -> None:
-    """Lay a space out, empty, in a table of its own."""
-    number = store.run(
-        "INSERT INTO fathom.spaces(index_no, workspace_no, name, identity) "
-        "VALUES (%(index)s, %(workspace)s, %(name)s, %(identity)s) RETURNING no",
-        name=space.name,
-        identity=json.dumps(dict(space.identity)),
-    )
-    table = f"vectors_{number}"
-    store.run(
-        f"CREATE TABLE fathom.{table}(workspace_no int NOT NULL, chunk_no int PRIMARY KEY, "
-        "vector halfvec NOT NULL)"
-    )
-    for statement in guarded(table):
-        store.run(statement)
-
-
-def drop_space(store: Store, space: StoredSpace) -> None:
-    """Remove a space with its vectors."""
-    store.run(f"DROP TABLE {space.table}")
-    store.run(f"DELETE FROM fathom.spaces WHERE no = {space.no:d}")  # noqa: S608 - a number
-
-
-def _build_graph(store: Store, space: StoredSpace) -> None:
-    store.run("SET LOCAL maintenance_work_mem = '512MB'")
-    store.run(
-        f"CREATE INDEX IF NOT EXISTS graph_{space.no} ON {space.table} USING hnsw "
-        f"((vector::halfvec({space.dimension})) halfvec_ip_ops) "
-        "WITH (m = 16, ef_construction = 128)"
-    )
 
 
 def _publish(store: Store, *, chunks: bool) -> None:
