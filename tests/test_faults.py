@@ -81,16 +81,30 @@ def test_without_its_embedder_a_search_falls_back_on_words(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nothing_enters_the_index_that_a_broken_embedder_made(tmp_path: Path, fault: str) -> None:
+def test_no_vector_enters_the_index_that_a_broken_embedder_made(tmp_path: Path, fault: str) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "a.md").write_text("Some words.")
     gives, _ = FAULTS[fault]
     with with_embedder(tmp_path, gives, "hybrid") as engine, pytest.raises(ModelError):
         engine.ingest([tmp_path / "corpus"])
     with engine_at(tmp_path) as engine:
+        assert [each.title for each in engine.documents()] == ["a"]  # found by its words
+        assert engine.status().lacking == 1
+        assert engine.ingest([tmp_path / "corpus"]).unchanged == 1
+        assert engine.status().lacking == 0
+        assert engine.verify() == []
+
+
+def test_who_waits_for_vectors_gets_no_document_without_them(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.md").write_text("Some words.")
+    tree = {"index": {"directory": tmp_path / "index"}, "ingest": {"wait_vectors": True}}
+    broken = Engine(Settings.model_validate(tree), embedder=Faulty(down), cross_reader=OVERLAP)
+    with broken as engine, pytest.raises(ModelError):
+        engine.ingest([tmp_path / "corpus"])
+    with engine_at(tmp_path) as engine:
         assert list(engine.documents()) == []
         assert engine.ingest([tmp_path / "corpus"]).new == 1
-        assert engine.verify() == []
 
 
 def with_model(folder: Path, url: str) -> Engine:

@@ -162,8 +162,8 @@ class IndexConformance:
     def test_in_how_many_chunks_a_word_stands(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
-        words = ["sleep", "sails", "sea", "whale", "sleeping"]
-        assert reader.word_counts(words) == [1, 1, 1, 0, 1]
+        words = ["sleep", "sails", "sea", "whale", "sleeping", "title"]
+        assert reader.word_counts(words) == [1, 1, 1, 0, 1, 3]
         assert writer.word_counts([]) == []
         writer.forget(["/c/cats"])
         assert reader.word_counts(["sleep", "sea"]) == [0, 1]
