@@ -119,7 +119,7 @@ def _index(engine: Engine, *, fix: bool) -> list[Check]:
         return [Check("index", False, str(error))]
     if not found:
         state = engine.status()
-        detail = f"{engine.directory}: sound, {state.documents} documents, {state.chunks} chunks"
+        detail = f"{engine.index}: sound, {state.documents} documents, {state.chunks} chunks"
         return [Check("index", True, detail)]
     return [Check("index", False, detail) for detail in found]
 
