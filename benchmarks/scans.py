@@ -18,7 +18,7 @@ from statistics import fmean, median
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from fathom.documents.base import ParseLimits, Parsed
+from fathom.documents.base import Parsed, ParseLimits
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.evaluation.statistics import bca_interval
 

@@ -64,6 +64,16 @@ def test_no_workspace_sees_another_one(postgres: Server) -> None:
         assert nobody.execute("SELECT * FROM fathom.documents").fetchall() == []
 
 
+def test_a_superuser_too_asks_the_workspace_that_was_entered(postgres: Server) -> None:
+    url = postgres.database().replace("fathom@", "postgres@")
+    ours, theirs = (Address.of(url).of_workspace(name) for name in ("ours", "theirs"))
+    with open_writer(ours, IDENTITY) as one, open_writer(theirs, IDENTITY) as other:
+        put(one, CATS)
+        put(other, SHIPS)
+        for writer, own in ((one, "cats"), (other, "ships")):
+            assert [each.id for each in writer.documents()] == [own]
+
+
 def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) -> None:
     address = workspace(postgres, "anew")
     with open_writer(address, IDENTITY) as writer:

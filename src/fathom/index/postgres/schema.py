@@ -90,13 +90,16 @@ _GUARDED = (
 )
 
 
+ENTERED = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
+"""Holds of the rows of the workspace that a connection has entered."""
+
+
 def guarded(table: str) -> tuple[str, ...]:
     """What lets a connection see the rows of its own workspace alone, the table's owner too."""
-    own = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
     return (
         f"ALTER TABLE fathom.{table} ENABLE ROW LEVEL SECURITY",
         f"ALTER TABLE fathom.{table} FORCE ROW LEVEL SECURITY",
-        f"CREATE POLICY workspace ON fathom.{table} USING ({own}) WITH CHECK ({own})",
+        f"CREATE POLICY workspace ON fathom.{table} USING ({ENTERED}) WITH CHECK ({ENTERED})",
     )
 
 

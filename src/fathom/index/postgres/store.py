@@ -14,6 +14,7 @@ from fathom.index.bm25 import Statistics
 from fathom.index.filters import Allowed, Numbers, compile_filters
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
+from fathom.index.postgres.schema import ENTERED
 from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document
 from fathom.text.analyzer import Analyzer
 from fathom.types import Block, Chunk, Document, Filter
@@ -83,7 +84,9 @@ def index_row(
         lock: Whether others must not change it until the transaction ends.
     """
     which = "is_current" if number is None else f"no = {number:d}"
-    query = f"SELECT * FROM fathom.indexes WHERE {which}{' FOR UPDATE' if lock else ''}"  # noqa: S608 - a number
+    # Said here too, as a superuser passes by row-level security; all else hangs on the number.
+    rows = f"fathom.indexes WHERE {which} AND {ENTERED}"
+    query = f"SELECT * FROM {rows}{' FOR UPDATE' if lock else ''}"  # noqa: S608 - a number
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query).fetchone()
     return IndexRow(**row) if row else None
