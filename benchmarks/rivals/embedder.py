@@ -1,0 +1,88 @@
+"""The one embedder that every system is given: Fathom's own, on the same runtime.
+
+So what is compared is what each system does beside the embedding. It counts the seconds it takes.
+For the largest corpora the vectors are made once and kept in a table, with the seconds that took;
+a system then looks its vectors up and the rate of its ingestion adds those seconds again.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.models.embedder import load_embedder
+
+Matrix = NDArray[np.float32]
+BLOCK = 2000  # texts between two checkpoints
+
+
+class Table:
+    """Vectors of a list of texts in a file, made as far as somebody had time."""
+
+    def __init__(self, folder: Path, texts: Sequence[str], dimension: int = 384) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file, self._state = folder / "vectors.f32", folder / "vectors.json"
+        self._texts = texts
+        size = len(texts) * dimension * 4
+        if not self._file.exists() or self._file.stat().st_size != size:
+            with self._file.open("wb") as file:
+                file.truncate(size)
+            self._state.unlink(missing_ok=True)
+        state = json.loads(self._state.read_text()) if self._state.exists() else {}
+        self.done, self.seconds = state.get("done", 0), state.get("seconds", 0.0)
+        self.matrix = np.memmap(
+            self._file, dtype=np.float32, mode="r+", shape=(len(texts), dimension)
+        )
+
+    def fill(self, until: float) -> bool:
+        """Go on until the clock says `until`; whether all are there."""
+        embedder = load_embedder()
+        while self.done < len(self._texts) and time.time() < until:
+            block = self._texts[self.done : self.done + BLOCK]
+            started = time.perf_counter()
+            self.matrix[self.done : self.done + len(block)] = embedder.embed(block)
+            self.seconds += time.perf_counter() - started
+            self.done += len(block)
+            self.matrix.flush()
+            self._state.write_text(json.dumps({"done": self.done, "seconds": self.seconds}))
+        return self.done == len(self._texts)
+
+    def by_text(self) -> dict[str, int]:
+        """Rows of those that are made."""
+        return {text: row for row, text in enumerate(self._texts[: self.done])}
+
+
+class TimedEmbedder:
+    """An embedder that counts the seconds it takes, and looks texts up in a table first."""
+
+    def __init__(self, table: Table | None = None, threads: int = 0) -> None:
+        self._embedder = load_embedder(threads=threads)
+        self._table = table
+        self._rows = table.by_text() if table else {}
+        self.seconds = 0.0
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What makes the vectors."""
+        return self._embedder.identity
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`."""
+        return self._embedder.count(text)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text."""
+        if self._table is not None and texts and all(text in self._rows for text in texts):
+            return np.asarray(self._table.matrix[[self._rows[text] for text in texts]])
+        started = time.perf_counter()
+        vectors = self._embedder.embed(texts)
+        self.seconds += time.perf_counter() - started
+        return vectors

@@ -1,0 +1,312 @@
+"""Fathom and four others behind one interface, each as its own documentation recommends.
+
+Every system searches by words and by vectors and fuses both; each runs in an environment of its
+own, so imports stand where they are used. What was chosen, and why:
+
+- LangChain: `EnsembleRetriever` over `BM25Retriever` and `FAISS`, half the weight each. The
+  retriever for words cannot be saved, so it is pickled, which is the quickest way to have it back.
+- LlamaIndex: `QueryFusionRetriever` (reciprocal ranks) over `BM25Retriever` (bm25s, stemmed) and a
+  `VectorStoreIndex` in FAISS, one query, no further ones by a language model.
+- Haystack: `InMemoryBM25Retriever` and `FAISSEmbeddingRetriever`, joined by reciprocal ranks; its
+  in-memory store for vectors also works but is a hundred times slower.
+- txtai: `Embeddings(hybrid=True, content=True)`, all else its defaults.
+- Fathom: its defaults.
+
+Each returns texts, not only names, as an answer needs them.
+"""
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from embedder import TimedEmbedder
+
+K = 10
+
+
+class System(Protocol):
+    """A system whose index lies in a folder."""
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """Make an index of these texts and keep it in the folder."""
+        ...
+
+    def open(self) -> None:
+        """Load what `ingest` kept."""
+        ...
+
+    def search(self, text: str) -> list[str]:
+        """Names of the best documents, best first, their texts in hand."""
+        ...
+
+
+class Fathom:
+    """Takes its documents from a file, and parses them in its sandbox, as users' ones come."""
+
+    packages = ("fathom", "onnxruntime", "tantivy", "usearch")
+
+    def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
+        from fathom.engine import Engine
+        from fathom.settings.tree import IndexSettings, Settings
+
+        self._corpus = folder / "corpus"
+        settings = Settings(index=IndexSettings(directory=folder / "index"))
+        self._engine = Engine(settings, embedder=embedder)
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """See `System.ingest`."""
+        self._corpus.mkdir(parents=True, exist_ok=True)
+        with gzip.open(self._corpus / "corpus.jsonl.gz", "wt", compresslevel=1) as file:
+            for name, text in documents.items():
+                file.write(json.dumps({"_id": name, "title": "", "text": text}) + "\n")
+        self._engine.ingest([self._corpus])
+
+    def open(self) -> None:
+        """See `System.open`."""
+
+    def search(self, text: str) -> list[str]:
+        """See `System.search`."""
+        return [hit.chunk.document_id for hit in self._engine.search(text, k=K)]
+
+
+class LangChain:
+    """See the module's docstring."""
+
+    packages = ("langchain-classic", "langchain-community", "langchain-core", "faiss-cpu", "rank-bm25")
+
+    def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
+        from langchain_core.embeddings import Embeddings
+
+        class Given(Embeddings):
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return embedder.embed(texts).tolist()
+
+            def embed_query(self, text: str) -> list[float]:
+                return embedder.embed([text])[0].tolist()
+
+        self._folder, self._given = folder, Given()
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """See `System.ingest`."""
+        from langchain_community.retrievers import BM25Retriever
+        from langchain_community.vectorstores import FAISS
+        from langchain_core.documents import Document
+
+        given = [
+            Document(page_content=text, metadata={"name": name}) for name, text in documents.items()
+        ]
+        FAISS.from_documents(given, self._given).save_local(str(self._folder))
+        words = BM25Retriever.from_documents(given, k=K)
+        with (self._folder / "words.pickle").open("wb") as file:
+            pickle.dump(words, file)
+
+    def open(self) -> None:
+        """See `System.open`."""
+        from langchain_classic.retrievers import EnsembleRetriever
+        from langchain_community.vectorstores import FAISS
+
+        store = FAISS.load_local(
+            str(self._folder), self._given, allow_dangerous_deserialization=True
+        )
+        with (self._folder / "words.pickle").open("rb") as file:
+            words = pickle.load(file)  # noqa: S301 - written by `ingest`
+        near = store.as_retriever(search_kwargs={"k": K})
+        self._both = EnsembleRetriever(retrievers=[words, near], weights=[0.5, 0.5])
+
+    def search(self, text: str) -> list[str]:
+        """See `System.search`."""
+        return [found.metadata["name"] for found in self._both.invoke(text)][:K]
+
+
+class LlamaIndex:
+    """See the module's docstring."""
+
+    packages = (
+        "llama-index-core",
+        "llama-index-retrievers-bm25",
+        "llama-index-vector-stores-faiss",
+        "faiss-cpu",
+        "bm25s",
+    )
+
+    def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
+        from llama_index.core import Settings
+        from llama_index.core.embeddings import BaseEmbedding
+        from llama_index.core.llms import MockLLM
+
+        class Given(BaseEmbedding):
+            def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+                return embedder.embed(texts).tolist()
+
+            def _get_text_embedding(self, text: str) -> list[float]:
+                return embedder.embed([text])[0].tolist()
+
+            _get_query_embedding = _get_text_embedding
+
+            async def _aget_query_embedding(self, query: str) -> list[float]:
+                return self._get_text_embedding(query)
+
+        self._folder, self._dimension = folder, embedder.dimension
+        Settings.embed_model = Given(embed_batch_size=2048)
+        Settings.llm = MockLLM()
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """See `System.ingest`."""
+        import faiss
+        from llama_index.core import StorageContext, VectorStoreIndex
+        from llama_index.core.schema import TextNode
+        from llama_index.vector_stores.faiss import FaissVectorStore
+
+        nodes = [TextNode(id_=name, text=text) for name, text in documents.items()]
+        store = FaissVectorStore(faiss_index=faiss.IndexFlatL2(self._dimension))
+        context = StorageContext.from_defaults(vector_store=store)
+        VectorStoreIndex(nodes, storage_context=context)
+        context.persist(str(self._folder / "vectors"))
+        self._words(nodes).persist(str(self._folder / "words"))
+
+    def _words(self, nodes: list[Any]) -> Any:  # noqa: ANN401 - of the other environment
+        import Stemmer
+        from llama_index.retrievers.bm25 import BM25Retriever
+
+        return BM25Retriever.from_defaults(
+            nodes=nodes, similarity_top_k=K, stemmer=Stemmer.Stemmer("english"), language="english"
+        )
+
+    def open(self) -> None:
+        """See `System.open`."""
+        from llama_index.core import StorageContext, load_index_from_storage
+        from llama_index.core.retrievers import QueryFusionRetriever
+        from llama_index.retrievers.bm25 import BM25Retriever
+        from llama_index.vector_stores.faiss import FaissVectorStore
+
+        place = str(self._folder / "vectors")
+        context = StorageContext.from_defaults(
+            vector_store=FaissVectorStore.from_persist_dir(place), persist_dir=place
+        )
+        near = load_index_from_storage(context).as_retriever(similarity_top_k=K)
+        words = BM25Retriever.from_persist_dir(str(self._folder / "words"))
+        self._both = QueryFusionRetriever(
+            [near, words],
+            similarity_top_k=K,
+            num_queries=1,
+            mode="reciprocal_rerank",
+            use_async=False,
+        )
+
+    def search(self, text: str) -> list[str]:
+        """See `System.search`."""
+        return [found.node.node_id for found in self._both.retrieve(text)]
+
+
+class Haystack:
+    """See the module's docstring."""
+
+    packages = ("haystack-ai", "faiss-haystack", "faiss-cpu")
+
+    def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
+        self._folder, self._embedder = folder, embedder
+
+    def _near(self) -> Any:  # noqa: ANN401 - of the other environment
+        from haystack_integrations.document_stores.faiss import FAISSDocumentStore
+
+        return FAISSDocumentStore(
+            index_path=str(self._folder / "vectors"), embedding_dim=self._embedder.dimension
+        )
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """See `System.ingest`."""
+        from haystack import Document
+        from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+        vectors = self._embedder.embed(list(documents.values())).tolist()
+        near, words = self._near(), InMemoryDocumentStore()
+        near.write_documents(
+            [
+                Document(id=name, content=text, embedding=vector)
+                for (name, text), vector in zip(documents.items(), vectors, strict=True)
+            ]
+        )
+        near.save(str(self._folder / "vectors"))
+        words.write_documents(
+            [Document(id=name, content=text) for name, text in documents.items()]
+        )
+        words.save_to_disk(str(self._folder / "words.json"))
+
+    def open(self) -> None:
+        """See `System.open`."""
+        from haystack import Pipeline, component
+        from haystack.components.joiners import DocumentJoiner
+        from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+        from haystack.document_stores.in_memory import InMemoryDocumentStore
+        from haystack_integrations.components.retrievers.faiss import FAISSEmbeddingRetriever
+
+        embedder = self._embedder
+
+        @component
+        class Given:
+            @component.output_types(embedding=list[float])
+            def run(self, text: str) -> dict[str, list[float]]:
+                return {"embedding": embedder.embed([text])[0].tolist()}
+
+        words = InMemoryDocumentStore.load_from_disk(str(self._folder / "words.json"))
+        both = Pipeline()
+        both.add_component("embedder", Given())
+        both.add_component("near", FAISSEmbeddingRetriever(document_store=self._near(), top_k=K))
+        both.add_component("words", InMemoryBM25Retriever(document_store=words, top_k=K))
+        both.add_component("join", DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=K))
+        both.connect("embedder.embedding", "near.query_embedding")
+        both.connect("near", "join")
+        both.connect("words", "join")
+        self._both = both
+
+    def search(self, text: str) -> list[str]:
+        """See `System.search`."""
+        found = self._both.run({"embedder": {"text": text}, "words": {"query": text}})
+        return [document.id for document in found["join"]["documents"]]
+
+
+class Txtai:
+    """See the module's docstring."""
+
+    packages = ("txtai", "faiss-cpu", "torch")
+
+    def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
+        import torch
+        from txtai import Embeddings
+
+        torch.set_num_threads(1)  # nothing is computed with it here
+        self._folder = folder
+        self._both = Embeddings(
+            method="external", transform=embedder.embed, hybrid=True, content=True
+        )
+
+    def ingest(self, documents: Mapping[str, str]) -> None:
+        """See `System.ingest`."""
+        self._both.index(documents.items())
+        self._both.save(str(self._folder / "txtai"))
+
+    def open(self) -> None:
+        """See `System.open`."""
+        self._both.load(str(self._folder / "txtai"))
+
+    def search(self, text: str) -> list[str]:
+        """See `System.search`."""
+        return [found["id"] for found in self._both.search(text, K)]
+
+
+SYSTEMS: Mapping[str, Callable[[Path, TimedEmbedder], System]] = {
+    "fathom": Fathom,
+    "langchain": LangChain,
+    "llamaindex": LlamaIndex,
+    "haystack": Haystack,
+    "txtai": Txtai,
+}
+
+
+def versions(name: str) -> dict[str, str]:
+    """Of the packages that do a system's work."""
+    return {package: version(package) for package in SYSTEMS[name].packages}  # type: ignore[attr-defined]
