@@ -5,7 +5,7 @@ export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow crash check fix bench reproduce reproduce-fast clean
+.PHONY: help demo test test-slow crash check fix bench rivals reproduce reproduce-fast clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,6 +45,9 @@ fix: $(VENV)/dev ## let ruff mend what it can
 
 bench: $(VENV)/dev ## speed of search; see benchmarks/README.md for 100,000 documents
 	$(BIN)/python benchmarks/search.py --documents 2000
+
+rivals: $(VENV)/dev ## Fathom beside LangChain, LlamaIndex, Haystack and txtai; RIVALS=--small shows it in minutes
+	$(BIN)/python -m benchmarks.rivals $(RIVALS)
 
 reproduce: $(VENV)/dev ## every table and figure of the five papers on the data below SHARED_DATA; goes on where it was
 	$(BIN)/python -m experiments

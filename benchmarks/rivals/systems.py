@@ -19,11 +19,10 @@ import gzip
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from embedder import TimedEmbedder
+from benchmarks.rivals.embedder import TimedEmbedder
 
 K = 10
 
@@ -46,8 +45,6 @@ class System(Protocol):
 
 class Fathom:
     """Takes its documents from a file, and parses them in its sandbox, as users' ones come."""
-
-    packages = ("fathom", "onnxruntime", "tantivy", "usearch")
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from fathom.engine import Engine
@@ -75,8 +72,6 @@ class Fathom:
 
 class LangChain:
     """See the module's docstring."""
-
-    packages = ("langchain-classic", "langchain-community", "langchain-core", "faiss-cpu", "rank-bm25")
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from langchain_core.embeddings import Embeddings
@@ -113,7 +108,7 @@ class LangChain:
             str(self._folder), self._given, allow_dangerous_deserialization=True
         )
         with (self._folder / "words.pickle").open("rb") as file:
-            words = pickle.load(file)  # noqa: S301 - written by `ingest`
+            words = pickle.load(file)  # written by `ingest`
         near = store.as_retriever(search_kwargs={"k": K})
         self._both = EnsembleRetriever(retrievers=[words, near], weights=[0.5, 0.5])
 
@@ -124,14 +119,6 @@ class LangChain:
 
 class LlamaIndex:
     """See the module's docstring."""
-
-    packages = (
-        "llama-index-core",
-        "llama-index-retrievers-bm25",
-        "llama-index-vector-stores-faiss",
-        "faiss-cpu",
-        "bm25s",
-    )
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from llama_index.core import Settings
@@ -205,8 +192,6 @@ class LlamaIndex:
 class Haystack:
     """See the module's docstring."""
 
-    packages = ("haystack-ai", "faiss-haystack", "faiss-cpu")
-
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         self._folder, self._embedder = folder, embedder
 
@@ -231,9 +216,7 @@ class Haystack:
             ]
         )
         near.save(str(self._folder / "vectors"))
-        words.write_documents(
-            [Document(id=name, content=text) for name, text in documents.items()]
-        )
+        words.write_documents([Document(id=name, content=text) for name, text in documents.items()])
         words.save_to_disk(str(self._folder / "words.json"))
 
     def open(self) -> None:
@@ -272,17 +255,17 @@ class Haystack:
 class Txtai:
     """See the module's docstring."""
 
-    packages = ("txtai", "faiss-cpu", "torch")
-
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         import torch
         from txtai import Embeddings
 
         torch.set_num_threads(1)  # nothing is computed with it here
-        self._folder = folder
-        self._both = Embeddings(
-            method="external", transform=embedder.embed, hybrid=True, content=True
-        )
+
+        def given(texts: list[str]) -> Any:  # noqa: ANN401 - a function, as it refuses methods
+            return embedder.embed(texts)
+
+        self._folder, self._given = folder, {"transform": given}
+        self._both = Embeddings(method="external", hybrid=True, content=True, **self._given)
 
     def ingest(self, documents: Mapping[str, str]) -> None:
         """See `System.ingest`."""
@@ -291,7 +274,7 @@ class Txtai:
 
     def open(self) -> None:
         """See `System.open`."""
-        self._both.load(str(self._folder / "txtai"))
+        self._both.load(str(self._folder / "txtai"), config=self._given)
 
     def search(self, text: str) -> list[str]:
         """See `System.search`."""
@@ -305,8 +288,3 @@ SYSTEMS: Mapping[str, Callable[[Path, TimedEmbedder], System]] = {
     "haystack": Haystack,
     "txtai": Txtai,
 }
-
-
-def versions(name: str) -> dict[str, str]:
-    """Of the packages that do a system's work."""
-    return {package: version(package) for package in SYSTEMS[name].packages}  # type: ignore[attr-defined]

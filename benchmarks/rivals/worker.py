@@ -1,65 +1,57 @@
-"""One system in its own environment: worker.py SYSTEM FOLDER JOB; speaks JSON lines.
+"""One system in its own environment: python -m benchmarks.rivals.worker SYSTEM FOLDER JOB.
 
-`ingest` reads the corpus from standard input as one object of texts by name and prints what it
-took. `serve` opens the index, answers a first question and prints that it is ready; then it prints
-for every line of questions, a list, the seconds and the names found for each.
+`ingest TABLE` reads the corpus from standard input, an object of texts by name, and prints what
+it took. `serve` reads a list of questions, opens the index, answers a first question, and prints
+how long that took from the start, the seconds and names of each question, and its memory.
 """
 
-import gc
 import json
 import resource
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarks.rivals.embedder import TimedEmbedder
+    from benchmarks.rivals.systems import System
 
 STARTED = time.perf_counter()
 
 
-def peak_mb() -> int:
-    """The largest resident size so far."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-
-
-def ingest(name: str, folder: Path, table: Path | None) -> None:
-    from embedder import Table, TimedEmbedder
-    from systems import SYSTEMS, versions
+def ingest(name: str, folder: Path, table: Path) -> dict[str, object]:
+    from benchmarks.rivals.embedder import Table, TimedEmbedder
+    from benchmarks.rivals.systems import SYSTEMS
 
     documents = json.load(sys.stdin)
-    texts = list(documents.values())
-    known = Table(table, texts) if table else None
-    embedder = TimedEmbedder(known)
+    embedder = TimedEmbedder(Table(table, list(documents.values())))
     folder.mkdir(parents=True, exist_ok=True)
     system = SYSTEMS[name](folder, embedder)
     embedder.seconds = 0.0
     started = time.perf_counter()
     system.ingest(documents)
     whole = time.perf_counter() - started
-    looked_up = known.seconds if known else 0.0
-    tell(
-        documents=len(documents),
-        embedding_s=embedder.seconds + looked_up,
-        own_s=whole - embedder.seconds,
-        peak_mb=peak_mb(),
-        versions=versions(name),
-    )
+    return {
+        "ingest_s": whole - embedder.seconds,
+        "unforeseen_embedding_s": embedder.seconds,
+        "ingest_mb": peak_mb(),
+    }
 
 
-def serve(name: str, folder: Path) -> None:
-    from embedder import TimedEmbedder
-    from systems import SYSTEMS
+def serve(name: str, folder: Path) -> dict[str, object]:
+    from benchmarks.rivals.embedder import TimedEmbedder
+    from benchmarks.rivals.systems import SYSTEMS
 
     embedder = TimedEmbedder()
     system = SYSTEMS[name](folder, embedder)
     system.open()
     system.search("what is the first question")
-    tell(first_hit_s=time.perf_counter() - STARTED)
-    for line in sys.stdin:
-        gc.collect()
-        found = [ask(system, embedder, text) for text in json.loads(line)]
-        tell(found=found, peak_mb=peak_mb())
+    first = time.perf_counter() - STARTED
+    found = [ask(system, embedder, text) for text in json.load(sys.stdin)]
+    return {"first_hit_s": first, "found": found, "search_mb": peak_mb()}
 
 
-def ask(system: object, embedder: object, text: str) -> dict[str, object]:
+def ask(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, object]:
     before = embedder.seconds
     started = time.perf_counter()
     names = system.search(text)
@@ -67,14 +59,21 @@ def ask(system: object, embedder: object, text: str) -> dict[str, object]:
     return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": names}
 
 
-def tell(**what: object) -> None:
-    print(json.dumps(what), file=OUT, flush=True)
+def peak_mb() -> int:
+    """The largest resident size so far."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is none of our lines
+    chosen, place, job, *rest = sys.argv[1:]
+    told = (
+        ingest(chosen, Path(place), Path(rest[0]))
+        if job == "ingest"
+        else serve(chosen, Path(place))
+    )
+    print(json.dumps(told), file=out, flush=True)
 
 
 if __name__ == "__main__":
-    OUT, sys.stdout = sys.stdout, sys.stderr  # what libraries print is none of our lines
-    chosen, place, job, *rest = sys.argv[1:]
-    if job == "ingest":
-        ingest(chosen, Path(place), Path(rest[0]) if rest else None)
-    else:
-        serve(chosen, Path(place))
+    main()

@@ -1,0 +1,94 @@
+"""The environment of each rival, with the versions that were measured.
+
+A rival must not change what another one, or Fathom, imports; so each has its own. They run
+Fathom's embedder out of this repository, for which numpy and ONNX Runtime are enough.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from fathom import __version__
+
+PINS: Mapping[str, dict[str, str]] = {
+    "fathom": {},  # the environment that runs this
+    "langchain": {
+        "langchain-classic": "1.0.8",
+        "langchain-community": "0.4.2",
+        "langchain-core": "1.7.2",
+        "faiss-cpu": "1.15.1",
+        "rank-bm25": "0.2.2",
+        "numpy": "2.4.6",
+        "onnxruntime": "1.32.0",
+    },
+    "llamaindex": {
+        "llama-index-core": "0.14.25",
+        "llama-index-retrievers-bm25": "0.8.0",
+        "llama-index-vector-stores-faiss": "0.7.0",
+        "faiss-cpu": "1.15.1",
+        "bm25s": "0.3.16",
+        "numpy": "2.4.6",
+        "onnxruntime": "1.32.0",
+    },
+    "haystack": {
+        "haystack-ai": "3.4.0",
+        "faiss-haystack": "3.0.0",
+        "faiss-cpu": "1.15.1",
+        "numpy": "1.26.4",  # faiss-haystack 3.0.0 asks for numpy 1
+        "onnxruntime": "1.32.0",
+    },
+    "txtai": {
+        "txtai": "9.14.0",
+        "faiss-cpu": "1.15.1",
+        "torch": "2.14.1",
+        "numpy": "2.4.6",
+        "onnxruntime": "1.32.0",
+    },
+}
+"""By system; the first package of each is what gives it its version."""
+
+_ASK = """
+import json, sys
+from importlib.metadata import PackageNotFoundError, version
+found = {}
+for name in sys.argv[1:]:
+    try:
+        found[name] = version(name).split("+")[0]
+    except PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
+
+
+def versions(name: str) -> dict[str, str]:
+    """What a system's results are results of."""
+    return {"fathom": str(__version__)} | PINS[name]
+
+
+def python_of(name: str, folder: Path) -> Path:
+    """The interpreter of a system, its environment below `folder` made where it is missing.
+
+    Raises:
+        SystemExit: If pip cannot install it.
+    """
+    pins = PINS[name]
+    if not pins:
+        return Path(sys.executable)
+    place = folder / name
+    python = place / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    if _installed(python, pins) != pins:
+        wanted = [f"{package}=={pin}" for package, pin in pins.items()]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        if subprocess.run([*pip, *wanted], check=False).returncode:
+            raise SystemExit(f"rivals: pip cannot install {name}: see above; others need not wait")
+    return python
+
+
+def _installed(python: Path, pins: Mapping[str, str]) -> dict[str, str]:
+    command = [str(python), "-c", _ASK, *pins]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
