@@ -90,6 +90,29 @@ def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) ->
         assert reader.status().identity == other
 
 
+def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) -> None:
+    address = workspace(postgres, "raced")
+
+    def raced() -> None:
+        with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+            put(new, CATS)
+            put(writer, SHIPS)
+
+    with open_writer(address, IDENTITY) as writer:
+        put(writer, CATS)
+        with pytest.raises(RunError, match="was changed while it was made anew; run it again"):
+            raced()
+        assert [each.id for each in writer.documents()] == ["cats", "ships"]
+        with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+            put(new, CATS)
+            writer.keep_calibration("naive", "kept meanwhile")
+        with pytest.raises(RunError, match="was made anew; run it again"):
+            put(writer, SHIPS)  # perhaps of another embedder
+    with open_reader(address) as reader:
+        assert [each.id for each in reader.documents()] == ["cats"]
+        assert reader.calibrations() == {"naive": "kept meanwhile"}
+
+
 def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> None:
     address = workspace(postgres, "killed")
     with open_writer(address, IDENTITY) as writer:

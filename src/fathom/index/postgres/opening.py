@@ -5,6 +5,9 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from psycopg import IsolationLevel
+
+from fathom.errors import RunError
 from fathom.index.base import IndexReader, Space
 from fathom.index.identity import check_identity, missing, named
 from fathom.index.postgres.address import Address
@@ -69,7 +72,7 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
     except BaseException:
         connections.close()
         raise
-    return PostgresWriter(connections)
+    return PostgresWriter(connections, found.no)
 
 
 @contextmanager
@@ -82,6 +85,9 @@ def rebuilding(
         address: The workspace.
         identity: What makes the new one.
         roots: What it is to hold.
+
+    Raises:
+        RunError: If somebody changed the old one meanwhile; it stays then, with that change.
     """
     connections = Connections(address)
     try:
@@ -92,23 +98,34 @@ def rebuilding(
             made = _make(connection, identity, is_current=False)
         writer = PostgresWriter(connections, made.no)
         try:
-            for strategy, data in (before.calibrations() if before else {}).items():
-                writer.keep_calibration(strategy, data)
             writer.set_roots(roots)
             yield writer, before
+            with connections.taken() as connection:
+                connection.isolation_level = IsolationLevel.READ_COMMITTED
+                connection.read_only = False
+                with connection.transaction():
+                    _swap(connection, old, made, address)
         except BaseException:
             with connections.taken() as connection, connection.transaction():
                 _drop(connection, made)
             raise
-        with connections.taken() as connection, connection.transaction():
-            replaced = index_row(connection, lock=True)
-            if replaced is not None:
-                _drop(connection, replaced)
-            connection.execute(
-                "UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,)
-            )
     finally:
         connections.close()
+
+
+def _swap(connection: Connection, old: IndexRow | None, made: IndexRow, address: Address) -> None:
+    """Put the new index in the place of the old, unless that is not any more what was read."""
+    found = index_row(connection, lock=True)
+    if (found and (found.no, found.revision)) != (old and (old.no, old.revision)):
+        raise RunError(f"{address} was changed while it was made anew; run it again")
+    if found is not None:
+        connection.execute(
+            "INSERT INTO fathom.calibrations(index_no, workspace_no, strategy, data) "
+            "SELECT %s, workspace_no, strategy, data FROM fathom.calibrations WHERE index_no = %s",
+            (made.no, found.no),
+        )
+        _drop(connection, found)
+    connection.execute("UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,))
 
 
 def stamp_of(address: Address) -> str | None:

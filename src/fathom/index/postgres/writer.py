@@ -11,8 +11,8 @@ from pathlib import PurePath
 import numpy as np
 from psycopg import IsolationLevel
 
+from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
-from fathom.index.identity import missing
 from fathom.index.postgres.postings import Posted, Postings
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.spaces import build_graph, drop_space, make_space
@@ -42,7 +42,7 @@ class PostgresWriter(PostgresReader):
             with connection.transaction():
                 found = index_row(connection, self._number, lock=True)
                 if found is None:
-                    raise missing(self._connections.address)
+                    raise RunError(f"{self._connections.address} was made anew; run it again")
                 yield Store(connection, found)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
