@@ -26,7 +26,7 @@ from fathom.index import ingest
 from fathom.testing.doubles import HashingEmbedder
 from fathom.serving import cli
 
-ingest.read = lambda path, _: parse_bytes(path.read_bytes(), path.name)
+ingest.read = lambda path, *_: parse_bytes(path.read_bytes(), path.name)
 assembly.load_embedder = lambda *_, **__: HashingEmbedder()
 cli.main()
 """

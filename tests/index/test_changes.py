@@ -171,9 +171,9 @@ def killed_after(steps: int, patch: pytest.MonkeyPatch) -> None:
     def writer(*args: Any, **options: Any) -> Any:
         return open_writer(*args, **options, on_step=step)
 
-    patch.setattr("fathom.library.open_writer", writer)
+    patch.setattr("fathom.index.embedded.opening.open_writer", writer)
     patch.setattr(
-        "fathom.library.rebuilding",
+        "fathom.index.embedded.rebuild.rebuilding",
         lambda directory, roots, open_new: rebuilding(directory, roots, open_new, step),
     )
 

@@ -551,7 +551,7 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
 OPENED: Mapping[str, Callable[..., Any]] = {
     "test_no_index": lambda place, identity: open_writer(place, identity or IDENTITY),
     "test_another_identity": lenient,
-    "test_one_writer": lenient,
+    "test_one_writer_or_several_that_wait_for_each_other": lenient,
 }
 
 
