@@ -19,6 +19,14 @@ def asked(run: Run, corpus: Path) -> Ran:  # noqa: F811
     return run("ask", QUESTION, "--json")
 
 
+def told(answer: dict[str, Any]) -> set[str]:
+    return {key for key, value in answer.items() if value}
+
+
+def without_recognised(citation: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in citation.items() if key != "recognised"}
+
+
 def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> None:  # noqa: F811
     answer: dict[str, Any] = asked.json
     trace_id = answer["trace_id"]
@@ -31,11 +39,9 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
     assert "because" in shown.out
     lines = run("trace", trace_id, "--json").json["lines"]
     # Warnings are of now, and what was no matter of recognising or of a conversation is not told.
-    told = {k for k, v in answer.items() if v}
-    left_out = {"warnings"} | ({"standalone_question", "calibration"} - told)
+    left_out = {"warnings"} | ({"standalone_question", "calibration"} - told(answer))
     recorded = {key: value for key, value in answer.items() if key not in left_out}
-    cited = [{k: v for k, v in each.items() if k != "recognised"} for each in answer["citations"]]
-    recorded["citations"] = cited
+    recorded["citations"] = [without_recognised(each) for each in answer["citations"]]
     assert lines[-1]["answer"] == recorded | {"trace_id": None}
 
     replayed = run("replay", trace_id, "--json")
