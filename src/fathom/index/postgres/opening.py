@@ -12,6 +12,8 @@ from fathom.index.base import IndexReader, Space
 from fathom.index.identity import check_identity, missing, named
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
+from fathom.index.postgres.legs import Legs
+from fathom.index.postgres.postings import DatabaseLegs
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.schema import check_version, migrate
 from fathom.index.postgres.spaces import drop_space, make_space
@@ -39,7 +41,7 @@ def open_reader(
     except BaseException:
         connections.close()
         raise
-    return PostgresReader(connections)
+    return PostgresReader(connections, legs_of(address))
 
 
 def open_writer(address: Address, identity: Mapping[str, str] | None) -> PostgresWriter:
@@ -72,7 +74,7 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
     except BaseException:
         connections.close()
         raise
-    return PostgresWriter(connections, found.no)
+    return PostgresWriter(connections, legs_of(address), found.no)
 
 
 @contextmanager
@@ -89,14 +91,14 @@ def rebuilding(
     Raises:
         RunError: If somebody changed the old one meanwhile; it stays then, with that change.
     """
-    connections = Connections(address)
+    connections, legs = Connections(address), legs_of(address)
     try:
         _lay_out(connections, address)
         old = _entered(connections)
-        before = PostgresReader(connections) if old else None
+        before = PostgresReader(connections, legs) if old else None
         with connections.taken() as connection, connection.transaction():
             made = _make(connection, identity, is_current=False)
-        writer = PostgresWriter(connections, made.no)
+        writer = PostgresWriter(connections, legs, made.no)
         try:
             writer.set_roots(roots)
             yield writer, before
@@ -104,28 +106,34 @@ def rebuilding(
                 connection.isolation_level = IsolationLevel.READ_COMMITTED
                 connection.read_only = False
                 with connection.transaction():
-                    _swap(connection, old, made, address)
+                    _swap(connection, legs, old, made)
         except BaseException:
             with connections.taken() as connection, connection.transaction():
-                _drop(connection, made)
+                _drop(connection, legs, made)
             raise
     finally:
+        legs.close()
         connections.close()
 
 
-def _swap(connection: Connection, old: IndexRow | None, made: IndexRow, address: Address) -> None:
+def _swap(connection: Connection, legs: Legs, old: IndexRow | None, made: IndexRow) -> None:
     """Put the new index in the place of the old, unless that is not any more what was read."""
     found = index_row(connection, lock=True)
     if (found and (found.no, found.revision)) != (old and (old.no, old.revision)):
-        raise RunError(f"{address} was changed while it was made anew; run it again")
+        raise RunError("the index was changed while it was made anew; run it again")
     if found is not None:
         connection.execute(
             "INSERT INTO fathom.calibrations(index_no, workspace_no, strategy, data) "
             "SELECT %s, workspace_no, strategy, data FROM fathom.calibrations WHERE index_no = %s",
             (made.no, found.no),
         )
-        _drop(connection, found)
+        _drop(connection, legs, found)
     connection.execute("UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,))
+
+
+def legs_of(address: Address) -> Legs:  # noqa: ARG001 - which engine it names, once there are several
+    """What finds chunks for an index."""
+    return DatabaseLegs()
 
 
 def stamp_of(address: Address) -> str | None:
@@ -182,8 +190,9 @@ def _make(connection: Connection, identity: Mapping[str, str], *, is_current: bo
     return made
 
 
-def _drop(connection: Connection, index: IndexRow) -> None:
+def _drop(connection: Connection, legs: Legs, index: IndexRow) -> None:
     store = Store(connection, index)
+    legs.drop_index(store)
     for space in store.spaces():
         drop_space(store, space)
     connection.execute("DELETE FROM fathom.indexes WHERE no = %s", (index.no,))

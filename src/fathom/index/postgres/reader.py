@@ -16,21 +16,16 @@ from fathom.index.base import (
     Match,
     SourceRecord,
     Space,
-    Vector,
     check_k,
 )
-from fathom.index.filters import Numbers
 from fathom.index.identity import check_space, missing
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.postings import Postings, Scored
+from fathom.index.postgres.legs import Legs, Scored
 from fathom.index.postgres.status import findings, status
 from fathom.index.postgres.store import Store, StoredSpace, index_row
-from fathom.index.rows import HalfMatrix
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
-# What a leg computes of vectors of 16 bits may err by this much against the exact cosine.
-MARGIN = 6e-4
 MOST = 1_000_000
 """Nobody reads more matches than this."""
 
@@ -43,14 +38,16 @@ class PostgresReader:
     Each call sees one state of everything (REPEATABLE READ), the last that was committed.
     """
 
-    def __init__(self, connections: Connections, number: int | None = None) -> None:
-        """Take over connections that have entered the workspace.
+    def __init__(self, connections: Connections, legs: Legs, number: int | None = None) -> None:
+        """Take over connections that have entered the workspace, and what finds chunks.
 
         Args:
             connections: See above.
+            legs: Likewise.
             number: Of an index that is being made there; by default it is the current one.
         """
         self._connections = connections
+        self._legs = legs
         self._number = number
         self._analyzer = Analyzer()
 
@@ -77,8 +74,8 @@ class PostgresReader:
         k = _checked(k)
         with self._snapshot() as store:
             stored = self._space(store, space)
-            allowed = store.allowed(filters).chunks if filters else None
-            if not stored.filled or (allowed is not None and not len(allowed)):
+            allowed = store.allowed(filters) if filters else None
+            if not stored.filled or (allowed is not None and not len(allowed.chunks)):
                 return []
             if vector.shape != (stored.dimension,):
                 raise IndexMismatch(
@@ -86,7 +83,8 @@ class PostgresReader:
                     f"{stored.dimension}; use the embedder that made the index, or "
                     "`fathom ingest --rebuild PATH...`"
                 )
-            return _ranked(store, self._near(store, stored, vector, k, allowed), k)
+            found = self._legs.vector_search(store, vector, stored, k=k, allowed=allowed)
+            return _ranked(store, found, k)
 
     def _space(self, store: Store, space: Space | None) -> StoredSpace:
         if space is None:
@@ -96,42 +94,15 @@ class PostgresReader:
         check_space(self._connections.address, space, made_with)
         return found or StoredSpace(no=0, name="", dimension=0, filled=0)
 
-    def _near(
-        self,
-        store: Store,
-        space: StoredSpace,
-        vector: Vector,
-        k: int,
-        allowed: Numbers | None,
-    ) -> Scored:
-        """At least `k` chunks with their exact cosines, if there are, with all ties."""
-        limit = k + k // 2 + 32
-        while True:
-            near = Postings(store).vector_search(vector, space, k=limit, allowed=allowed)
-            numbers, vectors = store.vectors([number for number, _ in near], space)
-            exact = _cosines(vectors, vector)
-            complete = len(near) < limit
-            if complete or (
-                len(exact) > k and _largest(exact, k) > min(each[1] for each in near) + MARGIN
-            ):
-                return list(zip(numbers.tolist(), exact.tolist(), strict=True))
-            limit *= 4
-
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """See `IndexReader.keyword_search`."""
         k = _checked(k)
         terms = self._analyzer.query_terms(text)
         with self._snapshot() as store:
-            allowed = store.allowed(filters).chunks if filters else None
-            if not terms or (allowed is not None and not len(allowed)):
+            allowed = store.allowed(filters) if filters else None
+            if not terms or (allowed is not None and not len(allowed.chunks)):
                 return []
-            limit = k + 16
-            while True:
-                found = Postings(store).keyword_search(terms, k=limit, allowed=allowed)
-                ranked = _ranked(store, found, k)
-                if len(ranked) >= k or len(found) < limit:
-                    return ranked
-                limit *= 4
+            return _ranked(store, self._legs.keyword_search(store, terms, k=k, allowed=allowed), k)
 
     def lacking_vectors(self) -> int:
         """See `IndexReader.lacking_vectors`."""
@@ -140,7 +111,7 @@ class PostgresReader:
     def word_counts(self, words: Sequence[str]) -> list[int]:
         """See `IndexReader.word_counts`."""
         terms = [list(self._analyzer.query_terms(word)) for word in words]
-        return self._read(lambda store: [Postings(store).chunks_with(each) for each in terms])
+        return self._read(lambda store: [self._legs.chunks_with(store, each) for each in terms])
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
         """See `IndexReader.chunks`."""
@@ -205,6 +176,7 @@ class PostgresReader:
 
     def close(self) -> None:
         """See `IndexReader.close`."""
+        self._legs.close()
         self._connections.close()
 
     def __enter__(self) -> Self:
@@ -219,17 +191,6 @@ def _ranked(store: Store, found: Scored, k: int) -> list[Match]:
     ids = store.chunk_ids([number for number, _ in found])
     matches = [Match(ids[number], score) for number, score in found if number in ids]
     return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
-
-
-def _cosines(vectors: HalfMatrix, vector: Vector) -> NDArray[np.float64]:
-    # Row by row: a matrix product may round a row differently in different company.
-    products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
-    return np.asarray(products.sum(axis=1))
-
-
-def _largest(values: NDArray[np.float64], k: int) -> float:
-    """The `k`-th largest."""
-    return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
 def _checked(k: int) -> int:

@@ -13,17 +13,13 @@ from psycopg import IsolationLevel
 
 from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
-from fathom.index.postgres.postings import Posted, Postings
+from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.reader import PostgresReader
-from fathom.index.postgres.spaces import build_graph, drop_space, make_space
+from fathom.index.postgres.spaces import drop_space, make_space
 from fathom.index.postgres.store import Store, StoredSpace, as_text, index_row
 from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
-
-GRAPH_FROM_CHUNKS = 20_000
-MOST_DEAD = 0.02
-FEW_DEAD = 400
 
 
 class PostgresWriter(PostgresReader):
@@ -44,30 +40,84 @@ class PostgresWriter(PostgresReader):
                 if found is None:
                     raise RunError(f"{self._connections.address} was made anew; run it again")
                 yield Store(connection, found)
+        self._legs.committed()
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
         """See `IndexWriter.put`."""
         with self._change() as store:
             spaces = {space.name: space for space in store.spaces()}
             check_entries(entries, {name: each.dimension for name, each in spaces.items()})
-            touched = _remove_documents(store, [entry.document.id for entry in entries])
-            posted = _add(store, entries, spaces)
+            gone = _remove_documents(store, [entry.document.id for entry in entries])
+            posted = self._add(store, entries, spaces)
             _let_go(store, entries)
             left = _replace_sources(store, sources)
-            unheld = _remove_unheld(store, left)
+            gone += _remove_documents(store, _unheld(store, left))
+            self._legs.remove(store, gone)
             _move(store, left)
-            _publish(store, chunks=bool(posted or touched or unheld))
+            _publish(store, chunks=bool(posted or gone))
 
     def forget(self, paths: Sequence[str]) -> int:
         """See `IndexWriter.forget`; the words of what was forgotten go too."""
         with self._change() as store:
             left = _remove_sources(store, paths)
-            gone = _remove_unheld(store, left)
+            unheld = _unheld(store, left)
+            gone = _remove_documents(store, unheld)
+            self._legs.remove(store, gone)
             _move(store, left)
             _publish(store, chunks=bool(gone))
             if gone:
-                _purge(store)
-        return gone
+                self._legs.purge(store)
+        return len(unheld)
+
+    def _add(
+        self, store: Store, entries: Sequence[Entry], spaces: Mapping[str, StoredSpace]
+    ) -> list[Posted]:
+        """Documents, chunks, vectors and words; returns what was posted."""
+        posted: list[Posted] = []
+        terms_of = store.analyzer.document_terms
+        document_no, chunk_no = store.index.next_document, store.index.next_chunk
+        vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
+        for number, entry in enumerate(entries, start=document_no):
+            _add_document(store, entry, number)
+            numbers = range(chunk_no, chunk_no + len(entry.chunks))
+            chunk_no = numbers.stop
+            _add_chunks(store, entry.chunks, number, numbers)
+            main = {} if entry.vectors is None else {"": entry.vectors}
+            for name, matrix in {**main, **entry.more}.items():
+                vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
+            language = entry.document.language
+            posted += [
+                Posted(each, number, Counter(terms_of(chunk.context, language)))
+                for each, chunk in zip(numbers, entry.chunks, strict=True)
+            ]
+        store.run(
+            "UPDATE fathom.indexes SET next_document = %(document)s, next_chunk = %(chunk)s "
+            "WHERE no = %(index)s",
+            document=document_no + len(entries),
+            chunk=chunk_no,
+        )
+        _count(store, posted, 1)
+        self._legs.add(store, posted)
+        for name, found in vectors.items():
+            self._add_vectors(store, spaces[name], found)
+        return posted
+
+    def _add_vectors(
+        self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
+    ) -> None:
+        if not vectors:
+            return
+        table = space.table.removeprefix("fathom.")
+        rows = [(store.index.workspace_no, no, as_text(vector)) for no, vector in vectors.items()]
+        store.insert(f"{table}(workspace_no, chunk_no, vector)", rows)
+        store.run(
+            "UPDATE fathom.spaces SET filled = filled + %(more)s, dimension = %(dimension)s "
+            "WHERE no = %(space)s",
+            more=len(vectors),
+            dimension=len(next(iter(vectors.values()))),
+            space=space.no,
+        )
+        self._legs.add_vectors(store, space, vectors)
 
     def set_roots(self, roots: Sequence[str]) -> None:
         """See `IndexWriter.set_roots`."""
@@ -124,7 +174,7 @@ class PostgresWriter(PostgresReader):
                 if found is not None and found.identity == space.identity:
                     continue
                 if found is not None:
-                    drop_space(store, found)
+                    self._drop(store, found)
                 make_space(store, space)
 
     def drop_space(self, name: str) -> bool:
@@ -132,8 +182,12 @@ class PostgresWriter(PostgresReader):
         with self._change() as store:
             found = store.space(name) if name else None
             if found is not None:
-                drop_space(store, found)
+                self._drop(store, found)
         return found is not None
+
+    def _drop(self, store: Store, space: StoredSpace) -> None:
+        self._legs.drop_space(store, space)
+        drop_space(store, space)
 
     def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """See `IndexWriter.lacking`."""
@@ -157,7 +211,7 @@ class PostgresWriter(PostgresReader):
                 for each, number in numbers.items()
                 if number not in filled
             }
-            _add_vectors(store, into, fresh)
+            self._add_vectors(store, into, fresh)
             _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
             if not space:
                 for document in {chunk.document_id for chunk in chunks.values()}:
@@ -165,16 +219,10 @@ class PostgresWriter(PostgresReader):
             _publish(store, chunks=True)
 
     def optimize(self) -> None:
-        """See `IndexWriter.optimize`: merges segments, builds graphs of many vectors."""
+        """See `IndexWriter.optimize`."""
         with self._change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
-            dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
-            if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
-                _purge(store)
-            Postings(store).merge()
-            for space in store.spaces():
-                if space.filled > GRAPH_FROM_CHUNKS:
-                    build_graph(store, space)
+            self._legs.optimize(store)
 
 
 def _known(store: Store, name: str) -> StoredSpace:
@@ -190,42 +238,6 @@ def _publish(store: Store, *, chunks: bool) -> None:
         "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",
         chunks=chunks,
     )
-
-
-def _add(
-    store: Store,
-    entries: Sequence[Entry],
-    spaces: Mapping[str, StoredSpace],
-) -> list[Posted]:
-    """Documents, chunks, vectors and words; returns what was posted."""
-    posted: list[Posted] = []
-    terms_of = store.analyzer.document_terms
-    document_no, chunk_no = store.index.next_document, store.index.next_chunk
-    vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
-    for number, entry in enumerate(entries, start=document_no):
-        _add_document(store, entry, number)
-        numbers = range(chunk_no, chunk_no + len(entry.chunks))
-        chunk_no = numbers.stop
-        _add_chunks(store, entry.chunks, number, numbers)
-        main = {} if entry.vectors is None else {"": entry.vectors}
-        for name, matrix in {**main, **entry.more}.items():
-            vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
-        language = entry.document.language
-        posted += [
-            Posted(each, Counter(terms_of(chunk.context, language)))
-            for each, chunk in zip(numbers, entry.chunks, strict=True)
-        ]
-    for name, found in vectors.items():
-        _add_vectors(store, spaces[name], found)
-    store.run(
-        "UPDATE fathom.indexes SET next_document = %(document)s, next_chunk = %(chunk)s "
-        "WHERE no = %(index)s",
-        document=document_no + len(entries),
-        chunk=chunk_no,
-    )
-    Postings(store).add(posted)
-    _count(store, posted, 1)
-    return posted
 
 
 def _add_document(store: Store, entry: Entry, number: int) -> None:
@@ -283,21 +295,6 @@ def _add_chunks(store: Store, chunks: Sequence[Chunk], document: int, numbers: r
     )
 
 
-def _add_vectors(store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]) -> None:
-    if not vectors:
-        return
-    table = space.table.removeprefix("fathom.")
-    rows = [(store.index.workspace_no, no, as_text(vector)) for no, vector in vectors.items()]
-    store.insert(f"{table}(workspace_no, chunk_no, vector)", rows)
-    store.run(
-        "UPDATE fathom.spaces SET filled = filled + %(more)s, dimension = %(dimension)s "
-        "WHERE no = %(space)s",
-        more=len(vectors),
-        dimension=len(next(iter(vectors.values()))),
-        space=space.no,
-    )
-
-
 def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
     """Note what BM25 knows of the index: exact, whatever came and went."""
     chunks = Counter(term for each in posted for term in each.counts)
@@ -319,14 +316,14 @@ def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
     )
 
 
-def _remove_documents(store: Store, ids: Sequence[str]) -> int:
-    """Remove documents with all that is of them; returns how many chunks went."""
+def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
+    """Remove documents with all that is of them; returns the numbers of their chunks."""
     found = store.contents_of(ids)
     terms_of = store.analyzer.document_terms
     posted, numbers = [], store.numbers(chunk.id for _, _, chunks in found for chunk in chunks)
-    for _, document, chunks in found:
+    for row, document, chunks in found:
         posted += [
-            Posted(numbers[each.id], Counter(terms_of(each.context, document.language)))
+            Posted(numbers[each.id], row["no"], Counter(terms_of(each.context, document.language)))
             for each in chunks
         ]
     gone = [each.number for each in posted]
@@ -341,17 +338,13 @@ def _remove_documents(store: Store, ids: Sequence[str]) -> int:
             )
         _count(store, posted, -1)
     store.run(
-        "INSERT INTO fathom.removed SELECT %(index)s, %(workspace)s, unnest(%(gone)s::int[])",
-        gone=gone,
-    )
-    store.run(
         "DELETE FROM fathom.chunks WHERE index_no = %(index)s AND no = ANY(%(gone)s)", gone=gone
     )
     store.run(
         "DELETE FROM fathom.documents WHERE index_no = %(index)s AND no = ANY(%(numbers)s)",
         numbers=[row["no"] for row, _, _ in found],
     )
-    return len(gone)
+    return gone
 
 
 def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
@@ -386,15 +379,14 @@ def _remove_sources(store: Store, paths: Sequence[str]) -> set[str]:
     return {each for each in rows if each is not None}
 
 
-def _remove_unheld(store: Store, documents: Iterable[str]) -> int:
-    unheld = store.column(
+def _unheld(store: Store, documents: Iterable[str]) -> list[str]:
+    """Those of the documents that no place points to."""
+    return store.column(
         "SELECT id FROM fathom.documents WHERE index_no = %s AND id = ANY(%s) AND NOT EXISTS("
         "SELECT 1 FROM fathom.sources WHERE sources.index_no = documents.index_no "
         "AND document_id = documents.id)",
         sorted(documents),
     )
-    _remove_documents(store, unheld)
-    return len(unheld)
 
 
 def _move(store: Store, documents: Iterable[str]) -> None:
@@ -449,13 +441,6 @@ def _listed(
 ) -> tuple[list[int], list[HalfMatrix]]:
     found, vectors = store.vectors(numbers, space)
     return found.tolist(), list(vectors)
-
-
-def _purge(store: Store) -> None:
-    """Let the words of removed chunks go."""
-    gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
-    if gone:
-        Postings(store).delete(gone)
 
 
 def _let_go(store: Store, entries: Sequence[Entry]) -> None:
