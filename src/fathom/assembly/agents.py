@@ -3,17 +3,10 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
-from fathom.agents.answer_signals import AnswerSignals
-from fathom.agents.finalizer import Finalizer
-from fathom.agents.question_cleaner import QuestionCleaner
-from fathom.retrieval.expansion import Feedback
-from fathom.retrieval.quotes import Quotes
-from fathom.text.analyzer import Analyzer
-from fathom.text.spelling import Speller
-
 if TYPE_CHECKING:
     from fathom.agents.aggregator import Aggregator
     from fathom.agents.answer_confidence import AnswerConfidence
+    from fathom.agents.answer_signals import AnswerSignals
     from fathom.agents.cited_answer import CitedForm
     from fathom.agents.classifier import Classifier
     from fathom.agents.complexity import ComplexityAnalyser
@@ -21,10 +14,12 @@ if TYPE_CHECKING:
     from fathom.agents.debater import Debater, LocalDebater
     from fathom.agents.decomposer import Decomposer, LocalDecomposer
     from fathom.agents.features import Observer
+    from fathom.agents.finalizer import Finalizer
     from fathom.agents.hyde import Hypothesis
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
     from fathom.agents.planner import Planner
+    from fathom.agents.question_cleaner import QuestionCleaner
     from fathom.agents.questioner import LLMQuestioner
     from fathom.agents.reader import LocalReader, Reader
     from fathom.agents.reorderer import Reorderer
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web import WebSearch
     from fathom.planner.policy import Policy
+    from fathom.retrieval.quotes import Quotes
 
 from fathom.assembly.prompts import chosen
 from fathom.assembly.retrieval import RetrievalParts
@@ -49,17 +45,24 @@ class Assembly(RetrievalParts):
         return chosen(own, self.settings)
 
     @cached_property
-    def quotes(self) -> Quotes:
+    def quotes(self) -> "Quotes":
         """Looks up what stands at a place."""
+        from fathom.retrieval.quotes import Quotes
+
         return Quotes(lambda document: self._index().document(document))
 
     @cached_property
-    def question_cleaner(self) -> QuestionCleaner:
+    def question_cleaner(self) -> "QuestionCleaner":
         """Reads questions as they were meant."""
+        from fathom.agents.question_cleaner import QuestionCleaner
+        from fathom.text.spelling import Speller
+
         return QuestionCleaner(Speller(lambda words: self._index().word_counts(words), self.pieces))
 
-    def finalizer(self, strategy: str) -> Finalizer:
+    def finalizer(self, strategy: str) -> "Finalizer":
         """The finalizer of a strategy."""
+        from fathom.agents.finalizer import Finalizer
+
         return Finalizer(
             quotes=self.quotes,
             strategy=strategy,
@@ -68,8 +71,10 @@ class Assembly(RetrievalParts):
         )
 
     @cached_property
-    def answer_signals(self) -> AnswerSignals:
+    def answer_signals(self) -> "AnswerSignals":
         """Tells in numbers what is known of an answer."""
+        from fathom.agents.answer_signals import AnswerSignals
+
         return AnswerSignals(pairs=self.cross_reader, terms=self.terms)
 
     @cached_property
@@ -218,6 +223,7 @@ class Assembly(RetrievalParts):
     def hypothesis(self) -> "Hypothesis":
         """Says what to search for in a later round; the local stand-in is RM3."""
         from fathom.agents.hyde import PROMPT, LLMHypothesis, LocalHypothesis
+        from fathom.retrieval.expansion import Feedback
 
         model = self.models.of("hyde")
         local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
@@ -245,6 +251,7 @@ class Assembly(RetrievalParts):
     def keyword_filter(self) -> "KeywordFilter":
         """Drops hits that share too few words with a question."""
         from fathom.agents.keyword_filter import KeywordFilter
+        from fathom.text.analyzer import Analyzer
 
         own = self.settings.hybrid
         return KeywordFilter(
