@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,6 +13,7 @@ from fathom.index.embedded.schema import transaction
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 from fathom.index.rows import checksum, fingerprint, pack_metadata, pack_structure
+from fathom.types import Chunk, Document
 
 # A document whose own place let go of it is from now on that of another of its places.
 _MOVE = """
@@ -23,6 +25,15 @@ WHERE id IN (SELECT value FROM json_each(?))
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A document that was stored: its number, and its chunks with theirs."""
+
+    number: int
+    document: Document
+    chunks: tuple[tuple[int, Chunk], ...]
+
+
 class Changes:
     """Writes new revisions; whoever holds one holds the writer's lock."""
 
@@ -30,18 +41,21 @@ class Changes:
         self._store = store
         self._connection = store.connection
 
-    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """Step 1 of a put: documents and places of the next revision, durable but unpublished."""
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> list[Added]:
+        """Step 1 of a put: documents and places of the next revision, durable but unpublished.
+
+        Returns the documents with their numbers.
+        """
         with transaction(self._connection, write=True):
             revision = self._next_revision()
             self._remove_documents([entry.document.id for entry in entries], revision)
             spaces = self._store.all_spaces()
-            for entry in entries:
-                self._add(entry, revision, spaces)
+            added = [self._add(entry, revision, spaces) for entry in entries]
             self._let_go_of_vectors(entries)
             self._note_lacking(entries, spaces)
             left = self._replace_sources(sources, revision)
             self._remove_unheld(left, revision)
+        return added
 
     def forget(self, paths: Sequence[str]) -> int:
         """Step 1 of a forget; returns how many documents will go."""
@@ -212,8 +226,13 @@ class Changes:
         )
         return {by_key[row[0]]: np.frombuffer(row[1], dtype=np.float32) for row in rows}
 
+    def keeps_vectors(self) -> bool:
+        """Whether any are kept."""
+        found = self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()
+        return bool(found[0])
+
     def _let_go_of_vectors(self, entries: Sequence[Entry]) -> None:
-        if self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()[0]:
+        if self.keeps_vectors():
             self._let_go(
                 [
                     _key(chunk.context, space)
@@ -269,7 +288,7 @@ class Changes:
     def _set(self, key: str, value: object) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
-    def _add(self, entry: Entry, revision: int, spaces: Sequence[StoredSpace]) -> None:
+    def _add(self, entry: Entry, revision: int, spaces: Sequence[StoredSpace]) -> Added:
         number = self._add_document(entry, _fingerprint(entry), revision)
         numbers = []
         for chunk in entry.chunks:
@@ -292,6 +311,7 @@ class Changes:
             vectors = _in_space(entry, space)
             if vectors is not None:
                 self._add_vectors(space, dict(zip(numbers, vectors, strict=True)))
+        return Added(number, entry.document, tuple(zip(numbers, entry.chunks, strict=True)))
 
     def _add_document(self, entry: Entry, mark: bytes, revision: int) -> int:
         document = entry.document

@@ -1,11 +1,12 @@
 """Keeping what is derived in step with SQLite."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fathom.index.embedded.changes import Changes
+from fathom.index.embedded.changes import Added, Changes
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import Entered, KeywordLeg
 from fathom.index.embedded.store import Store
@@ -21,19 +22,34 @@ def catch_up(
     keyword: KeywordLeg,
     analyzer: Analyzer,
     on_step: Callable[[str], None],
+    *,
+    added: Sequence[Added] | None = None,
 ) -> None:
     """Bring the keyword leg to the last stored revision and publish that.
 
     Whatever state the leg is in: it is left alone, given the last changes, or filled anew.
     Being interrupted anywhere and repeated does no harm.
+
+    Args:
+        store: What is stored.
+        changes: The same, to be changed.
+        keyword: The leg.
+        analyzer: Of its terms.
+        on_step: Told `applied` and `published`.
+        added: All documents that are stored and not published, where they are at hand; else
+            they are read.
     """
     latest, published = int(store.meta("revision")), store.published()
     wanted = store.marker(latest if changes.touches_chunks() else store.chunks_at())
     found = keyword.marker()
     if found != wanted:
         if found == store.marker(store.chunks_at()):
-            entered = entries(store, analyzer, after=published)
-            keyword.apply(entered, changes.removed_chunks(), wanted)
+            gone = set(changes.removed_chunks())
+            if added is None:
+                entered = entries(store, analyzer, after=published)
+            else:
+                entered = (one for one in _entered(added, analyzer) if one.chunk not in gone)
+            keyword.apply(entered, sorted(gone), wanted)
         else:
             keyword.refill(entries(store, analyzer, after=-1), wanted)
     if latest != published:
@@ -45,10 +61,19 @@ def catch_up(
 def entries(store: Store, analyzer: Analyzer, *, after: int) -> Iterator[Entered]:
     """What the keyword leg takes of the documents added after a revision."""
     latest = int(store.meta("revision"))
-    for number, document in store.documents_added(after, latest):
-        for chunk_number, chunk in store.chunks_of(number, document):
-            terms = analyzer.document_terms(chunk.context, document.language)
-            yield Entered(chunk_number, number, terms)
+    documents = store.documents_added(after, latest)
+    return _entered(
+        (Added(no, one, tuple(store.chunks_of(no, one))) for no, one in documents), analyzer
+    )
+
+
+def _entered(added: Iterable[Added], analyzer: Analyzer) -> Iterator[Entered]:
+    for one in added:
+        document = one.document
+        for number, chunk in one.chunks:
+            stored = replace(chunk, title=document.title, path=document.path)
+            terms = analyzer.document_terms(stored.context, document.language)
+            yield Entered(number, one.number, terms)
 
 
 def discard_graphs(directory: Path, store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded import schema
-from fathom.index.embedded.changes import Changes
+from fathom.index.embedded.changes import Added, Changes
 from fathom.index.embedded.derived import catch_up, discard_graphs, entries, graph_is_worn
 from fathom.index.embedded.hnsw import build
 from fathom.index.embedded.keyword import KeywordLeg
@@ -72,9 +72,9 @@ class EmbeddedWriter(EmbeddedReader):
             check_entries(entries, {each.name: each.dimension for each in self._store.all_spaces()})
             self._finish()
             self._unfinished = True
-            self._changes.put(entries, sources)
+            added = self._changes.put(entries, sources)
             self._on_step("stored")
-            self._finish()
+            self._finish(added)
 
     def forget(self, paths: Sequence[str]) -> int:
         """See `IndexWriter.forget`.
@@ -135,14 +135,14 @@ class EmbeddedWriter(EmbeddedReader):
         Raises:
             IndexMismatch: If the vectors have another dimension than those stored.
         """
-        chunks = self.chunks(list(vectors))
         with self._writing():
             self._finish()
             into = self._known(space)
-            check_vectors([vectors[chunk.id] for chunk in chunks], into.name, into.dimension)
-            numbers = self._store.numbers([chunk.id for chunk in chunks])
-            by_number = {numbers[chunk.id]: vectors[chunk.id] for chunk in chunks}
-            self._changes.fill(into, by_number, [chunk.context for chunk in chunks])
+            numbers = self._store.numbers(vectors)
+            check_vectors([vectors[one] for one in numbers], into.name, into.dimension)
+            kept = self.chunks(list(numbers)) if self._changes.keeps_vectors() else []
+            by_number = {number: vectors[one] for one, number in numbers.items()}
+            self._changes.fill(into, by_number, [chunk.context for chunk in kept])
             self._on_step("filled")
 
     def drop_space(self, name: str) -> bool:
@@ -182,11 +182,12 @@ class EmbeddedWriter(EmbeddedReader):
         with self._busy, schema.corruption_named(self._directory / schema.FILE, self._damage):
             yield
 
-    def _finish(self) -> None:
-        """Steps 2 and 3 of whatever is stored and not published."""
+    def _finish(self, added: Sequence[Added] | None = None) -> None:
+        """Steps 2 and 3 of whatever is stored and not published; see `catch_up`."""
         if not self._unfinished:
             return
-        catch_up(self._store, self._changes, self._keyword, self._analyzer, self._on_step)
+        parts = self._store, self._changes, self._keyword, self._analyzer, self._on_step
+        catch_up(*parts, added=added)
         self._unfinished = False
 
     def _build_graphs(self) -> None:
