@@ -4,13 +4,16 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from fathom.documents.base import Builder, Parsed
 from fathom.documents.blocks import within
+from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.llm.role_models import Connect
 from fathom.models.reading import Reading
@@ -146,3 +149,12 @@ def open_sockets() -> set[str]:
         if target.startswith("socket:"):
             found.add(target)
     return found
+
+
+def uncaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ingestions parse files in this process: what is tried is not the sandbox."""
+    monkeypatch.setattr(
+        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
+    )
+    monkeypatch.setattr("fathom.index.read_ahead.begin", lambda *_: None)
+    monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())

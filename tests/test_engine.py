@@ -4,13 +4,11 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, unprivileged
+from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncaged, unprivileged
 
-from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, UsageError
 from fathom.testing.doubles import HashingEmbedder
@@ -24,10 +22,7 @@ def tmp_path() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
-    )
-    monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
+    uncaged(monkeypatch)
 
 
 @pytest.fixture

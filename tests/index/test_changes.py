@@ -11,13 +11,12 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import engine_at, open_folder, unprivileged
+from tests.making import engine_at, open_folder, uncaged, unprivileged
 
 from fathom.documents.base import Refused
 from fathom.documents.discover import content_digest, document_id
@@ -235,10 +234,7 @@ def tmp_path() -> Iterator[Path]:
 
 @pytest.fixture
 def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
-    monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
-    )
-    monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
+    uncaged(monkeypatch)
 
     for name in NAMES:  # what is imported later may be out of nobody's reach
         list(parse_bytes(b"Some words.", name))

@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, open_folder, unprivileged
+from tests.making import engine_at, open_folder, uncaged, unprivileged
 
-from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index.base import SourceRecord
 
@@ -24,10 +22,7 @@ def tmp_path() -> Iterator[Path]:
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine that parses files in this process: what is tried here is not the sandbox."""
-    monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
-    )
-    monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())
+    uncaged(monkeypatch)
     with engine_at(tmp_path) as made:
         yield made
 

@@ -77,6 +77,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
             return parse_bytes(path.read_bytes(), path.name)
 
         monkeypatch.setattr("fathom.index.ingest.read", read)
+        monkeypatch.setattr("fathom.index.read_ahead.begin", lambda *_: None)
         with open_writer(tmp_path / index, {"a": "1"}) as writer:
             chunker = StructureChunker(work.count, max_tokens=40)
             batch = Batch(

@@ -129,7 +129,7 @@ class Ingester:
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
         self._course.begin({display(file): size_of(file) for file in files})
-        for file, found in read_ahead(files, self._workers, self._writer.source):
+        for file, found in read_ahead(files, self._workers, self._sandbox, self._writer.source):
             self._course.open(display(file))
             self._file(file, found)
             self._course.close(stored=self._batch.is_empty)
@@ -178,11 +178,11 @@ class Ingester:
         self._report.failed += 1
         self._done(display(folder), "failed", f"cannot be read: {error.strerror}")
 
-    def _file(self, file: Path, found: FileRead | None) -> None:
+    def _file(self, file: Path, found: FileRead) -> None:
         place = display(file)
         known = self._writer.source(place)
         try:
-            digest = content_digest(file) if found is None else digest_of(found)
+            digest = digest_of(found)
         except OSError as error:
             self._cannot_read(place, error)
             return
@@ -238,9 +238,7 @@ class Ingester:
             if source.path != file and self._files.file_of(source.path) == file
         ]
 
-    def _read(
-        self, file: Path, digest: str, known: SourceRecord | None, found: FileRead | None
-    ) -> None:
+    def _read(self, file: Path, digest: str, known: SourceRecord | None, found: FileRead) -> None:
         place, held = display(file), set[str]()
         try:
             for part in found_parts(found) or read(file, self._sandbox, self._course.page):
@@ -297,14 +295,14 @@ class Ingester:
         place: str,
         digest: str,
         known: SourceRecord | None,
-        found: FileRead | None,
+        found: FileRead,
     ) -> None:
         if self._is_corpus(place):
             raise Refused("failed", "held records before and holds none now")
         document = document_of(part, document_id(digest), place)
         self._let_document_go(known)
         self._course.read()
-        cut = found.chunks if found is not None and found.parts else None
+        cut = found.chunks if found.parts else None
         self._add(Pending(document, _source(document, digest, part.unread), known, chunks=cut))
 
     def _record(self, parsed: Parsed, place: str) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, begin, read
 
 
 def text_of(path: Path, sandbox: Sandbox) -> str:
@@ -206,3 +207,68 @@ def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) 
     records = [value for value in values if isinstance(value, Parsed)]
     assert len(records) == 100_000
     assert (records[-1].record, records[-1].title, records[-1].text) == ("r99999", "T", "row 99999")
+
+
+def test_files_that_were_begun_are_read_while_nobody_asks_yet(tmp_path: Path) -> None:
+    files = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(40)]
+    with Sandbox() as sandbox:
+        for file in files:
+            begin(file, sandbox)
+        assert sandbox._child is not None
+        assert select.select([sandbox._child._replies], [], [], 30)[0]
+        files[0].write_text("too late")
+        found = [text_of(file, sandbox) for file in files]
+    assert found == [f"number {number}" for number in range(40)]
+
+
+def test_one_of_the_begun_files_that_breaks_a_limit_is_blamed_alone(tmp_path: Path) -> None:
+    fine = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(6)]
+    slow = written(tmp_path, "slow.md", "a")
+    order = [*fine[:3], slow, *fine[3:]]
+    with Sandbox(ParseLimits(wall_s=2)) as sandbox:
+        slow.unlink()
+        os.mkfifo(slow)  # opening it takes for ever
+        for file in order:
+            sandbox.begin(file)
+        found = []
+        for file in order:
+            try:
+                found += [part.text for part in sandbox.parse(file) if isinstance(part, Parsed)]
+            except Refused as refused:
+                found.append(refused.reason)
+    texts = [f"number {number}" for number in range(6)]
+    assert found == [*texts[:3], "took longer than 2 s", *texts[3:]]
+
+
+def test_begun_files_may_be_passed_over_and_others_come_between(tmp_path: Path) -> None:
+    begun = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(4)]
+    other = written(tmp_path, "other.txt", "another one")
+    rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
+    with Sandbox() as sandbox:
+        for file in begun:
+            begin(file, sandbox)
+        assert text_of(other, sandbox) == "another one"
+        assert text_of(begun[0], sandbox) == "number 0"
+        assert text_of(begun[2], sandbox) == "number 2"
+        assert text_of(begun[3], sandbox) == "number 3"
+        half = read(rows, sandbox)
+        next(half)
+        assert text_of(other, sandbox) == "another one"
+        assert len(list(half)) == 4_999
+
+
+def test_commands_never_fill_the_pipe(tmp_path: Path) -> None:
+    deep = tmp_path
+    for _ in range(14):
+        deep /= "d" * 240
+    deep.mkdir(parents=True)
+    files = [written(deep, f"{number}.txt", f"number {number}") for number in range(64)]
+    with Sandbox() as sandbox:
+        assert sandbox._child is not None
+        os.kill(sandbox._child.pid, signal.SIGSTOP)
+        for file in files:  # half a megabyte of commands, and nobody reads them
+            begin(file, sandbox)
+        os.kill(sandbox._child.pid, signal.SIGCONT)
+        assert [text_of(file, sandbox) for file in files] == [
+            f"number {number}" for number in range(64)
+        ]

@@ -4,7 +4,6 @@ import json
 import mimetypes
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -84,19 +83,50 @@ class Server:
 
     def _answer(self, path: bytes, extension: Extension | None) -> None:
         refused: Refused | None = None
+        batch = _Values()
         try:
             with Path(os.fsdecode(path)).open("rb") as file:
                 name = Path(os.fsdecode(path)).name
-                parts = parse_stream(file, name, self._limits, extension, self._recogniser)
-                for values in _batches(parts):
-                    self._send(Frame(values=values))
+                for value in parse_stream(file, name, self._limits, extension, self._recogniser):
+                    batch.add(value)
+                    if batch.is_full:
+                        self._send(Frame(values=batch.taken()))
         except Refused as refusal:
             refused = refusal
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers of hostile input raise anything
             refused = Refused("failed", _told(error))
-        self._send(Frame(done=True, refused=refused, peak_bytes=jail.peak_bytes()))
+        try:
+            self._end(batch.taken(), refused)
+        except Refused as refusal:  # too much for a frame
+            self._end((), refusal)
+
+    def _end(self, values: tuple[Parsed | Failure, ...], refused: Refused | None) -> None:
+        peak = jail.peak_bytes()
+        self._send(Frame(values=values, done=True, refused=refused, peak_bytes=peak))
+
+
+class _Values:
+    """What a file gave and is not sent yet."""
+
+    def __init__(self) -> None:
+        self._values: list[Parsed | Failure] = []
+        self._chars = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._chars >= _BATCH_CHARS or len(self._values) >= _BATCH_VALUES
+
+    def add(self, value: Parsed | Failure) -> None:
+        self._values.append(value)
+        self._chars += len(value.text) if isinstance(value, Parsed) else 0
+
+    def taken(self) -> tuple[Parsed | Failure, ...]:
+        taken = tuple(self._values)
+        self._values.clear()
+        self._chars = 0
+        return taken
 
 
 def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
@@ -107,19 +137,6 @@ def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
         sys.path.append(folder)
         gate.admit(folder, extension.module.partition(".")[0])
     return extension
-
-
-def _batches(values: Iterator[Parsed | Failure]) -> Iterator[tuple[Parsed | Failure, ...]]:
-    batch: list[Parsed | Failure] = []
-    chars = 0
-    for value in values:
-        batch.append(value)
-        chars += len(value.text) if isinstance(value, Parsed) else 0
-        if chars >= _BATCH_CHARS or len(batch) >= _BATCH_VALUES:
-            yield tuple(batch)
-            batch, chars = [], 0
-    if batch:
-        yield tuple(batch)
 
 
 def _told(error: Exception) -> str:

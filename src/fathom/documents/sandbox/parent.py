@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
@@ -27,6 +28,8 @@ _BOOT = (
 _TICK_S = 0.05
 _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
+_ASKED_BYTES = 16_000
+"""So long commands wait at most: they fit into any pipe, where both sides could wait else."""
 
 
 class Child:
@@ -43,6 +46,8 @@ class Child:
         role = ["ocr"] if recognises else []
         self._largest = 0
         self._received = 0
+        self._asked: deque[int] = deque()
+        self._unread = bytearray()
         arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
         # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
@@ -71,16 +76,32 @@ class Child:
         """Whether the process has ended."""
         return self._process.poll() is not None
 
+    @property
+    def asked(self) -> int:
+        """How many files it was asked for whose turn has not come."""
+        return len(self._asked)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it can be asked for another file before the next reply is received."""
+        return sum(self._asked) < _ASKED_BYTES
+
     def send(self, path: Path, extension: Extension | None) -> None:
         """Ask for the file at `path`; `extension` reads it where Fathom itself does not."""
-        self._largest = self._received = 0
-        # A process that is gone is noticed, with its reason, when its reply is awaited.
         absolute = os.fsencode(path.absolute())  # the process stands in another folder
+        command = absolute.hex().encode("ascii") + _told(extension) + b"\n"
+        self._asked.append(len(command))
+        # A process that is gone is noticed, with its reason, when its reply is awaited.
         with contextlib.suppress(BrokenPipeError):
-            self._commands.write(absolute.hex().encode("ascii") + _told(extension) + b"\n")
+            self._commands.write(command)
+
+    def turn(self) -> None:
+        """What is received from now on is the reply to the next file it was asked for."""
+        self._asked.popleft()
+        self._largest = self._received = 0
 
     def receive(self) -> Frame:
-        """The next part of the reply.
+        """The next part of the reply to the file whose turn it is.
 
         Raises:
             Refused: `failed`, naming the limit, if the process broke one or died.
@@ -108,14 +129,15 @@ class Child:
         self._replies.close()
 
     def _exactly(self, count: int, deadline: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < count:
+        while len(self._unread) < count:
             self._await(deadline)
-            part = os.read(self._replies.fileno(), min(count - len(parts), _READ_BYTES))
+            part = os.read(self._replies.fileno(), _READ_BYTES)
             if not part:
                 raise Refused("failed", self._why_dead())
-            parts += part
-        return bytes(parts)
+            self._unread += part
+        taken = bytes(self._unread[:count])
+        del self._unread[:count]
+        return taken
 
     def _await(self, deadline: float) -> None:
         while not select.select([self._replies], [], [], _TICK_S)[0]:
@@ -184,15 +206,17 @@ class Sandbox:
     """Reads files in a child process under `ParseLimits`, one file at a time.
 
     The child is started once and lives until it breaks a limit, crashes or has grown large; then
-    the next file gets a new one. What turns out to hold pictures of text is given to a second one
-    that can recognise it, with limits of its own, where the extra `ocr` is installed. Use it as a
-    context manager, from one thread.
+    the next file gets a new one. It reads ahead what it is told comes next. What turns out to hold
+    pictures of text is given to a second one that can recognise it, with limits of its own, where
+    the extra `ocr` is installed. Use it as a context manager, from one thread.
     """
 
     def __init__(self, limits: ParseLimits | None = None) -> None:
         self._limits = limits or ParseLimits()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._child: Child | None = None
+        self._next: deque[Path] = deque()
+        self._receiving = False
         self._recognising: Child | None = None
 
     @property
@@ -212,8 +236,17 @@ class Sandbox:
             self._folder.cleanup()
             self._folder = None
 
+    def begin(self, path: Path) -> None:
+        """Say that this file is parsed after those that were begun; it is read meanwhile."""
+        self._next.append(path)
+        if not self._receiving:
+            self._ready()
+
     def parse(self, path: Path, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
         """What the file at `path` holds, in file order.
+
+        Files that were begun come in their order: those before this one are passed over. One that
+        was not is read by a process of its own.
 
         Args:
             path: A regular file.
@@ -246,10 +279,16 @@ class Sandbox:
         return whole if isinstance(whole, Parsed) else part
 
     def _parsed(self, path: Path) -> Iterator[Parsed | Failure]:
+        if self._receiving or (self._next and path not in self._next):
+            with Sandbox(self._limits) as apart:
+                yield from apart._parsed(path)
+            return
+        self._come_to(path)
         child = self._ready()
-        healthy = False
+        self._next.popleft()
+        child.turn()
+        healthy, self._receiving = False, True
         try:
-            child.send(path, format_of(path))
             values: tuple[Parsed | Failure, ...] = ()
             while True:
                 frame = _received(child)
@@ -265,8 +304,18 @@ class Sandbox:
                         raise frame.refused
                     return
         finally:
+            self._receiving = False
             if not healthy:
                 self._drop()
+
+    def _come_to(self, path: Path) -> None:
+        """Make this file the next one."""
+        if self._next and self._next[0] != path:
+            self._drop()  # it is reading what nobody wants to know
+        while self._next and self._next[0] != path:
+            self._next.popleft()
+        if not self._next:
+            self._next.append(path)
 
     def _recognised(self, path: Path, on_page: OnPage) -> Iterator[Parsed | Failure]:
         child = self._ready_to_recognise()
@@ -274,6 +323,7 @@ class Sandbox:
         healthy = False
         try:
             child.send(path, None)
+            child.turn()
             done = False
             while not done:
                 frame = child.receive()
@@ -293,6 +343,9 @@ class Sandbox:
         if self._child is None or self._child.gone():
             self._drop()
             self._child = Child(self._limits, self._workplace())
+        while self._child.asked < len(self._next) and self._child.has_room:
+            path = self._next[self._child.asked]
+            self._child.send(path, format_of(path))
         return self._child
 
     def _ready_to_recognise(self) -> Child:
@@ -323,6 +376,13 @@ class Sandbox:
             self._recognising = None
 
 
+def begin(path: Path, sandbox: Sandbox) -> None:
+    """Say that `read` is asked for this file next, after those that were begun."""
+    with contextlib.suppress(Refused):
+        _check_readable(path)
+        sandbox.begin(path)
+
+
 def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
     """What the file at `path` holds: one document, or one value per record of a corpus.
 
@@ -334,6 +394,11 @@ def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Pa
     Raises:
         Refused: With the typed outcome when the file gives no (more) text.
     """
+    _check_readable(path)
+    yield from sandbox.parse(path, on_page)
+
+
+def _check_readable(path: Path) -> None:
     try:
         found = path.stat()
     except OSError as error:
@@ -342,4 +407,3 @@ def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Pa
         raise Refused("no_document", "not a regular file")
     if not found.st_size:
         raise Refused("empty", "the file has no bytes")
-    yield from sandbox.parse(path, on_page)
