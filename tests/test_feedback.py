@@ -17,8 +17,9 @@ from fathom.agents.answer_signals import COLUMNS
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
+from fathom.index.embedded.traces import FILE
 from fathom.index.feedback import Feedback, key_of
-from fathom.index.traces import FILE, TraceMissing
+from fathom.index.traces import TraceMissing
 from fathom.types import Answer, Filter
 
 TOLD = "harbour office"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fathom.errors import RunError
 from fathom.extensions import check_name
 from fathom.index.feedback import Feedback, key_of
-from fathom.index.traces import FILE as TRACES
 from fathom.jsonable import canonical, digest
 from fathom.library import Library
 from fathom.tracing.trace import Trace
@@ -73,7 +72,7 @@ class Learning(Library):
         """
         name = strategy or self.settings.ask.strategy
         known = self.calibration(name).calibration
-        if known is None or not known.drift.spreads or not (self.directory / TRACES).exists():
+        if known is None or not known.drift.spreads or not self.has_traces():
             return ()
         return known.drift.moved(self.traces.signals(name, LATEST))
 
@@ -184,7 +183,7 @@ class Learning(Library):
 
     def verified(self, query: Query) -> dict[str, Any]:
         """What a person verified as the answer to a question, for the record of its run."""
-        if not (self.directory / TRACES).exists():
+        if not self.has_traces():
             return {}
         try:
             known = self.traces.feedback(key=key_of(query.text, query.filters))

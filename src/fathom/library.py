@@ -22,8 +22,7 @@ from fathom.index.places import (
     places_named,
     roots_of,
 )
-from fathom.index.traces import FILE as TRACES
-from fathom.index.traces import TraceStore, open_traces
+from fathom.index.traces import TraceStore
 from fathom.settings import Settings
 from fathom.types import Document
 
@@ -297,13 +296,12 @@ class Library:
             UsageError: If there is an index with documents.
         """
         from fathom.index.copying import copy
-        from fathom.index.traces import copy_traces
 
         index = self.reader(checked=False)
         with other.index.open_writer(index.status().identity) as writer:
             copied = copy(index, writer)
-        if (self.directory / TRACES).exists():
-            copy_traces(self.directory, other.directory)
+        if self.has_traces():
+            other.traces.take(self.traces.records())
         return copied
 
     def keep_calibration(self, strategy: str, made: "Calibration") -> None:
@@ -327,7 +325,7 @@ class Library:
 
     def _sweep_traces(self) -> None:
         """Let go of traces whose texts are gone; by then the index is as it was asked to be."""
-        if not (self.directory / TRACES).exists():
+        if not self.has_traces():
             return
         try:
             self.traces.sweep(self.reader(checked=False))
@@ -346,9 +344,18 @@ class Library:
             if self._traces is None:
                 index = self.reader(checked=False)
                 max_bytes = self.settings.trace.max_mb << 20
-                self.directory.mkdir(parents=True, exist_ok=True)
-                self._traces = open_traces(self.directory, index, max_bytes=max_bytes)
+                opened = self.index.open_traces(max_bytes=max_bytes)
+                try:
+                    opened.sweep(index)  # who changed the index last may have been killed before
+                except BaseException:
+                    opened.close()
+                    raise
+                self._traces = opened
             return self._traces
+
+    def has_traces(self) -> bool:
+        """Whether anything may have been kept of what was asked."""
+        return self._traces is not None or self.index.has_traces()
 
     def writer(self) -> str:
         """Who is writing to the index now, in words; `""` for nobody."""

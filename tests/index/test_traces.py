@@ -1,42 +1,110 @@
 import multiprocessing
 import os
 import sqlite3
-import stat
 import zlib
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from fathom.errors import RunError
+from fathom.index.embedded.traces import EmbeddedTraces
+from fathom.index.feedback import Feedback
+from fathom.index.postgres.address import Address
 from fathom.index.trace_retention import Held
-from fathom.index.traces import TraceMissing, TraceStore
+from fathom.index.traces import (
+    MAX_BYTES,
+    KeptFeedback,
+    KeptTrace,
+    TraceMissing,
+    TraceStore,
+    kept_of,
+)
 from fathom.tracing.chain import TraceTampered
 from fathom.tracing.recorder import Recorder
 from fathom.tracing.trace import Origin, Trace
 from fathom.types import Document, Span
 
+if TYPE_CHECKING:
+    from tests.postgres_server import Server
 
-def trace(number: int, size: int = 0) -> Trace:
-    recorder = Recorder(Origin(question=f"question {number}", strategy="naive"))
+
+def new_workspace(server: "Server") -> Address:
+    """One of its own, with the tables there and nothing in it."""
+    from fathom.index.postgres.opening import open_writer
+
+    address = Address.of(server.shared).of_workspace(f"w{os.urandom(6).hex()}")
+    open_writer(address, {"made": "by hand"}).close()
+    return address
+
+
+def trace(number: int, size: int = 0, strategy: str = "naive") -> Trace:
+    recorder = Recorder(Origin(question=f"question {number}", strategy=strategy))
     with recorder.step("read", inputs={"noise": os.urandom(size).hex()[:4_000]}):
         pass
     return recorder.seal({"status": "answered", "answer": f"answer {number}"})
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "traces.db"
+class Place(Protocol):
+    """Where traces are kept; goes to other processes too."""
+
+    def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore: ...
+
+    def spoil(self, data: bytes) -> None:
+        """Store this instead of what was stored."""
 
 
-def test_a_trace_comes_back(path: Path) -> None:
+@dataclass
+class InFile:
+    """In a file of a folder."""
+
+    path: Path
+
+    def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore:
+        return EmbeddedTraces(self.path, max_bytes=max_bytes)
+
+    def spoil(self, data: bytes) -> None:
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            connection.execute("UPDATE traces SET data = ?", (data,))
+
+
+@dataclass
+class OnServer:
+    """In a workspace of a server."""
+
+    address: Address
+
+    def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore:
+        from fathom.index.postgres.traces import open_traces
+
+        return open_traces(self.address, max_bytes=max_bytes)
+
+    def spoil(self, data: bytes) -> None:
+        from fathom.index.postgres.connections import Connections
+        from fathom.index.postgres.room import open_room
+
+        connections = Connections(self.address)
+        with open_room(connections, since=2).entered() as connection:
+            connection.execute("UPDATE fathom.traces SET data = %s", (data,))
+        connections.close()
+
+
+@pytest.fixture(params=["embedded", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "embedded":
+        return InFile(tmp_path / "traces.db")
+    server: Server = request.getfixturevalue("postgres")
+    return OnServer(new_workspace(server))
+
+
+def test_a_trace_comes_back(place: Place) -> None:
     stored = trace(1)
-    with TraceStore(path) as store:
+    with place.open() as store:
         store.put(stored)
         store.put(stored)
 
-    with TraceStore(path) as store:
+    with place.open() as store:
         assert store.get(stored.id) == stored
         assert store.get(stored.id[:8]) == stored
         (summary,) = store.list()
@@ -44,9 +112,9 @@ def test_a_trace_comes_back(path: Path) -> None:
         assert (summary.strategy, summary.status) == ("naive", "answered")
 
 
-def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(path: Path) -> None:
+def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(place: Place) -> None:
     first, second = trace(1), trace(2)
-    with TraceStore(path) as store:
+    with place.open() as store:
         store.put(first, warnings=("a.md is not what was read",))
         store.put(second)
         assert store.warnings(first.id) == ("a.md is not what was read",)
@@ -55,8 +123,8 @@ def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(path: 
         assert store.warnings(first.id) == ()
 
 
-def test_the_newest_come_first(path: Path) -> None:
-    with TraceStore(path) as store:
+def test_the_newest_come_first(place: Place) -> None:
+    with place.open() as store:
         for number in range(5):
             store.put(trace(number))
 
@@ -64,16 +132,16 @@ def test_the_newest_come_first(path: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["", "zz", "%", "_", "'", "0' OR 1=1 --"])
-def test_an_id_that_is_not_there_is_said(path: Path, wanted: str) -> None:
-    with TraceStore(path) as store:
+def test_an_id_that_is_not_there_is_said(place: Place, wanted: str) -> None:
+    with place.open() as store:
         store.put(trace(1))
 
         with pytest.raises(TraceMissing, match="no trace begins"):
             store.get(wanted)
 
 
-def test_a_beginning_of_two_ids_is_refused(path: Path) -> None:
-    with TraceStore(path) as store:
+def test_a_beginning_of_two_ids_is_refused(place: Place) -> None:
+    with place.open() as store:
         for number in range(17):  # two of them share their first digit
             store.put(trace(number))
         firsts = [summary.id[0] for summary in store.list()]
@@ -83,8 +151,8 @@ def test_a_beginning_of_two_ids_is_refused(path: Path) -> None:
             store.get(twice)
 
 
-def test_the_oldest_go_beyond_the_cap(path: Path) -> None:
-    with TraceStore(path, max_bytes=20_000) as store:
+def test_the_oldest_go_beyond_the_cap(place: Place) -> None:
+    with place.open(max_bytes=20_000) as store:
         for number in range(30):
             store.put(trace(number, size=2_000))
         kept = store.list()
@@ -96,64 +164,35 @@ def test_the_oldest_go_beyond_the_cap(path: Path) -> None:
         ]
 
 
-def test_one_trace_above_the_cap_is_kept_alone(path: Path) -> None:
-    with TraceStore(path, max_bytes=10) as store:
+def test_one_trace_above_the_cap_is_kept_alone(place: Place) -> None:
+    with place.open(max_bytes=10) as store:
         store.put(trace(1))
         store.put(trace(2))
 
         assert [summary.question for summary in store.list()] == ["question 2"]
 
 
-def test_only_the_owner_can_read(path: Path) -> None:
-    with TraceStore(path) as store:
-        store.put(trace(1))
-        files = sorted(path.parent.iterdir())
-
-        assert [file.name for file in files][:2] == ["traces.db", "traces.db-shm"]
-        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-
-
 @pytest.mark.parametrize("old", [b"answer 1", b"question 1", b"naive"])
-def test_a_tampered_trace_is_noticed(path: Path, old: bytes) -> None:
+def test_a_tampered_trace_is_noticed(place: Place, old: bytes) -> None:
     stored = trace(1)
-    with TraceStore(path) as store:
+    with place.open() as store:
         store.put(stored)
         lines = stored.data.replace(old, b"another!")
-        with sqlite3.connect(path) as connection:
-            connection.execute("UPDATE traces SET data = ?", (zlib.compress(lines),))
-        connection.close()
+        place.spoil(zlib.compress(lines))
 
         with pytest.raises(TraceTampered, match=stored.id):
             store.get(stored.id)
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", zlib.compress(b"x" * 1_000)[:-4]])
-def test_a_damaged_trace_is_noticed(path: Path, data: bytes) -> None:
+def test_a_damaged_trace_is_noticed(place: Place, data: bytes) -> None:
     stored = trace(1)
-    with TraceStore(path) as store:
+    with place.open() as store:
         store.put(stored)
-        with sqlite3.connect(path) as connection:
-            connection.execute("UPDATE traces SET data = ?", (data,))
-        connection.close()
+        place.spoil(data)
 
         with pytest.raises(TraceTampered):
             store.get(stored.id)
-
-
-def test_what_is_deleted_is_gone_from_the_disk(path: Path) -> None:
-    first, second = trace(1), trace(2)
-    with TraceStore(path) as store:
-        store.put(first)
-        store.put(second)
-        deleted = store.delete(first.id[:10])
-
-        assert deleted == first.id
-        assert [summary.id for summary in store.list()] == [second.id]
-        for file in path.parent.iterdir():
-            assert first.id.encode() not in file.read_bytes()
-            assert b"question 1" not in file.read_bytes()
-        with pytest.raises(TraceMissing):
-            store.delete(first.id)
 
 
 def of(name: str, text: str, title: str = "T") -> Document:
@@ -176,6 +215,11 @@ class Index:
         return self.documents.get(name)
 
 
+def nothing() -> Any:
+    """An index of which all documents have gone."""
+    return Index({}, state="gone")
+
+
 def held(document: Document, start: int, end: int) -> Held:
     span = Span(start, end)
     return Held.of(document.id, document.title, span, span.cut(document.text))
@@ -196,11 +240,11 @@ A, B, C = of("a", "some words"), of("b", "other words here"), of("c", "third")
     ],
 )
 def test_a_trace_stays_while_the_documents_hold_its_texts(
-    path: Path, changed: dict[str, Document], left: list[int]
+    place: Place, changed: dict[str, Document], left: list[int]
 ) -> None:
     texts = [[held(A, 0, 4), held(B, 0, 5)], [held(B, 6, 11)], [held(C, 0, 5)]]
     index: Any = Index({"a": A, "b": B, "c": C})
-    with TraceStore(path) as store:
+    with place.open() as store:
         for number, each in enumerate(texts):
             store.put(trace(number), held=each)
         assert store.sweep(index) == 0
@@ -209,14 +253,11 @@ def test_a_trace_stays_while_the_documents_hold_its_texts(
         index.state = "2"
         assert store.sweep(index) == 3 - len(left)
         assert [summary.question for summary in store.list()] == [f"question {n}" for n in left]
-        for file in path.parent.iterdir():
-            for number in {0, 1, 2} - set(left):
-                assert f"question {number}".encode() not in file.read_bytes()
 
 
-def test_a_trace_of_an_older_state_is_looked_at_the_next_time(path: Path) -> None:
+def test_a_trace_of_an_older_state_is_looked_at_the_next_time(place: Place) -> None:
     index: Any = Index({"b": B}, state="2")
-    with TraceStore(path) as store:
+    with place.open() as store:
         assert store.sweep(index) == 0
         store.put(trace(1), held=[held(A, 0, 4), held(A, 5, 10), held(B, 0, 5)])
         assert store.sweep(index) == 1
@@ -224,23 +265,23 @@ def test_a_trace_of_an_older_state_is_looked_at_the_next_time(path: Path) -> Non
         assert store.list() == ()
 
 
-def put_many(path: Path, first: int) -> None:
-    with TraceStore(path) as store:
+def put_many(place: Place, first: int) -> None:
+    with place.open() as store:
         for number in range(first, first + 40):
             store.put(trace(number))
 
 
-def test_two_processes_write_at_once_from_the_very_start(path: Path) -> None:
+def test_two_processes_write_at_once_from_the_very_start(place: Place) -> None:
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=put_many, args=(path, first)) for first in (0, 100)]
+    writers = [spawn.Process(target=put_many, args=(place, first)) for first in (0, 100)]
     for writer in writers:
         writer.start()
-    put_many(path, 200)
+    put_many(place, 200)
     for writer in writers:
         writer.join(60)
 
     assert [writer.exitcode for writer in writers] == [0, 0]
-    with TraceStore(path) as store:
+    with place.open() as store:
         stored = store.list(limit=1_000)
         questions = {summary.question for summary in stored}
         assert questions == {f"question {n + first}" for first in (0, 100, 200) for n in range(40)}
@@ -248,8 +289,8 @@ def test_two_processes_write_at_once_from_the_very_start(path: Path) -> None:
             assert store.get(summary.id).origin.question == summary.question
 
 
-def test_a_reader_sees_traces_while_another_connection_writes(path: Path) -> None:
-    with TraceStore(path) as writer, TraceStore(path) as reader:
+def test_a_reader_sees_traces_while_another_connection_writes(place: Place) -> None:
+    with place.open() as writer, place.open() as reader:
         stored = trace(1)
         writer.put(stored)
 
@@ -258,13 +299,91 @@ def test_a_reader_sees_traces_while_another_connection_writes(path: Path) -> Non
         assert reader.list() == ()
 
 
-def test_a_file_that_is_no_database_is_named(path: Path) -> None:
-    path.write_bytes(b"not a database at all, but long enough to be read as one" * 20)
+def said(number: int, trace_id: str = "") -> Feedback:
+    name = trace_id or f"trace {number}"
+    words = {"key": f"key {number}", "question": f"question {number}", "strategy": "naive"}
+    return Feedback(trace_id=name, said="right", right=True, signals={"x": number}, **words)
 
-    with pytest.raises(RunError, match=r"traces\.db"):
-        TraceStore(path)
+
+def test_what_was_said_last_of_an_answer_is_kept(place: Place) -> None:
+    with place.open() as store:
+        store.put_feedback(said(1))
+        store.put_feedback(said(2))
+        store.put_feedback(replace(said(1), said="wrong", right=False))
+        assert [(one.trace_id, one.said) for one in store.feedback()] == [
+            ("trace 2", "right"),
+            ("trace 1", "wrong"),
+        ]
+        assert [one.trace_id for one in store.feedback(key="key 2")] == ["trace 2"]
+        assert store.feedback(strategy="mao") == ()
+        assert len(store.feedback(strategy="naive", key="key 1")) == 1
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="nowhere"):
-        TraceStore(tmp_path / "nowhere" / "traces.db")
+def test_what_was_said_goes_with_the_documents_it_cites(place: Place) -> None:
+    index: Any = Index({"a": A, "b": B})
+    with place.open() as store:
+        store.put_feedback(said(1), held=[held(A, 0, 4)])
+        store.put_feedback(said(2), held=[held(B, 0, 5), held(B, 6, 11)])
+        assert store.sweep(index) == 0
+        index.documents, index.state = {"a": A}, "2"
+        assert store.sweep(index) == 0
+        assert [one.trace_id for one in store.feedback()] == ["trace 1"]
+
+
+def test_what_was_said_goes_with_a_trace_that_is_deleted(place: Place) -> None:
+    stored = trace(1)
+    with place.open() as store:
+        store.put(stored)
+        store.put_feedback(said(1, stored.id))
+        store.put_feedback(said(2))
+        store.delete(stored.id)
+        assert [one.trace_id for one in store.feedback()] == ["trace 2"]
+
+
+def test_the_signals_of_the_newest_answers_of_a_strategy_come_first(place: Place) -> None:
+    with place.open() as store:
+        for number in range(4):
+            made = kept_of(trace(number, strategy="mao" if number == 2 else "naive"), (), ())
+            store.take([replace(made, signals=f'{{"x":{number}}}')])
+        assert store.signals("naive", 2) == ({"x": 3}, {"x": 1})
+        assert store.signals("maf", 2) == ()
+
+
+def test_a_store_takes_all_that_another_one_keeps(place: Place, tmp_path: Path) -> None:
+    first, second = trace(1), trace(2)
+    with place.open() as store, EmbeddedTraces(tmp_path / "other.db") as other:
+        store.put(first, held=[held(A, 0, 4)], warnings=("a.md has changed",))
+        store.put(second)
+        store.put_feedback(said(1, first.id), held=[held(A, 0, 4)])
+        kept = list(store.records())
+        other.take(store.records())
+        assert other.list() == store.list()
+        assert [other.get(each.id).data for each in (first, second)] == [first.data, second.data]
+        assert other.warnings(first.id) == ("a.md has changed",)
+        store.delete(first.id)
+        store.take(other.records())  # and back: what is there already stays once
+        assert sorted(map(_plain, store.records())) == sorted(map(_plain, kept))
+        assert store.sweep(nothing()) == 1
+        assert store.feedback() == ()
+
+
+def _plain(kept: KeptTrace | KeptFeedback) -> str:
+    return repr(replace(kept, revision="") if isinstance(kept, KeptTrace) else kept)
+
+
+def test_what_is_put_while_traces_are_swept_is_not_overlooked(place: Place) -> None:
+    """The trace of a question that was asked before its document went comes in the middle."""
+    late = trace(2)
+    with place.open() as store, place.open() as other:
+
+        class Changing(Index):
+            def document(self, name: str) -> Document | None:
+                if not other.list() or late.id not in {each.id for each in other.list()}:
+                    other.put(late, held=[held(C, 0, 5)])
+                return super().document(name)
+
+        index: Any = Changing({"a": A}, state="2")
+        store.put(trace(1), held=[held(A, 0, 4)])
+        store.sweep(index)
+        store.sweep(index)
+        assert [each.question for each in store.list()] == ["question 1"]

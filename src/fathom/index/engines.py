@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.embedded.traces import FILE, move_traces, open_traces, trace_findings
+from fathom.index.traces import TraceStore
 
 if TYPE_CHECKING:  # whoever asks the embedded index knows no other
     from fathom.index.postgres.address import Address
@@ -57,6 +59,30 @@ class Index(Protocol):
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """What is wrong with it, in words; with `fix` what is derived is made anew first."""
+        ...
+
+    def has_traces(self) -> bool:
+        """Whether traces may be there: where not, `open_traces` would make their store."""
+        ...
+
+    def open_traces(self, *, max_bytes: int) -> TraceStore:
+        """What was asked of it, and what people said of it; see `TraceStore.sweep`.
+
+        Args:
+            max_bytes: Beyond it the oldest traces go.
+
+        Raises:
+            RunError: If the store cannot be opened.
+        """
+        ...
+
+    def trace_findings(self) -> list[str]:
+        """What is wrong with its traces, in words; empty when they are sound."""
+        ...
+
+    @property
+    def trace_place(self) -> str:
+        """Where its traces are, as it may be shown."""
         ...
 
 
@@ -123,15 +149,37 @@ class EmbeddedIndex:
 
         return verify(self.directory, fix=fix)
 
+    def has_traces(self) -> bool:
+        """See `Index.has_traces`."""
+        return (self.directory / FILE).is_file()
+
+    def open_traces(self, *, max_bytes: int) -> TraceStore:
+        """See `Index.open_traces`."""
+        return open_traces(self.directory, max_bytes=max_bytes)
+
+    def trace_findings(self) -> list[str]:
+        """See `Index.trace_findings`."""
+        return trace_findings(self.directory / FILE)
+
+    @property
+    def trace_place(self) -> str:
+        """See `Index.trace_place`."""
+        return str(self.directory / FILE)
+
     def __str__(self) -> str:
         return str(self.directory)
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresIndex:
-    """An index on a PostgreSQL server."""
+    """An index on a PostgreSQL server.
+
+    Attributes:
+        beside: Where traces were kept on this machine, before they were kept on the server.
+    """
 
     address: "Address"
+    beside: Path | None = None
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
         """See `Index.open_reader`."""
@@ -173,6 +221,33 @@ class PostgresIndex:
         with open_reader(self.address) as reader:
             return reader.findings()
 
+    def has_traces(self) -> bool:
+        """See `Index.has_traces`."""
+        from fathom.index.postgres.traces import has_traces
+
+        return has_traces(self.address)
+
+    def open_traces(self, *, max_bytes: int) -> TraceStore:
+        """See `Index.open_traces`."""
+        from fathom.index.postgres.traces import open_traces as on_server
+
+        opened = on_server(self.address, max_bytes=max_bytes)
+        if self.beside is not None:
+            move_traces(self.beside, opened)
+        return opened
+
+    def trace_findings(self) -> list[str]:
+        """See `Index.trace_findings`."""
+        from fathom.index.postgres.traces import open_traces as on_server
+
+        with on_server(self.address) as store:
+            return list(store.findings())
+
+    @property
+    def trace_place(self) -> str:
+        """See `Index.trace_place`."""
+        return str(self.address)
+
     def __str__(self) -> str:
         return str(self.address)
 
@@ -207,7 +282,7 @@ def index_at(
         raise UsageError(f"offline: {address} would need a connection; choose another --index")
     if find_spec("psycopg") is None:
         raise UsageError(f"{address} needs more: pip install 'fathom[postgres]'")
-    return PostgresIndex(address)
+    return PostgresIndex(address, side_directory(url, directory))
 
 
 def place_of(named: str) -> dict[str, object]:

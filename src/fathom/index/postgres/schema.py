@@ -13,6 +13,7 @@ import psycopg
 from fathom.errors import IndexMismatch, RunError, UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection
+from fathom.index.postgres.tables import TRACES, TRACES_GUARDED
 
 _FIRST = (
     """CREATE TABLE fathom.workspaces(
@@ -103,8 +104,13 @@ def guarded(table: str) -> tuple[str, ...]:
     )
 
 
+def _step(tables: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    return (*tables, *(statement for name in names for statement in guarded(name)))
+
+
 MIGRATIONS: Sequence[tuple[str, ...]] = (
-    (*_FIRST, *(statement for table in _GUARDED for statement in guarded(table))),
+    _step(_FIRST, _GUARDED),
+    _step(TRACES, TRACES_GUARDED),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

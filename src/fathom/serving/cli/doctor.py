@@ -13,8 +13,6 @@ from fathom.documents.ocr.extra import told as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find, registered
-from fathom.index.traces import FILE as TRACES
-from fathom.index.traces import trace_findings
 from fathom.llm.local import installed
 
 
@@ -125,12 +123,14 @@ def _index(engine: Engine, *, fix: bool) -> list[Check]:
 
 
 def _traces(engine: Engine) -> list[Check]:
-    file = engine.directory / TRACES
-    if not file.is_file():
-        return []
-    found = trace_findings(file)
+    try:
+        if not engine.has_traces():
+            return []
+        found = engine.index.trace_findings()
+    except FathomError as error:
+        return [Check("traces", False, str(error))]
     if not found:
-        return [Check("traces", True, f"{file}: sound")]
+        return [Check("traces", True, f"{engine.index.trace_place}: sound")]
     return [Check("traces", False, detail) for detail in found]
 
 

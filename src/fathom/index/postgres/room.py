@@ -1,0 +1,70 @@
+"""What is kept beside the index of a workspace is read and written in its room alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fathom.errors import RunError
+from fathom.index.postgres.connections import Connection, Connections
+from fathom.index.postgres.schema import check_version
+
+
+class Room:
+    """The rows of one workspace, each step a transaction of its own; safe from threads.
+
+    Connections may be those of several rooms: each transaction enters its own.
+    """
+
+    def __init__(self, connections: Connections, workspace: int) -> None:
+        """See `open_room`."""
+        self.connections = connections
+        self.workspace = workspace
+
+    @contextmanager
+    def entered(self) -> Iterator[Connection]:
+        """A transaction that sees the rows of the workspace alone.
+
+        Raises:
+            RunError: If the server cannot be reached, or ends what is inside.
+        """
+        with self.connections.taken() as connection, connection.transaction():
+            connection.execute(
+                "SELECT set_config('fathom.workspace', %s, true)", (str(self.workspace),)
+            )
+            yield connection
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of one statement, whose first value is the workspace's number."""
+        with self.entered() as connection:
+            return connection.execute(query, (self.workspace, *values)).fetchall()
+
+
+def workspace_no(connection: Connection, name: str) -> int | None:
+    """The number of a workspace; `None` where there is none of this name."""
+    row = connection.execute("SELECT no FROM fathom.workspaces WHERE name = %s", (name,)).fetchone()
+    return row[0] if row else None
+
+
+def open_room(connections: Connections, *, since: int) -> Room:
+    """The room of the workspace that the connections' address names.
+
+    Args:
+        connections: Of its server.
+        since: The version of the tables in which it has its own.
+
+    Raises:
+        RunError: If an older Fathom laid the tables out, or nothing was ingested.
+        IndexMismatch: If a newer one did.
+    """
+    address = connections.address
+    with connections.taken() as connection:
+        found = check_version(connection, address)
+        if found < since:
+            raise RunError(
+                f"{address} has layout {found or 'none'}, this needs {since}; `fathom ingest` "
+                "brings it there"
+            )
+        number = workspace_no(connection, address.workspace)
+    if number is None:
+        raise RunError(f"{address} has no workspace of this name; run `fathom ingest PATH`")
+    return Room(connections, number)

@@ -1,0 +1,71 @@
+import stat
+from pathlib import Path
+
+import pytest
+from tests.index.test_traces import A, held, nothing, trace
+
+from fathom.errors import RunError
+from fathom.index.embedded.traces import EmbeddedTraces, move_traces
+from fathom.index.traces import TraceMissing
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "traces.db"
+
+
+def test_only_the_owner_can_read(path: Path) -> None:
+    with EmbeddedTraces(path) as store:
+        store.put(trace(1))
+        files = sorted(path.parent.iterdir())
+
+        assert [file.name for file in files][:2] == ["traces.db", "traces.db-shm"]
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_what_is_deleted_is_gone_from_the_disk(path: Path) -> None:
+    first, second = trace(1), trace(2)
+    with EmbeddedTraces(path) as store:
+        store.put(first)
+        store.put(second)
+        deleted = store.delete(first.id[:10])
+
+        assert deleted == first.id
+        assert [summary.id for summary in store.list()] == [second.id]
+        for file in path.parent.iterdir():
+            assert first.id.encode() not in file.read_bytes()
+            assert b"question 1" not in file.read_bytes()
+        with pytest.raises(TraceMissing):
+            store.delete(first.id)
+
+
+def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+    path.write_bytes(b"not a database at all, but long enough to be read as one" * 20)
+
+    with pytest.raises(RunError, match=r"traces\.db"):
+        EmbeddedTraces(path)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="nowhere"):
+        EmbeddedTraces(tmp_path / "nowhere" / "traces.db")
+
+
+def test_what_is_swept_is_gone_from_the_disk(path: Path) -> None:
+    with EmbeddedTraces(path) as store:
+        store.put(trace(1), held=[held(A, 0, 4)])
+        assert store.sweep(nothing()) == 1
+        for file in path.parent.iterdir():
+            assert b"question 1" not in file.read_bytes()
+
+
+def test_traces_move_to_another_store_and_are_gone_here(path: Path, tmp_path: Path) -> None:
+    first, other = trace(1), tmp_path / "other"
+    other.mkdir()
+    with EmbeddedTraces(path) as store:
+        store.put(first)
+    with EmbeddedTraces(other / "traces.db") as there:
+        move_traces(path.parent, there)
+        move_traces(path.parent, there)
+        assert there.get(first.id) == first
+    assert list(path.parent.glob("traces*")) == []

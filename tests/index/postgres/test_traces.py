@@ -1,0 +1,200 @@
+"""Traces and feedback on a server: seen from every machine, by their own workspace alone."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.index.test_traces import new_workspace, said, trace
+from tests.postgres_server import Server
+
+from fathom.engine import Engine
+from fathom.errors import RunError
+from fathom.index.embedded.traces import FILE, EmbeddedTraces
+from fathom.index.engines import in_workspace, side_directory
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.connections import connect
+from fathom.index.postgres.opening import open_reader
+from fathom.index.postgres.schema import MIGRATIONS
+from fathom.index.postgres.traces import has_traces, open_traces
+from fathom.index.traces import TraceMissing
+
+QUESTION = "How long is the notice period?"
+
+
+def engine_of(url: str, disk: Path) -> Engine:
+    """One on a machine whose disk is this folder."""
+    return Engine.open(url, {"index.directory": str(disk), "offline": True})
+
+
+@pytest.fixture
+def url(postgres: Server, tmp_path: Path) -> str:
+    """Of a workspace with a document about leave."""
+    (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    made = in_workspace(postgres.shared, f"t{os.urandom(6).hex()}")
+    with engine_of(made, tmp_path / "first") as engine:
+        engine.ingest(tmp_path / "leave.md")
+    return made
+
+
+def test_what_one_machine_asked_another_one_lists_shows_and_replays(
+    url: str, tmp_path: Path
+) -> None:
+    with engine_of(url, tmp_path / "first") as one, engine_of(url, tmp_path / "second") as other:
+        answer = one.ask(QUESTION)
+        name = answer.trace_id or ""
+        assert [each.id for each in other.traces.list()] == [name]
+        assert other.trace(name[:8]).data == one.trace(name).data
+        assert other.answer(name).answer == answer.answer
+        assert other.replay(name).same
+        assert not (tmp_path / "second").exists()
+
+
+def test_the_trace_of_the_same_run_is_the_same_bytes_on_every_engine(
+    url: str, tmp_path: Path
+) -> None:
+    with engine_of(url, tmp_path / "first") as one, Engine.open(tmp_path / "copied") as own:
+        one.ask(QUESTION)
+        one.feedback(one.traces.list()[0].id, right=True)
+        one.copy_to(own)
+        assert [each.id for each in own.traces.list()] == [each.id for each in one.traces.list()]
+        name = own.traces.list()[0].id
+        assert own.trace(name).data == one.trace(name).data
+        assert own.traces.feedback() == one.traces.feedback()
+        assert own.replay(name).same
+
+
+def test_an_index_is_copied_to_a_server_with_traces_and_feedback(
+    postgres: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    there = in_workspace(postgres.shared, f"c{os.urandom(6).hex()}")
+    with Engine.open(tmp_path / "own") as own, engine_of(there, tmp_path / "side") as other:
+        own.ingest(tmp_path / "leave.md")
+        name = own.ask(QUESTION).trace_id or ""
+        own.feedback(name, right=True)
+        own.copy_to(other)
+        assert other.trace(name).data == own.trace(name).data
+        assert other.traces.feedback() == own.traces.feedback()
+        assert other.remove(str(tmp_path / "leave.md")) == 1
+        assert (other.traces.list(), other.traces.feedback()) == ((), ())
+
+
+def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_stands(
+    url: str, tmp_path: Path
+) -> None:
+    with engine_of(url, tmp_path / "first") as one, engine_of(url, tmp_path / "second") as other:
+        one.feedback(one.ask(QUESTION).trace_id or "", right=True)
+        again = other.ask(QUESTION.upper())
+        assert (again.phase, again.calibration) == ("verified", "a person")
+        one.remove(str(tmp_path / "leave.md"))
+        assert (other.traces.list(), other.traces.feedback()) == ((), ())
+
+
+def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -> None:
+    stored = trace(1)
+    with (
+        open_traces(new_workspace(postgres)) as ours,
+        open_traces(new_workspace(postgres)) as theirs,
+    ):
+        ours.put(stored)
+        ours.put_feedback(said(1, stored.id))
+        assert (theirs.list(), theirs.feedback()) == ((), ())
+        with pytest.raises(TraceMissing):
+            theirs.delete(stored.id)
+        theirs.put(stored)  # the same run may be known to two
+        theirs.delete(stored.id)
+        assert [each.id for each in ours.list()] == [stored.id]
+        # Also whoever forgets to ask for his own gets no others.
+        with theirs._room.entered() as connection:
+            for table in ("traces", "held", "feedback", "feedback_held"):
+                assert connection.execute(f"SELECT * FROM fathom.{table}").fetchall() == []
+
+
+def test_every_table_but_that_of_names_is_guarded(postgres: Server) -> None:
+    new_workspace(postgres)
+    with postgres.connect("d1") as connection:
+        open_ones = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'fathom'::regnamespace "
+            "AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)"
+        ).fetchall()
+    assert {row[0] for row in open_ones} == {"workspaces", "layout"}
+
+
+def as_before(url: str, version: int) -> None:
+    """Lay the tables of an older Fathom out."""
+    with connect(Address.of(url)) as connection:
+        connection.execute("CREATE SCHEMA fathom")
+        connection.execute("CREATE TABLE fathom.layout(version int PRIMARY KEY)")
+        for number, statements in enumerate(MIGRATIONS[:version], start=1):
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("INSERT INTO fathom.layout VALUES (%s)", (number,))
+
+
+def test_tables_from_before_traces_get_them_with_the_next_ingest(
+    postgres: Server, tmp_path: Path
+) -> None:
+    url = postgres.database()
+    as_before(url, 1)
+    assert not has_traces(Address.of(url))
+    with pytest.raises(RunError, match=r"layout 1, this needs 2; `fathom ingest` brings it"):
+        open_traces(Address.of(url))
+    (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    with engine_of(url, tmp_path / "disk") as engine:
+        engine.ingest(tmp_path / "leave.md")
+        assert engine.trace(engine.ask(QUESTION).trace_id or "").answer
+    open_reader(Address.of(url)).close()
+
+
+def test_traces_that_were_kept_on_the_machine_move_to_the_server(url: str, tmp_path: Path) -> None:
+    stored, disk = trace(1), tmp_path / "third"
+    side = side_directory(url, disk)
+    side.mkdir(parents=True)
+    with EmbeddedTraces(side / FILE) as store:
+        store.put(stored)
+        store.put_feedback(said(1, stored.id))
+    with engine_of(url, disk) as engine:
+        assert engine.trace(stored.id).data == stored.data
+        assert [each.trace_id for each in engine.traces.feedback()] == [stored.id]
+    assert list(side.iterdir()) == []
+    with engine_of(url, tmp_path / "fourth") as engine:
+        assert engine.trace(stored.id).data == stored.data
+
+
+ASKER = """
+import sys
+from fathom.engine import Engine
+with Engine.open(sys.argv[1], {"index.directory": sys.argv[2], "offline": True}) as engine:
+    while True:
+        print(engine.ask("How long is the notice period?").trace_id, flush=True)
+"""
+
+
+def test_an_answer_that_was_given_has_its_trace_whoever_is_killed(
+    postgres: Server, url: str, tmp_path: Path
+) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", ASKER, url, str(tmp_path / "child")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    try:
+        given = [child.stdout.readline().strip() for _ in range(5)]
+    finally:
+        child.send_signal(signal.SIGKILL)
+        given += child.stdout.read().split()
+        child.stdout.close()
+        child.wait(30)
+    postgres.kill()
+    postgres.start()
+    with engine_of(url, tmp_path / "second") as engine:
+        kept = [each.id for each in engine.traces.list(1_000)]
+        assert len(given) >= 5
+        assert set(given) <= set(kept)
+        assert len(kept) <= len(given) + 1  # one may have been on its way
+        for name in kept:
+            assert engine.trace(name).answer
