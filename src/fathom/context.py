@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple, TypeVar
@@ -146,7 +147,8 @@ class RunContext:
 
     async def thread(self, job: Callable[[], T]) -> T:
         """Do synchronous work in a thread; not recorded. Who is cancelled does not wait for it."""
-        return await asyncio.get_running_loop().run_in_executor(self.executor, job)
+        carried = copy_context()  # a question sees one state of its index, whatever thread asks
+        return await asyncio.get_running_loop().run_in_executor(self.executor, carried.run, job)
 
     async def compute(self, what: str, job: Callable[[], T]) -> T:
         """Do local work that depends on nothing from outside, in a thread.

@@ -166,7 +166,9 @@ class Engine(Learning):
         if not 1 <= chosen <= MOST_HITS:
             raise UsageError(f"k = {chosen}: ask for at least 1 hit and at most {MOST_HITS}")
         query = Query(text=text, filters=parse_filters(filters))
-        return self.retriever(retriever).retrieve(query, k=chosen)
+        name = retriever or self.settings.retrieval.retriever
+        with self.as_it_is(checked=name != "keyword"):
+            return self.retriever(name).retrieve(query, k=chosen)
 
     def places(self, hits: Sequence[Hit]) -> list[Place]:
         """Where the hits' chunks stand in their documents, in the order of the hits."""
@@ -322,38 +324,39 @@ class Engine(Learning):
         if not self.assembly.warm:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self.executor, self.assembly.warm_up)
-        index = self._filled()
-        lacking = index.lacking_vectors()
-        found = self.calibration(name)
-        chosen, graph = self._strategy(name)
-        origin = Origin(
-            question=question,
-            strategy=name,
-            settings=self.assembly.recorded(name),
-            index_revision=index.revision(),
-            seed=self.settings.ask.seed,
-            budget=budget or self.assembly.budget,
-            arguments={
-                "filters": query.filters,
-                "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
-                **({"history": turns} if turns else {}),
-                **({"clean": True} if self.settings.ask.clean_question else {}),
-                **(self.verified(query) if verified and not turns else {}),
-            },
-        )
-        surroundings = Surroundings(
-            executor=self.executor,
-            secrets=self.assembly.secrets,
-            cleaner=self.assembly.question_cleaner,
-            rewriter=self.assembly.rewriter if turns else None,
-            quotes=self.assembly.quotes,
-            listener=listener or Listener(),
-            graph=graph,
-            account=account,
-        )
-        outcome = await run(chosen, query, origin, surroundings)
-        cautions = (*still_filled(lacking), *self.cautions(name, found))
-        return self._kept(self._warned(outcome, index, cautions))
+        with self.as_it_is() as index:  # whoever writes meanwhile changes nothing in this question
+            lacking = index.lacking_vectors()
+            found = self.calibration(name)
+            chosen, graph = self._strategy(name)
+            origin = Origin(
+                question=question,
+                strategy=name,
+                settings=self.assembly.recorded(name),
+                index_revision=index.revision(),
+                seed=self.settings.ask.seed,
+                budget=budget or self.assembly.budget,
+                arguments={
+                    "filters": query.filters,
+                    "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
+                    **({"history": turns} if turns else {}),
+                    **({"clean": True} if self.settings.ask.clean_question else {}),
+                    **(self.verified(query) if verified and not turns else {}),
+                },
+            )
+            surroundings = Surroundings(
+                executor=self.executor,
+                secrets=self.assembly.secrets,
+                cleaner=self.assembly.question_cleaner,
+                rewriter=self.assembly.rewriter if turns else None,
+                quotes=self.assembly.quotes,
+                listener=listener or Listener(),
+                graph=graph,
+                account=account,
+            )
+            outcome = await run(chosen, query, origin, surroundings)
+            cautions = (*still_filled(lacking), *self.cautions(name, found))
+            warned = self._warned(outcome, index, cautions)
+        return self._kept(warned)
 
     def _replaced(self) -> None:
         self._strategies.clear()  # their searches look into the index that was open then

@@ -14,6 +14,7 @@ from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexStatus, IndexWriter, SourceRecord
 from fathom.index.engines import EmbeddedIndex, Index, index_at, side_directory
+from fathom.index.held import Held
 from fathom.index.places import (
     display,
     is_below,
@@ -58,6 +59,7 @@ class Library:
         self._like: Assembly | None = None
         self._lock = RLock()
         self._opened: IndexReader | None = None
+        self._asked = Held[IndexReader]()
         self._checked = False
         self._stamp: Hashable = None
         self._retired: list[IndexReader] = []
@@ -370,6 +372,21 @@ class Library:
         todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
         raise IndexMissing(f"the index at {self.index} holds no documents yet: {todo}")
 
+    @contextmanager
+    def as_it_is(self, *, checked: bool = True) -> Iterator[IndexReader]:
+        """The open index in one state for all that is asked inside the `with` block.
+
+        Args:
+            checked: See `reader`.
+
+        Raises:
+            IndexMissing: If it is not there, or holds no documents.
+            IndexMismatch: If it was made with other settings.
+        """
+        index = self._filled(checked=checked)
+        with index.snapshot(), self._asked.holding(index):
+            yield index
+
     def make_questions(
         self,
         number: int = 120,
@@ -449,6 +466,8 @@ class Library:
             IndexMissing: If there is none.
             IndexMismatch: If it was made with other settings.
         """
+        if (asked := self._asked.get()) is not None:
+            return asked
         with self._lock:
             stamp = self.index.stamp(self._opened)
             if self._opened is None or stamp != self._stamp:

@@ -1,4 +1,7 @@
-"""Fathom's own index keeps what every index keeps."""
+"""Fathom's own index keeps what every index keeps.
+
+That is what covers fathom.testing.index_conformance, and fathom.index.held.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,6 +1,7 @@
 """What an index promises, whatever engine is underneath."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
@@ -153,6 +154,17 @@ class IndexReader(Protocol):
 
     Every implementation passes `testing.IndexConformance`.
     """
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All calls inside the `with` block see one state, the last that was published before it.
+
+        Also those of threads that carry the block's context; see `index.held`. Inside another such
+        block nothing changes. What is written does not wait for it.
+
+        Raises:
+            RunError: By a call inside, if the state cannot be read any more.
+        """
+        ...
 
     def vector_search(
         self,

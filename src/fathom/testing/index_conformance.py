@@ -1,6 +1,8 @@
 """What every index keeps, by hand, as a suite of tests."""
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,77 +10,18 @@ import numpy as np
 import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
-from fathom.index.base import Entry, IndexReader, IndexWriter, Matrix, SourceRecord
-from fathom.types import Block, Chunk, ChunkBlock, Document, Filter, Scalar, Span
-
-IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
-
-
-def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """A vector of four numbers, the rest of them 0."""
-    vector = np.zeros(4, dtype=np.float32)
-    vector[: len(values)] = values
-    return vector
-
-
-def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
-    """A document of these chunks, ready to be stored."""
-    text, chunks, start = "\n".join(texts), [], 0
-    for ordinal, part in enumerate(texts):
-        span = Span(start, start + len(part))
-        chunks.append(
-            Chunk(
-                id=f"{name}#{ordinal}",
-                document_id=name,
-                text=part,
-                span=span,
-                ordinal=ordinal,
-                title=f"Title of {name}",
-                path=f"/c/{name}",
-                headings=("Part", str(ordinal)),
-                page=ordinal + 1,
-                blocks=(ChunkBlock("paragraph", 0, len(part)),),
-            )
-        )
-        start = span.end + 1
-    document = Document(
-        id=name,
-        text=text,
-        path=f"/c/{name}",
-        title=f"Title of {name}",
-        language="en",
-        metadata=metadata,
-        blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
-        lines=((0, 3), (len(text) // 2, 7)),
-    )
-    matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
-    return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
-
-
-def source(one: Entry, path: str = "") -> SourceRecord:
-    """Where it was read."""
-    return SourceRecord(
-        path=path or one.document.path,
-        digest=one.digest,
-        outcome="ok",
-        document_id=one.document.id,
-    )
-
-
-def put(writer: IndexWriter, *entries: Entry) -> None:
-    """Store documents, each read at its own path."""
-    writer.put(entries, [source(one) for one in entries])
-
-
-def vectors_of(one: Entry) -> Matrix:
-    """Those that came with it."""
-    if one.vectors is None:
-        raise ValueError("it has none yet")
-    return one.vectors
-
-
-CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")
-SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="boat")
+from fathom.index.base import Entry, IndexReader, IndexWriter, SourceRecord
+from fathom.testing.index_entries import (
+    CATS,
+    IDENTITY,
+    SHIPS,
+    axis,
+    entry,
+    put,
+    source,
+    vectors_of,
+)
+from fathom.types import Filter
 
 
 class IndexConformance:
@@ -167,6 +110,65 @@ class IndexConformance:
         assert writer.word_counts([]) == []
         writer.forget(["/c/cats"])
         assert reader.word_counts(["sleep", "sea"]) == [0, 1]
+
+    def test_a_snapshot_is_one_state_whoever_writes_meanwhile(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        changed = entry("cats", ["Lions roar at ships."], [[0, 0, 1]], year=2025)
+
+        def told() -> list[object]:
+            return [
+                reader.revision(),
+                reader.keyword_search("sleep roar ships", k=9),
+                reader.vector_search(axis(1), k=9),
+                reader.vector_search(axis(1), k=9, filters=[Filter("year", "=", 2020)]),
+                reader.chunks(["cats#0", "cats#1", "ships#0"]),
+                reader.document("cats"),
+                reader.word_counts(["sleep", "roar"]),
+                [each.id for each in reader.documents()],
+                list(reader.sources()),
+                reader.calibrations(),
+                reader.is_empty(),
+                reader.lacking_vectors(),
+                reader.status().content,
+            ]
+
+        with reader.snapshot():
+            before = told()
+            put(writer, changed)
+            assert told() == before
+            writer.forget(["/c/ships", "/c/cats"])
+            writer.keep_calibration("rrf", "one")
+            writer.optimize()
+            with reader.snapshot():
+                assert told() == before
+            # So it is for threads that carry the context; others see what is there now.
+            with ThreadPoolExecutor(2) as threads:
+                carried = [threads.submit(copy_context().run, told) for _ in range(2)]
+                assert [each.result() for each in carried] == [before, before]
+                assert threads.submit(reader.is_empty).result()
+            assert told() == before
+        assert reader.is_empty()
+        assert reader.document("cats") is None
+        assert reader.keyword_search("sleep roar ships", k=9) == []
+        assert reader.calibrations() == {"rrf": "one"}
+
+    def test_a_snapshot_that_is_first_asked_late_is_of_its_beginning(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, CATS)
+        with reader.snapshot():
+            put(writer, SHIPS)
+            assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["cats#0", "cats#1"]
+            assert reader.keyword_search("ships sea", k=9) == []
+        assert [m.chunk_id for m in reader.keyword_search("ships sea", k=9)] == ["ships#0"]
+        with writer.snapshot():
+            put(writer, entry("boats", ["Boats drift."], [[0, 1]]))  # its own changes neither
+            assert writer.keyword_search("boats", k=9) == []
+        assert [m.chunk_id for m in writer.keyword_search("boats", k=9)] == ["boats#0"]
 
     def test_ties_are_broken_by_chunk_id(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index

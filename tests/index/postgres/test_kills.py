@@ -9,7 +9,7 @@ from tests.postgres_server import Server
 from fathom.errors import RunError
 from fathom.index.postgres.opening import open_writer
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
-from fathom.testing.index_conformance import IDENTITY, entry, put
+from fathom.testing.index_entries import IDENTITY, entry, put
 
 KILLS = 30
 

@@ -1,9 +1,12 @@
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.postgres_server import Server
 
 from fathom.config import Layers
+from fathom.context import Listener
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.copying import copy
@@ -13,7 +16,7 @@ from fathom.index.engines import in_workspace, index_at
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
-from fathom.testing.index_conformance import CATS, IDENTITY, SHIPS, axis, put
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, put
 
 QUERIES = ("cats sleep", "title sea", "dogs", "all day the sea")
 
@@ -118,7 +121,7 @@ def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> Non
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
         postgres.kill()
-        with pytest.raises(RunError, match="cannot be reached"):
+        with pytest.raises(RunError, match="see that"):
             put(writer, SHIPS)
         postgres.start()
         assert [one.id for one in writer.documents()] == ["cats"]
@@ -188,3 +191,69 @@ def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> No
         assert "three months" in answers[1].answer
         assert engine.trace(answers[1].trace_id or "").answer
         assert engine.workspace("tenant").settings.index.url.endswith("workspace=tenant")
+
+
+def test_a_state_that_the_server_let_go_is_taken_again_or_the_question_given_up(
+    postgres: Server,
+) -> None:
+    address = workspace(postgres, "idle")
+    with open_writer(address, IDENTITY) as writer, open_reader(address) as reader:
+        put(writer, CATS)
+        with reader.snapshot():
+            assert reader.keyword_search("cats", k=9)
+            end_others(postgres)
+            assert reader.keyword_search("cats", k=9)  # nothing has changed since
+            end_others(postgres)
+            put(writer, SHIPS)
+            for _ in range(2):
+                with pytest.raises(RunError, match=r"changed while a question waited.*again"):
+                    reader.keyword_search("ships", k=9)
+        assert reader.keyword_search("ships", k=9)
+
+
+class Meddler(Listener):
+    """Changes the index as soon as a question's first step has begun, and counts its steps."""
+
+    def __init__(self, meddle: Callable[[], object]) -> None:
+        self.meddle, self.steps = meddle, 0
+
+    def step(self, name: str, news: str) -> None:
+        self.steps += 1
+        if self.steps == 1:
+            with ThreadPoolExecutor(1) as another:
+                another.submit(self.meddle).result()
+
+
+@pytest.mark.parametrize("engine", ["embedded", "postgresql"])
+@pytest.mark.parametrize("strategy", ["naive", "hybrid"])
+def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
+    postgres: Server, tmp_path: Path, engine: str, strategy: str
+) -> None:
+    file, side = tmp_path / "a.md", {"index.directory": str(tmp_path / "side")}
+    url = in_workspace(postgres.shared, f"meddled-{strategy}")
+    where: str | Path = url if engine == "postgresql" else tmp_path / "own"
+    question = "How long is the notice period?"
+
+    def say(months: str) -> None:
+        file.write_text(f"# Leave\n\nThe notice period is {months} months.\n")
+        with Engine.open(where, side) as writer:
+            writer.ingest(file)
+
+    say("three")
+    with Engine.open(where, side) as asked:
+        before = asked.reader().revision()
+        meddler = Meddler(lambda: say("nine"))
+        answer = asked.ask(question, strategy=strategy, listener=meddler)
+        assert meddler.steps > 1
+        assert "three months" in answer.answer
+        assert asked.trace(answer.trace_id or "").origin.index_revision == before
+        assert "nine months" in asked.ask(question, strategy=strategy).answer
+
+
+def end_others(postgres: Server) -> None:
+    """As the server does where a transaction is idle for too long."""
+    with postgres.connect("d1", "postgres") as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE state = 'idle in transaction'"
+        )

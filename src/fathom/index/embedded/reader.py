@@ -1,9 +1,12 @@
 """Reading an embedded index."""
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -28,12 +31,25 @@ from fathom.index.embedded.status import status
 from fathom.index.embedded.store import Store
 from fathom.index.embedded.vectors import VectorLeg
 from fathom.index.filters import Allowed
+from fathom.index.held import Held
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
 WAIT_S = 1.0
 MOST = 1_000_000
 """Nobody reads more matches than this; room is made for as many as are asked for."""
+SPARE = 4
+"""So many connections wait for the next questions."""
+TRIES = 50
+
+
+@dataclass(slots=True)
+class _View:
+    """Where rows, words and vectors are read."""
+
+    store: Store
+    keyword: KeywordLeg
+    legs: dict[str, VectorLeg]
 
 
 class EmbeddedReader:
@@ -55,13 +71,61 @@ class EmbeddedReader:
             mend: Gives a keyword leg of the store's state, whatever it takes.
         """
         self._directory = directory
-        self._store = store
-        self._keyword = keyword
+        self._latest = self._newest = _View(store, keyword, {})
+        self._held = Held[_View]()
+        self._spare: list[sqlite3.Connection] = []
         self._mend = mend
-        self._legs: dict[str, VectorLeg] = {}
         self._analyzer = Analyzer()
         self._busy = threading.RLock()
         self._closed = False
+
+    @property
+    def _store(self) -> Store:
+        return (self._held.get() or self._latest).store
+
+    @property
+    def _keyword(self) -> KeywordLeg:
+        return (self._held.get() or self._latest).keyword
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `IndexReader.snapshot`: a read transaction of SQLite, and the words as they were."""
+        view = None if self._held.get() else self._view()
+        if view is None:
+            yield
+            return
+        try:
+            with self._held.holding(view):
+                yield
+        finally:
+            self._spare_later(view.store.connection)
+
+    def _view(self) -> "_View | None":
+        """The last state, which stays as it is; `None` where it does so by itself."""
+        for _ in range(TRIES):
+            with self._current_words() as revision:
+                marker = self._store.marker(revision)
+                view = _View(Store(self._another()), copy(self._keyword), dict(self._latest.legs))
+            view.store.connection.execute("BEGIN")
+            if view.store.marker(view.store.published()) == marker:
+                self._newest = view
+                return view
+            self._spare_later(view.store.connection)  # somebody published between the two
+        return None  # another file is in the place of the one that is open, which nobody writes to
+
+    def _another(self) -> sqlite3.Connection:
+        with self._busy:
+            return (
+                self._spare.pop() if self._spare else schema.connect(self._directory, write=False)
+            )
+
+    def _spare_later(self, connection: sqlite3.Connection) -> None:
+        with self._busy:
+            connection.rollback()
+            if self._closed or len(self._spare) >= SPARE:
+                connection.close()
+            else:
+                self._spare.append(connection)
 
     @contextmanager
     def _snapshot(self) -> Iterator[int]:
@@ -98,8 +162,14 @@ class EmbeddedReader:
             stored = self._store.main_space()
         else:
             stored = check_made_with(self._directory, space, self._store.space(name))
-        leg = self._legs.setdefault(name, VectorLeg(self._directory))
-        leg.refresh(self._store, revision, stored)
+        view = self._held.get() or self._latest
+        leg = copy(
+            view.legs.get(name) or VectorLeg(self._directory)
+        )  # others may hold another state
+        leg.refresh(view.store, revision, stored)
+        view.legs[name] = leg
+        if view is self._newest:
+            self._latest.legs[name] = leg  # later questions begin with it
         return leg
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
@@ -144,8 +214,8 @@ class EmbeddedReader:
         return self._keyword.marker() == wanted
 
     def _take(self, keyword: KeywordLeg) -> None:
-        self._keyword.close()
-        self._keyword = keyword
+        self._latest.keyword.close()
+        self._latest.keyword = keyword
 
     def lacking_vectors(self) -> int:
         """See `IndexReader.lacking_vectors`."""
@@ -234,8 +304,9 @@ class EmbeddedReader:
         """See `IndexReader.close`."""
         with self._busy:
             if not self._closed:
-                self._store.connection.close()
-                self._keyword.close()
+                for connection in (self._latest.store.connection, *self._spare):
+                    connection.close()
+                self._latest.keyword.close()
                 self._closed = True
 
     def __enter__(self) -> Self:

@@ -137,7 +137,7 @@ def _put_truth(directory: Path, source: sqlite3.Connection) -> None:
             if not schema.is_damage(error):
                 raise
         else:
-            target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            schema.fold_log(target)
             return
     _put_file(directory, source)
 

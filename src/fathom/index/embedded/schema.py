@@ -18,6 +18,7 @@ from fathom.index.rows import Damaged
 SCHEMA_VERSION = 1
 FILE = "fathom.db"
 
+_PATIENT = "PRAGMA busy_timeout = 10000"
 Durability = Literal["normal", "full"]
 
 TABLES = """
@@ -105,7 +106,7 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 def _open(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute(_PATIENT)
         connection.execute("PRAGMA cache_size = -16000")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
@@ -156,6 +157,13 @@ def is_laid_out(connection: sqlite3.Connection, directory: Path) -> bool:
             "run `fathom ingest --rebuild PATH...` or choose another place with --index"
         )
     return version == SCHEMA_VERSION
+
+
+def fold_log(connection: sqlite3.Connection) -> None:
+    """Fold the log into the database file; a question that reads from it leaves it for later."""
+    connection.execute("PRAGMA busy_timeout = 500")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.execute(_PATIENT)
 
 
 @contextmanager

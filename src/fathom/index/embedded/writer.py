@@ -151,7 +151,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish()
             dropped = self._changes.drop_space(name)
             discard_graphs(self._directory, self._store)
-        self._legs.pop(name, None)
+        self._latest.legs.pop(name, None)
         return dropped
 
     def _known(self, name: str) -> StoredSpace:
@@ -175,11 +175,13 @@ class EmbeddedWriter(EmbeddedReader):
             if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
                 self._purge()
             self._build_graphs()
-            self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            schema.fold_log(self._store.connection)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._busy, schema.corruption_named(self._directory / schema.FILE, self._damage):
+        named = schema.corruption_named(self._directory / schema.FILE, self._damage)
+        # What is changed is the last state, also inside a snapshot.
+        with self._busy, self._held.holding(None), named:
             yield
 
     def _finish(self, added: Sequence[Added] | None = None) -> None:
@@ -230,7 +232,7 @@ class EmbeddedWriter(EmbeddedReader):
             if self._closed:
                 return
             try:
-                self._store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                schema.fold_log(self._store.connection)
             except sqlite3.Error:
                 self._unfinished = True  # the log stays; the next to open folds it in
             finally:

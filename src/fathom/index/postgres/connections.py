@@ -1,10 +1,11 @@
 """Connections to a server: few, kept open, and every error in one line without a password."""
 
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -18,6 +19,8 @@ Connection = psycopg.Connection[TupleRow]
 CONNECT_S = 10
 KEPT = 4
 SETTINGS = (
+    "SET default_transaction_isolation = 'read committed'",
+    "SET default_transaction_read_only = off",
     "SET search_path = pg_catalog, fathom, public, extensions",
     "SET hnsw.iterative_scan = strict_order",
     "SET hnsw.ef_search = 200",
@@ -53,8 +56,7 @@ def connect(address: Address) -> Connection:
     except psycopg.Error as error:
         raise UsageError(f"the index's URL is malformed: {_line(error, address)}") from None
     try:
-        for statement in SETTINGS:
-            connection.execute(statement)
+        connection.execute("; ".join(SETTINGS))
     except psycopg.Error as error:
         connection.close()
         raise RunError(f"{address}: {_line(error, address)}") from None
@@ -102,13 +104,14 @@ class Connections:
             IndexCorrupt: If what is stored there is damaged.
         """
         with named(self.address):
-            connection = self._take()
+            connection = self.take()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self.give_back(connection)
 
-    def _take(self) -> Connection:
+    def take(self) -> Connection:
+        """A connection in no transaction, to be given back."""
         with self._lock:
             while self._free:
                 found = self._free.pop()
@@ -122,10 +125,11 @@ class Connections:
             )
         return made
 
-    def _give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: Connection) -> None:
+        """Take back a connection; what was not committed in it is undone."""
+        with suppress(psycopg.Error):  # it is broken, which is seen below
+            connection.rollback()
         idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        if idle:
-            connection.read_only, connection.isolation_level = False, None
         with self._lock:
             if idle and not self._closed and len(self._free) < KEPT:
                 self._free.append(connection)
@@ -145,6 +149,8 @@ def _is_alive(connection: Connection) -> bool:
     """Whether the server has not ended it while nobody looked."""
     if connection.closed:
         return False
+    if not select.select([connection.fileno()], [], [], 0)[0]:
+        return True
     try:
         connection.execute("")
     except psycopg.Error:

@@ -5,8 +5,6 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from psycopg import IsolationLevel
-
 from fathom.errors import RunError
 from fathom.index.base import IndexReader, Space
 from fathom.index.identity import check_identity, missing, named
@@ -102,11 +100,8 @@ def rebuilding(
         try:
             writer.set_roots(roots)
             yield writer, before
-            with connections.taken() as connection:
-                connection.isolation_level = IsolationLevel.READ_COMMITTED
-                connection.read_only = False
-                with connection.transaction():
-                    _swap(connection, legs, old, made)
+            with connections.taken() as connection, connection.transaction():
+                _swap(connection, legs, old, made)
         except BaseException:
             with connections.taken() as connection, connection.transaction():
                 _drop(connection, legs, made)

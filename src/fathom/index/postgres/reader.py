@@ -6,7 +6,6 @@ from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import IsolationLevel
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import (
@@ -18,11 +17,13 @@ from fathom.index.base import (
     Space,
     check_k,
 )
-from fathom.index.identity import check_space, missing
+from fathom.index.held import Held
+from fathom.index.identity import check_space
 from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.legs import Legs, Scored
+from fathom.index.postgres.snapshot import Snapshot
 from fathom.index.postgres.status import findings, status
-from fathom.index.postgres.store import Store, StoredSpace, index_row
+from fathom.index.postgres.store import Store, StoredSpace
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
@@ -35,7 +36,8 @@ Found = TypeVar("Found")
 class PostgresReader:
     """Reads the index of a workspace; may be used by several threads at once.
 
-    Each call sees one state of everything (REPEATABLE READ), the last that was committed.
+    Each call sees one state of everything (REPEATABLE READ), the last that was committed; inside
+    `snapshot` all calls see the same.
     """
 
     def __init__(self, connections: Connections, legs: Legs, number: int | None = None) -> None:
@@ -49,18 +51,31 @@ class PostgresReader:
         self._connections = connections
         self._legs = legs
         self._number = number
+        self._held = Held[Snapshot]()
         self._analyzer = Analyzer()
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `IndexReader.snapshot`: a transaction that is left open."""
+        if self._held.get() is not None:
+            yield
+            return
+        begun = Snapshot(self._connections, self._number)
+        try:
+            with self._held.holding(begun):
+                yield
+        finally:
+            begun.close()
+
+    @contextmanager
     def _snapshot(self) -> Iterator[Store]:
-        with self._connections.taken() as connection:
-            connection.isolation_level = IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            with connection.transaction():
-                found = index_row(connection, self._number)
-                if found is None:
-                    raise missing(self._connections.address)
-                yield Store(connection, found)
+        begun = self._held.get() or Snapshot(self._connections, self._number)
+        try:
+            with begun.reading() as store:
+                yield store
+        finally:
+            if begun is not self._held.get():
+                begun.close()
 
     def vector_search(
         self,

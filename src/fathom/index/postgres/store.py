@@ -1,6 +1,7 @@
 """What is read of one index, always inside one transaction."""
 
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,7 +130,8 @@ class Store:
         return next(iter(self.column(query, *values)), None)
 
     def _streamed(self, query: str, *values: object) -> Iterator[DictRow]:
-        with self.connection.cursor("streamed", row_factory=dict_row) as cursor:
+        name = f"streamed_{secrets.token_hex(8)}"  # there may be several in one transaction
+        with self.connection.cursor(name, row_factory=dict_row) as cursor:
             cursor.itersize = AT_ONCE
             cursor.execute(query, (self.index.no, *values))
             yield from cursor

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 import numpy as np
-from psycopg import IsolationLevel
 
 from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
@@ -32,14 +31,11 @@ class PostgresWriter(PostgresReader):
     @contextmanager
     def _change(self) -> Iterator[Store]:
         """One transaction, alone with the index; rolled back where it fails."""
-        with self._connections.taken() as connection:
-            connection.isolation_level = IsolationLevel.READ_COMMITTED
-            connection.read_only = False
-            with connection.transaction():
-                found = index_row(connection, self._number, lock=True)
-                if found is None:
-                    raise RunError(f"{self._connections.address} was made anew; run it again")
-                yield Store(connection, found)
+        with self._connections.taken() as connection, connection.transaction():
+            found = index_row(connection, self._number, lock=True)
+            if found is None:
+                raise RunError(f"{self._connections.address} was made anew; run it again")
+            yield Store(connection, found)
         self._legs.committed()
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:

@@ -1,0 +1,75 @@
+"""A few documents by hand, ready to be stored in an index."""
+
+import numpy as np
+
+from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
+from fathom.types import Block, Chunk, ChunkBlock, Document, Scalar, Span
+
+IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
+
+
+def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """A vector of four numbers, the rest of them 0."""
+    vector = np.zeros(4, dtype=np.float32)
+    vector[: len(values)] = values
+    return vector
+
+
+def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
+    """A document of these chunks, ready to be stored."""
+    text, chunks, start = "\n".join(texts), [], 0
+    for ordinal, part in enumerate(texts):
+        span = Span(start, start + len(part))
+        chunks.append(
+            Chunk(
+                id=f"{name}#{ordinal}",
+                document_id=name,
+                text=part,
+                span=span,
+                ordinal=ordinal,
+                title=f"Title of {name}",
+                path=f"/c/{name}",
+                headings=("Part", str(ordinal)),
+                page=ordinal + 1,
+                blocks=(ChunkBlock("paragraph", 0, len(part)),),
+            )
+        )
+        start = span.end + 1
+    document = Document(
+        id=name,
+        text=text,
+        path=f"/c/{name}",
+        title=f"Title of {name}",
+        language="en",
+        metadata=metadata,
+        blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
+        lines=((0, 3), (len(text) // 2, 7)),
+    )
+    matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
+    return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
+
+
+def source(one: Entry, path: str = "") -> SourceRecord:
+    """Where it was read."""
+    return SourceRecord(
+        path=path or one.document.path,
+        digest=one.digest,
+        outcome="ok",
+        document_id=one.document.id,
+    )
+
+
+def put(writer: IndexWriter, *entries: Entry) -> None:
+    """Store documents, each read at its own path."""
+    writer.put(entries, [source(one) for one in entries])
+
+
+def vectors_of(one: Entry) -> Matrix:
+    """Those that came with it."""
+    if one.vectors is None:
+        raise ValueError("it has none yet")
+    return one.vectors
+
+
+CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")
+SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="boat")
