@@ -1,3 +1,6 @@
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +16,7 @@ from fathom.index.copying import copy
 from fathom.index.embedded.opening import open_reader as open_embedded
 from fathom.index.embedded.opening import open_writer as write_embedded
 from fathom.index.engines import in_workspace, index_at
+from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
@@ -91,6 +95,74 @@ def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) ->
         with pytest.raises(ZeroDivisionError), rebuilding(address, IDENTITY, []):
             raise ZeroDivisionError
         assert reader.status().identity == other
+
+
+def test_an_open_question_reads_the_index_that_was_replaced(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = workspace(postgres, "replaced")
+    with open_writer(address, IDENTITY) as writer:
+        put(writer, CATS)
+    with open_reader(address) as reader:
+        with reader.snapshot():
+            with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+                put(new, SHIPS)
+            assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["cats#0", "cats#1"]
+            monkeypatch.setattr(spaces, "KEPT_S", 0)
+            open_writer(address, None).close()  # does not wait for who reads
+            assert tables_of(postgres, address) == 2
+            assert reader.vector_search(axis(1), k=9)
+        assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["ships#0"]
+    open_writer(address, None).close()
+    assert tables_of(postgres, address) == 1
+
+
+def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: Server) -> None:
+    address = workspace(postgres, "unfinished")
+    with open_writer(address, IDENTITY) as writer:
+        put(writer, CATS)
+    maker = (
+        "import sys, time; from fathom.index.postgres.address import Address; "
+        "from fathom.index.postgres.opening import rebuilding; "
+        "from fathom.testing.index_entries import *\n"
+        "with rebuilding(Address.of(sys.argv[1]), IDENTITY, []) as (new, _):\n"
+        "    put(new, SHIPS); print('put', flush=True); time.sleep(60)"
+    )
+    given = [sys.executable, "-c", maker, str(address)]
+    with subprocess.Popen(given, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"put\n"
+        open_writer(address, None).close()
+        assert indexes_of(postgres, address) == 2  # somebody makes it
+        child.kill()
+    deadline = time.monotonic() + 30  # the server notices that its client is gone
+    while indexes_of(postgres, address) > 1:
+        assert time.monotonic() < deadline
+        open_writer(address, None).close()
+    with open_reader(address) as reader, rebuilding(address, IDENTITY, []) as (new, before):
+        put(new, SHIPS)
+        assert before is not None
+        assert [one.id for one in reader.documents()] == ["cats"]
+    assert indexes_of(postgres, address) == 1
+
+
+def indexes_of(postgres: Server, address: Address) -> int:
+    return counted(postgres, "indexes", address)
+
+
+def tables_of(postgres: Server, address: Address) -> int:
+    """How many tables of vectors are there, of the spaces that are and of those that went."""
+    return counted(postgres, "spaces", address) + counted(postgres, "dropped", address)
+
+
+def counted(postgres: Server, table: str, address: Address) -> int:
+    query = (
+        f"SELECT count(*) FROM fathom.{table} WHERE workspace_no = "
+        "(SELECT no FROM fathom.workspaces WHERE name = %s)"
+    )
+    with postgres.connect("d1", "postgres") as connection:
+        row = connection.execute(query, (address.workspace,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) -> None:

@@ -13,10 +13,13 @@ from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.legs import Legs
 from fathom.index.postgres.postings import DatabaseLegs
 from fathom.index.postgres.reader import PostgresReader
-from fathom.index.postgres.schema import check_version, migrate
-from fathom.index.postgres.spaces import drop_space, make_space
+from fathom.index.postgres.schema import ENTERED, check_version, migrate
+from fathom.index.postgres.spaces import drop_space, make_space, sweep
 from fathom.index.postgres.store import IndexRow, Store, index_row
 from fathom.index.postgres.writer import PostgresWriter
+
+_MAKING = 50_721
+"""Of the server's advisory locks: who holds it with the number of an index makes that."""
 
 
 def open_reader(
@@ -55,11 +58,15 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
         UsageError: Likewise.
         RunError: Likewise, or if the server has no pgvector.
     """
-    connections = Connections(address)
+    connections, legs = Connections(address), legs_of(address)
     try:
         if identity is not None:
             _lay_out(connections, address)
         found = _entered(connections)
+        if found is not None:
+            with connections.taken() as connection:
+                migrate(connection, address)
+            _clear(connections, legs)
         if found is None and identity is not None:
             with connections.taken() as connection, connection.transaction():
                 connection.execute(
@@ -72,7 +79,7 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
     except BaseException:
         connections.close()
         raise
-    return PostgresWriter(connections, legs_of(address), found.no)
+    return PostgresWriter(connections, legs, found.no)
 
 
 @contextmanager
@@ -93,22 +100,54 @@ def rebuilding(
     try:
         _lay_out(connections, address)
         old = _entered(connections)
+        _clear(connections, legs)
         before = PostgresReader(connections, legs) if old else None
-        with connections.taken() as connection, connection.transaction():
-            made = _make(connection, identity, is_current=False)
-        writer = PostgresWriter(connections, legs, made.no)
-        try:
-            writer.set_roots(roots)
-            yield writer, before
-            with connections.taken() as connection, connection.transaction():
-                _swap(connection, legs, old, made)
-        except BaseException:
-            with connections.taken() as connection, connection.transaction():
-                _drop(connection, legs, made)
-            raise
+        with _being_made(connections, identity) as made:
+            writer = PostgresWriter(connections, legs, made.no)
+            try:
+                writer.set_roots(roots)
+                yield writer, before
+                with connections.taken() as connection, connection.transaction():
+                    _swap(connection, legs, old, made)
+            except BaseException:
+                with connections.taken() as connection, connection.transaction():
+                    _drop(connection, legs, made)
+                raise
     finally:
         legs.close()
         connections.close()
+
+
+@contextmanager
+def _being_made(connections: Connections, identity: Mapping[str, str]) -> Iterator[IndexRow]:
+    """An index that is to replace another; a lock of the server's says that somebody makes it.
+
+    It goes with the connection, so also with the death of this process: see `_clear`.
+    """
+    with connections.taken() as connection:
+        with connection.transaction():
+            made = _make(connection, identity, is_current=False)
+            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_MAKING, made.no))
+        try:
+            yield made
+        finally:
+            connection.close()
+
+
+def _clear(connections: Connections, legs: Legs) -> None:
+    """Remove what somebody began to make and did not end, and tables that nobody reads."""
+    with connections.taken() as connection:
+        unfinished = connection.execute(
+            f"SELECT no FROM fathom.indexes WHERE NOT is_current AND {ENTERED}"  # noqa: S608 - constant
+        ).fetchall()
+        for (number,) in unfinished:
+            with connection.transaction():
+                query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+                if connection.execute(query, (_MAKING, number)).fetchone() == (True,):
+                    found = index_row(connection, number, lock=True)
+                    if found is not None and not found.is_current:
+                        _drop(connection, legs, found)
+        sweep(connection)
 
 
 def _swap(connection: Connection, legs: Legs, old: IndexRow | None, made: IndexRow) -> None:

@@ -77,6 +77,11 @@ _FIRST = (
       index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
       workspace_no int NOT NULL, chunk_no int NOT NULL, PRIMARY KEY(index_no, chunk_no))""",
 )
+_DROPPED = (
+    """CREATE TABLE fathom.dropped(
+      space_no int PRIMARY KEY, workspace_no int NOT NULL,
+      at timestamptz NOT NULL DEFAULT now())""",
+)
 _GUARDED = (
     "indexes",
     "documents",
@@ -111,6 +116,7 @@ def _step(tables: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(_FIRST, _GUARDED),
     _step(TRACES, TRACES_GUARDED),
+    _step(_DROPPED, ("dropped",)),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

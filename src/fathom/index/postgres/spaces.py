@@ -1,10 +1,17 @@
 """Spaces of vectors on the server, each in a table of its own; large ones have a graph."""
 
 import json
+from contextlib import suppress
+
+import psycopg
 
 from fathom.index.base import Space
-from fathom.index.postgres.schema import guarded
+from fathom.index.postgres.connections import Connection
+from fathom.index.postgres.schema import ENTERED, guarded
 from fathom.index.postgres.store import Store, StoredSpace
+
+KEPT_S = 3600
+"""So long the table of a space that went is kept for questions that are being answered."""
 
 
 def make_space(store: Store, space: Space) -> None:
@@ -25,9 +32,29 @@ def make_space(store: Store, space: Space) -> None:
 
 
 def drop_space(store: Store, space: StoredSpace) -> None:
-    """Remove a space with its vectors."""
-    store.run(f"DROP TABLE {space.table}")
+    """Remove a space; its table goes with `sweep`, as an open question may still read it."""
+    store.run(
+        "INSERT INTO fathom.dropped(space_no, workspace_no) VALUES (%(space)s, %(workspace)s)",
+        space=space.no,
+    )
     store.run(f"DELETE FROM fathom.spaces WHERE no = {space.no:d}")  # noqa: S608 - a number
+
+
+def sweep(connection: Connection) -> None:
+    """Remove tables of spaces that went so long ago that no question reads them any more.
+
+    One that is read nevertheless stays until another time.
+    """
+    waiting = connection.execute(
+        "SELECT space_no FROM fathom.dropped WHERE at < now() - make_interval(secs => %s) "  # noqa: S608 - constant
+        f"AND {ENTERED}",
+        (KEPT_S,),
+    ).fetchall()
+    for (number,) in waiting:
+        with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '500ms'")
+            connection.execute(f"DROP TABLE IF EXISTS fathom.vectors_{number:d}")
+            connection.execute("DELETE FROM fathom.dropped WHERE space_no = %s", (number,))
 
 
 def build_graph(store: Store, space: StoredSpace) -> None:
