@@ -94,7 +94,7 @@ def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
         engine_at(folder, ask={"max_error": 0.1}) as engine,
         pytest.raises(
             UsageError,
-            match=r"--max-error 0.1: there is no calibration of naive .* `fathom calibrate",
+            match=r"--max-error 0.1: there is no calibration of adaptive .* `fathom calibrate",
         ),
     ):
         engine.ask(QUESTION)
@@ -138,9 +138,9 @@ def test_settings_that_naive_does_not_depend_on_do_not_matter(
 def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
     engine.calibrate(sure(400))
     kept = engine.reader().calibrations()
-    data = json.loads(kept["naive"])
+    data = json.loads(kept["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
-    assert not chosen(engine.assembly, "naive", {"naive": json.dumps(data)}).stale
+    assert not chosen(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
 
 
 def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> None:
@@ -230,7 +230,7 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
         assert report.to_dict()["certificates"][0]["coverage"] == 0.0
         coverage, risk = report.risk[-1]
         assert (coverage, risk) == (1.0, report.wrong / 40)
-        kept = (tmp_path / "kept" / "questions" / "naive.jsonl").read_text().splitlines()
+        kept = (tmp_path / "kept" / "questions" / "adaptive.jsonl").read_text().splitlines()
         assert set(json.loads(kept[0])["signals"]) == set(COLUMNS)
 
 
@@ -283,5 +283,5 @@ def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> N
         engine.calibrate(other)
         assert engine.drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings
-        assert "not what naive was calibrated on (words moved)" in warning
+        assert "not what adaptive was calibrated on (words moved)" in warning
         _forget(engine)

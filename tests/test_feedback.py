@@ -79,7 +79,7 @@ def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: 
     moved = [{**each, "quote": "Another text."} for each in kept.again["citations"]]
     engine.traces.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
     again = engine.ask(QUESTION)
-    assert again.phase == answer.phase == "read"
+    assert again.phase == answer.phase == "look"
     (step,) = [s for s in engine.trace(again.trace_id or "").steps if s.name == "verified"]
     assert step.verdict == "left out"
     assert engine.replay(again.trace_id or "").same
@@ -219,8 +219,8 @@ def test_what_is_measured_is_never_a_verified_answer(engine: Engine, tmp_path: P
     kept = tmp_path / "kept"
     with pytest.raises(UsageError, match="at least 20"):
         calibrate(engine, questions, records=kept)
-    (line,) = (kept / "asked" / "naive.jsonl").read_text().splitlines()
-    assert '"phase":"read"' in line.replace(": ", ":")
+    (line,) = (kept / "asked" / "adaptive.jsonl").read_text().splitlines()
+    assert '"phase":"look"' in line.replace(": ", ":")
 
 
 def test_the_key_of_a_question_is_that_of_its_words_and_conditions() -> None:

@@ -258,8 +258,8 @@ class Hit:
         rank: From 1, without gaps.
         score: Comparable within one ranking only.
         retriever: Who ranked it.
-        found_by: How many of the rankings that were fused have it among so many of their best as
-            were asked for; 1 where nothing was fused.
+        found_by: How many of the rankings that were fused have it among their few best; 1 where
+            nothing was fused.
     """
 
     chunk: Chunk

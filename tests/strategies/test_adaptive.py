@@ -73,6 +73,19 @@ def test_the_picture_in_the_docs_is_the_code(tmp_path: Path) -> None:
     assert f"```mermaid\n{drawn.draw_mermaid()}```" in PAGE.read_text(encoding="utf-8")
 
 
+def test_a_first_look_is_as_sure_as_one_search_would_be(tmp_path: Path) -> None:
+    texts = tuple(
+        f"{'A mooring permit costs 40 crowns.' if at == 7 else f'Paper {at} on mooring fees.'}"
+        + " The permit office is closed." * (at % 3)
+        for at in range(30)
+    )
+    with harbour(tmp_path, texts) as engine:
+        _, trace = asked(engine)
+        naive = engine.trace(engine.ask(QUESTION, strategy="naive").trace_id or "")
+    assert trace.signals
+    assert trace.signals == naive.signals
+
+
 def test_a_sure_first_look_is_all(tmp_path: Path) -> None:
     with engine_at(ingested(tmp_path)) as engine:
         answer, trace = asked(engine)

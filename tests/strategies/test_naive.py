@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from tests.making import QUESTION, engine_at, ingested
 
 from fathom.engine import Engine
@@ -29,7 +30,8 @@ def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
     assert len(trace.data) < 100_000
 
 
-def test_no_more_than_so_many_tokens_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("strategy", ["naive", "adaptive"])
+def test_no_more_than_so_many_tokens_are_read(tmp_path: Path, strategy: str) -> None:
     words = ["mooring permit costs crowns " * 20, "harbour office", "mooring permit"]
     for number, text in enumerate(words):
         (tmp_path / f"{number}.txt").write_text(text)
@@ -41,7 +43,7 @@ def test_no_more_than_so_many_tokens_are_read(tmp_path: Path) -> None:
         )
         with Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP) as engine:
             engine.ingest([*tmp_path.glob("*.txt")])
-            trace = engine.traces.get(str(engine.ask(QUESTION).trace_id))
-            (step,) = [step for step in trace.steps if step.id == "read"]
-            read[tokens] = len(step.inputs["chunks"])
+            trace = engine.trace(engine.ask(QUESTION, strategy=strategy).trace_id or "")
+            (reading,) = [each for each in trace.steps if each.agent == "reader"]
+            read[tokens] = len(reading.inputs["chunks"])
     assert read == {0: 3, 30: 2}

@@ -21,6 +21,7 @@ from fathom.retrieval.vector import (
 )
 from fathom.settings.retrievers import split
 from fathom.text.language import detect
+from fathom.types import Hit
 
 if TYPE_CHECKING:
     from fathom.retrieval.context_selection import ContextSelector
@@ -97,6 +98,16 @@ class RetrievalParts(ModelParts):
             fallback=cache(lambda: KeywordRetriever(self._index())),
             identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
         )
+
+    def to_read(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Those that are read of a ranking: the best, as many as `ask` says and has room for."""
+        ask = self.settings.ask
+        best = tuple(hits[: ask.chunks])
+        if not ask.context_tokens:
+            return best
+        from fathom.retrieval.context_selection import packed
+
+        return packed(best, tokens=ask.context_tokens, count=self.embedder.count)
 
     def multihop(self, search: Search) -> "MultiHop":
         """Follows anchors and bridges."""

@@ -27,6 +27,8 @@ class HybridRetriever:
         sides: The spaces that are asked.
         weights: For a query's text, the weights of the words and of each space.
         candidates: How many hits each leg gives, at least; never fewer than `k`.
+        agreeing: A ranking speaks for what is among so many of its best, however many hits are
+            asked for.
     """
 
     index: IndexReader
@@ -34,6 +36,7 @@ class HybridRetriever:
     fusion: Fusion
     weights: Callable[[str], Sequence[float]]
     candidates: int = 100
+    agreeing: int = 8
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -48,6 +51,6 @@ class HybridRetriever:
             )
             found.append(near)
         fused = self.fusion(found, self.weights(query.text))
-        votes = Counter(match.chunk_id for ranking in found for match in ranking[:k])
+        votes = Counter(match.chunk_id for ranking in found for match in ranking[: self.agreeing])
         hits = to_hits(fused[:k], self.index, self.name)
         return [replace(hit, found_by=votes[hit.chunk.id]) for hit in hits]

@@ -155,7 +155,7 @@ class AskSettings(Section):
     chunks: int = Field(default=8, ge=1, le=MOST_HITS)
     """How many of the best hits the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
-    """All that the chunks may take that `naive` reads; 0 for no bound."""
+    """All that the chunks may take that `naive` and `adaptive` read; 0 for no bound."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
     """Below it the answer is an abstention; at 0.5 what is given is more likely right than not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
@@ -165,7 +165,7 @@ class AskSettings(Section):
     """Questions are read without politeness and slips of the fingers."""
     sentences: int = Field(default=2, ge=1)
     """At most so many quotes."""
-    strategy: str = "naive"
+    strategy: str = "adaptive"
     min_support: float = Field(default=0.4, ge=0, le=1)
     """Sentences of a language model that their quotes support less are dropped."""
     seed: int = Field(default=0, ge=0)

@@ -1,6 +1,6 @@
 """A planner chooses, from what a first look came to, what else to do before it answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -83,7 +83,7 @@ class Adaptive(GraphStrategy):
         following: Finds hits over anchors and bridges.
         reader: Reads after every search; local, so that a language model is asked by choice only.
         model_reader: Asks the language model; `None` where none is configured.
-        chunks: So many of the pool are read.
+        to_read: Those of a pool that are read.
         pool: So many hits a search gives.
         agents: So many documents have an agent in a debate.
         bounds: The most that an executor spends; without one it spends nothing but time.
@@ -101,7 +101,7 @@ class Adaptive(GraphStrategy):
     debates: Debate
     model_reader: Reader | None
     finalizer: Finalizer
-    chunks: int
+    to_read: Callable[[Sequence[Hit]], tuple[Hit, ...]]
     pool: int
     agents: int
     bounds: Mapping[Action, CostBound]
@@ -130,7 +130,7 @@ class Adaptive(GraphStrategy):
             debates=assembly.debate_of(own.min_share),
             model_reader=assembly.reader if assembly.models.of("reader") else None,
             finalizer=assembly.finalizer(cls.name),
-            chunks=settings.ask.chunks,
+            to_read=assembly.to_read,
             pool=max(own.pool, settings.ask.chunks),
             agents=settings.maf.agents,
             bounds=bounds_of(assembly),
@@ -157,14 +157,15 @@ class Adaptive(GraphStrategy):
 
     async def look(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         pool = await self.search(state.query, k=self.pool, context=runtime.context)
-        draft = await self.reader.read(state.query.text, pool[: self.chunks], runtime.context)
+        hits = self.to_read(pool)
+        draft = await self.reader.read(state.query.text, hits, runtime.context)
         return replace(
             state,
             pool=pool,
             read=draft,
-            known=_ids(pool[: self.chunks]),
-            situation=self.observer(state.query.text, pool[: self.chunks], first=True),
-            agreement=_agreement(pool[: self.chunks]),
+            known=_ids(hits),
+            situation=self.observer(state.query.text, hits, first=True),
+            agreement=_agreement(hits),
             draft=draft,
             drafts=(DraftFigures.of(draft),),
         )
@@ -224,7 +225,7 @@ class Adaptive(GraphStrategy):
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         assert self.model_reader is not None
-        hits = state.pool[: self.chunks]
+        hits = self.to_read(state.pool)
         draft = await self.model_reader.read(state.query.text, hits, runtime.context)
         said = draft != state.read  # else it fell back on the local reader
         tried = (*state.tried, "model")
@@ -259,7 +260,7 @@ class Adaptive(GraphStrategy):
             state.draft,
             phase=state.phase,
             context=context,
-            hits=state.pool[: self.chunks],
+            hits=self.to_read(state.pool),
             withheld="low_confidence" if refused else None,
         )
 
@@ -267,7 +268,7 @@ class Adaptive(GraphStrategy):
         self, executor: Action, state: AdaptiveState, pool: tuple[Hit, ...], context: RunContext
     ) -> AdaptiveState:
         """The state after an executor that ends in reading the best of a pool."""
-        hits = pool[: self.chunks]
+        hits = self.to_read(pool)
         draft = await self.reader.read(state.query.text, hits, context)
         fresh = _ids(hits) - state.known
         return replace(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
@@ -12,7 +11,6 @@ from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader import Reader
 from fathom.assembly import Assembly
 from fathom.context import RunContext
-from fathom.retrieval.context_selection import packed
 from fathom.retrieval.search import Search
 from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
@@ -34,28 +32,25 @@ class Naive(GraphStrategy):
 
     Attributes:
         chunks: How many hits are looked for.
-        pack: Those of them that are read.
+        to_read: Those of them that are read.
     """
 
     search: Search
     reader: Reader
     finalizer: Finalizer
     chunks: int
-    pack: Callable[[Sequence[Hit]], tuple[Hit, ...]] = tuple
+    to_read: Callable[[Sequence[Hit]], tuple[Hit, ...]] = tuple
     name: ClassVar[str] = "naive"
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
         """Made of these parts."""
-        ask = assembly.settings.ask
         return cls(
             search=assembly.search(assembly.settings.retrieval.retriever),
             reader=assembly.reader,
             finalizer=assembly.finalizer(cls.name),
-            chunks=ask.chunks,
-            pack=partial(packed, tokens=ask.context_tokens, count=assembly.embedder.count)
-            if ask.context_tokens
-            else tuple,
+            chunks=assembly.settings.ask.chunks,
+            to_read=assembly.to_read,
         )
 
     def start(self, query: Query) -> NaiveState:
@@ -75,7 +70,7 @@ class Naive(GraphStrategy):
 
     async def retrieve(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         hits = await self.search(state.query, k=self.chunks, context=runtime.context)
-        return replace(state, hits=self.pack(hits))
+        return replace(state, hits=self.to_read(hits))
 
     async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)

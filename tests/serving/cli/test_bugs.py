@@ -8,7 +8,7 @@ from tests.making import QUESTION
 from tests.serving.cli.test_app import Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine
-from fathom.strategies.naive import Naive
+from fathom.strategies.adaptive import Adaptive
 
 
 def broken(*_: Any, **__: Any) -> Any:
@@ -21,7 +21,7 @@ def test_an_agent_that_breaks_is_a_failed_answer_with_a_trace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run("ingest", str(corpus))
-    monkeypatch.setattr(Naive, "finish", broken)
+    monkeypatch.setattr(Adaptive, "finish", broken)
     ran = run("ask", QUESTION)
     assert (ran.code, ran.err) == (5, "")
     assert ran.out.startswith("No answer: LookupError in cli/test_bugs.py, line ")

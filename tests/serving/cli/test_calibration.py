@@ -41,11 +41,12 @@ def test_a_calibration_is_made_shown_and_used(run: Run, questions: str) -> None:
     assert "errors at most" in told.out
     assert "never" in told.out
 
-    state = run("status", "--json").json["calibrations"]["naive"]
+    state = run("status", "--json").json["calibrations"]["adaptive"]
     assert state["source"] == "own questions"
     assert state["made_of"] == {"questions": "questions", "count": 30}
     assert (
-        "naive is calibrated on own questions (count 30, questions questions)" in run("status").out
+        "adaptive is calibrated on own questions (count 30, questions questions)"
+        in run("status").out
     )
 
     answer = run("ask", "What does permit number 7 cost?", *LOOSE, "--json").json

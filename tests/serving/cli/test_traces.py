@@ -60,8 +60,8 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
 
     other = run("replay", trace_id, "--set", "ask.min_confidence=1")
     assert other.code == 0
-    assert other.out.startswith("differs: step finalize")
-    wider = run("replay", trace_id, "--set", "ask.chunks=20")
+    assert other.out.startswith("differs: step plan")
+    wider = run("replay", trace_id, "--set", "ask.chunks=40")
     assert wider.code == 5
     assert "asked anew" in wider.out
     one_line(run("replay", trace_id, "--set", "ask.nothing=1"), 2, "unknown setting")

@@ -86,7 +86,7 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
     began = {each["id"]: each for each in steps if each["state"] == "began"}
     ended = {each["id"]: each for each in steps if each["state"] == "ended"}
     assert began.keys() == ended.keys() == set(range(1, len(began) + 1))
-    assert [each["name"] for each in began.values()] == ["search", "read", "finalize"]
+    assert [each["name"] for each in began.values()] == ["search", "read", "plan", "finalize"]
     assert all(each["news"] and each["seconds"] >= 0 for each in ended.values())
     found = json.loads(next(data for name, data in events if name == "hits"))
     assert began[found["step"]]["name"] == "search"

@@ -289,6 +289,6 @@ DESCRIPTIONS = {
     "rrf": "Several searches at once, fused by rank; the best hit is read.",
     "hybrid": "Branches of agents side by side, compared and reordered.",
     "mao": "A planner composes executors into a workflow for each question and sub-question.",
-    "adaptive": "A learned planner chooses, after a first look, what else is worth doing.",
+    "adaptive": "The default: after a first look a planner chooses what else is worth doing.",
 }
 """A line for each of Fathom's own strategies."""
