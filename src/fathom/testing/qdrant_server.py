@@ -17,6 +17,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from heapq import nlargest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -241,31 +243,52 @@ class Store:
         found.sort(key=lambda record: uuid.UUID(str(record.id)).int)
         page, rest = found[: told["limit"]], found[told["limit"] :]
         return {
-            "points": [{"id": str(one.id), "payload": one.payload} for one in page],
+            "points": [{"id": str(one.id)} for one in page],
             "next_page_offset": str(rest[0].id) if rest else None,
         }
 
     def queried(self, name: str, body: object) -> Json:
         """`POST /collections/NAME/points/query`."""
-        one = self.collection(name)
-        required = ["query", "using", "filter", "limit", "with_payload", "with_vector"]
-        told = fields(body, required, ["params"])
-        params = fields(told.get("params", {}), [], ["exact", "hnsw_ef"])
-        asked = edge.QueryRequest(
-            limit=told["limit"],
-            query=edge.Query.Nearest(_vector(told["query"]), using=told["using"]),
-            filter=_filter(told["filter"]),
-            params=edge.SearchParams(**params),
-            with_payload=told["with_payload"],
-            with_vector=told["with_vector"],
-        )
-        found = (point for shard in one.shards for point in shard.query(asked))
-        return {"points": [_scored(p) for p in nlargest(told["limit"], found, lambda p: p.score)]}
+        [found] = self._queried(name, [_asked(body)])
+        return found
+
+    def queried_together(self, name: str, body: object) -> list[Json]:
+        """`POST /collections/NAME/points/query/batch`."""
+        return self._queried(name, [_asked(one) for one in fields(body, ["searches"])["searches"]])
+
+    def _queried(self, name: str, asked: list[edge.QueryRequest]) -> list[Json]:
+        """In one pass over the shards, whose results are merged."""
+        batch = edge.QueryBatchRequest(asked)
+        by_shard = [shard.query_batch(batch) for shard in self.collection(name).shards]
+        return [
+            {"points": [_scored(p) for p in nlargest(one.limit, chain(*found), _score)]}
+            for one, found in zip(asked, zip(*by_shard, strict=True), strict=True)
+        ]
+
+
+_score = attrgetter("score")
+
+
+def _asked(body: object) -> edge.QueryRequest:
+    told = fields(
+        body, ["filter", "limit", "with_payload", "with_vector"], ["query", "using", "params"]
+    )
+    query = None
+    if "query" in told:
+        query = edge.Query.Nearest(_vector(told["query"]), using=told["using"])
+    return edge.QueryRequest(
+        limit=told["limit"],
+        query=query,
+        filter=_filter(told["filter"]),
+        params=edge.SearchParams(**fields(told.get("params", {}), [], ["exact", "hnsw_ef"])),
+        with_payload=told["with_payload"],
+        with_vector=told["with_vector"],
+    )
 
 
 def _point(point: Json, layout: Json) -> edge.Point:
     if any(
-        len(point["vector"][name]) != kind["size"]
+        len(point["vector"].get(name, range(kind["size"]))) != kind["size"]
         for name, kind in layout.get("vectors", {}).items()
     ):
         raise Refused(400, "Wrong input: Vector dimension error")
@@ -281,32 +304,26 @@ def _vector(value: object) -> Any:  # noqa: ANN401 - of the engine's
 
 
 def _filter(value: object) -> edge.Filter:
-    must = fields(value, ["must"])["must"]
-    if not any(fields(one, ["key", "match"])["key"] == "tenant" for one in must):
+    told = fields(value, ["must"], ["must_not"])
+    if not any(one.get("key") == "tenant" for one in told["must"]):
         raise Refused(400, "Wrong input: whose points? Fathom always names a tenant")
-    return edge.Filter(must=[_condition(one) for one in must])
+    return edge.Filter(
+        must=[_condition(one) for one in told["must"]],
+        must_not=[_condition(one) for one in told.get("must_not", [])],
+    )
 
 
-def _condition(value: Json) -> edge.FieldCondition:
-    match = fields(value["match"], [], ["value", "any"])
+def _condition(value: Json) -> Any:  # noqa: ANN401 - of the engine's
+    if "has_id" in value:
+        return edge.HasIdCondition({uuid.UUID(one) for one in fields(value, ["has_id"])["has_id"]})
+    match = fields(fields(value, ["key", "match"])["match"], [], ["value", "any"])
     if "any" in match:
         return edge.FieldCondition(value["key"], match=edge.MatchAny(match["any"]))
     return edge.FieldCondition(value["key"], match=edge.MatchValue(match["value"]))
 
 
 def _scored(point: edge.ScoredPoint) -> Json:
-    told: Json = {
-        "id": str(point.id),
-        "version": point.version,
-        "score": point.score,
-        "payload": point.payload,
-    }
-    vectors: Any = point.vector or {}
-    if vectors:
-        told["vector"] = {
-            name: {"indices": one.indices, "values": one.values} for name, one in vectors.items()
-        }
-    return told
+    return {"id": str(point.id), "version": point.version, "score": point.score}
 
 
 Route = Callable[[Store, str, object], object]
@@ -314,6 +331,7 @@ READS: Mapping[tuple[str, str], Route] = {
     ("GET", ""): lambda store, name, _: store.told(name),
     ("PUT", ""): Store.made,
     ("POST", "/points/query"): Store.queried,
+    ("POST", "/points/query/batch"): Store.queried_together,
     ("POST", "/points/count"): Store.counted,
     ("POST", "/points/scroll"): Store.scrolled,
 }

@@ -6,20 +6,23 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+import pydantic
 import pytest
 from numpy.typing import NDArray
 from tests.index.qdrant.conftest import QUICK, EdgeServer, unit_rows
 
 from fathom.errors import IndexMismatch
-from fathom.index.bm25 import Statistics, query_weights
+from fathom.index.bm25 import Statistics, norms, quantised, query_weights
 from fathom.index.embedded.keyword import Entered, KeywordLeg
+from fathom.index.filters import Allowed, Numbers
 from fathom.index.qdrant.address import QdrantAddress, qdrant_address
 from fathom.index.qdrant.client import QdrantClient
-from fathom.index.qdrant.collection import TenantPoints
-from fathom.index.qdrant.searches import QdrantVectors, QdrantWords, Scope
+from fathom.index.qdrant.collection import TenantPoints, Unmarked
+from fathom.index.qdrant.searches import Exact, Floats, QdrantVectors, QdrantWords, Scope, Scored
 
 WORDS = [f"w{number}" for number in range(200)]
 Texts = list[list[str]]
+Listed = Callable[[int], bool]
 Start = Callable[..., EdgeServer]
 
 
@@ -38,7 +41,31 @@ def entered(some: Texts) -> list[tuple[int, int, dict[int, int]]]:
 
 
 def everything(count: int) -> Scope:
-    return Scope(chunks=count, documents=None, listed=lambda numbers: numbers < count)
+    return Scope(chunks=count)
+
+
+def of_texts(
+    some: Texts, query: dict[int, float], average: float, listed: Listed = lambda _: True
+) -> Exact:
+    """What a truth that has these texts, or of them the listed ones, makes of candidates."""
+    counts = {number: terms for number, _, terms in entered(some)}
+
+    def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
+        kept = np.array([n for n in numbers if n in counts and listed(int(n))], dtype=np.int64)
+        lengths = np.array([sum(counts[int(n)].values()) for n in kept], dtype=np.int64)
+        against, scores = norms(quantised(lengths), average), np.zeros(len(kept))
+        for term, weight in query.items():
+            held = np.array([counts[int(n)].get(term, 0) for n in kept])
+            scores += weight * held / (held + against)
+        return kept, scores
+
+    return exact
+
+
+def found_by(words: QdrantWords, query: dict[str, int], some: Texts, k: int) -> Scored:
+    weights, average = weighted(query, some)
+    exact = of_texts(some, weights, average)
+    return words.search(weights, average, exact, k=k, scope=everything(len(some)))
 
 
 def weighted(query: dict[str, int], some: Texts) -> tuple[dict[int, float], float]:
@@ -76,8 +103,7 @@ def test_words_as_the_embedded_index_finds_them(client: QdrantClient, made_with:
     words = QdrantWords(points(client), average * made_with)
     words.put(entered(some))
     for query in queries(25):
-        weights, average = weighted(query, some)
-        found = dict(words.search(weights, average, k=10, scope=everything(len(some))))
+        found = dict(found_by(words, query, some, 10))
         expected = dict(embedded.search(query, k=10, allowed=None))
         least = sorted(expected.values(), reverse=True)[:10][-1]
         assert {n for n, score in expected.items() if score > least * 1.00001} <= set(found)
@@ -98,10 +124,7 @@ def test_several_shards_rank_as_one(edge_server: Start) -> None:
             near.put((n, n // 4, row) for n, row in enumerate(vectors))
             assert tenant.count() == 500
             assert sorted(tenant.chunks()) == list(range(500))
-            found = [
-                words.search(*weighted(query, some), k=10, scope=everything(500))
-                for query in queries(25)
-            ]
+            found = [found_by(words, query, some, 10) for query in queries(25)]
             close = near.search(
                 vectors[7].astype(np.float32),
                 exact_cosines(vectors, 7),
@@ -112,11 +135,9 @@ def test_several_shards_rank_as_one(edge_server: Start) -> None:
     assert results[0] == results[1]
 
 
-def exact_cosines(
-    vectors: NDArray[np.float16], query: int
-) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+def exact_cosines(vectors: NDArray[np.float16], query: int) -> Exact:
     rows = vectors.astype(np.float64)
-    return lambda numbers: (rows[numbers] * rows[query]).sum(axis=1)
+    return lambda numbers: (numbers, (rows[numbers] * rows[query]).sum(axis=1))
 
 
 def test_vectors_by_exact_cosine(client: QdrantClient) -> None:
@@ -125,7 +146,7 @@ def test_vectors_by_exact_cosine(client: QdrantClient) -> None:
     near.put((number, number // 4, row) for number, row in enumerate(vectors))
     for query in (0, 17, 400):
         cosines = exact_cosines(vectors, query)
-        every = cosines(np.arange(800))
+        _, every = cosines(np.arange(800))
         found = near.search(vectors[query].astype(np.float32), cosines, k=20, scope=everything(800))
         assert {number for number, _ in found} == set(np.argsort(-every)[:20].tolist())
         assert all(score == every[number] for number, score in found)
@@ -135,24 +156,45 @@ def test_what_is_not_listed_is_dropped_and_made_up_for(client: QdrantClient) -> 
     same = [["w1"]] * 300
     words = QdrantWords(points(client), 1.0)
     words.put(entered(same))
-    odd = Scope(chunks=150, documents=None, listed=lambda numbers: numbers % 2 == 1)
     weights, average = weighted({"w1": 1}, same)
-    found = words.search(weights, average, k=5, scope=odd)
+    odd = of_texts(same, weights, average, lambda number: number % 2 == 1)
+    found = words.search(weights, average, odd, k=5, scope=everything(150))
     assert sorted(number for number, _ in found) == list(range(1, 300, 2))  # all ties
 
 
-def test_only_documents_in_scope(client: QdrantClient) -> None:
+def test_only_documents_in_scope(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
     some = texts(200, 4)
     words = QdrantWords(points(client), 50.0)
     words.put(entered(some))
-    scope = Scope(
-        chunks=8, documents=np.array([3, 9]), listed=lambda numbers: np.isin(numbers // 4, [3, 9])
-    )
+    inside = np.array([*range(12, 16), *range(36, 40)])
+    scope = Scope(chunks=200, allowed=Allowed(inside, np.array([3, 9])))
     weights, average = weighted({"w0": 1}, some)
-    held = [n for n in (*range(12, 16), *range(36, 40)) if "w0" in some[n]]
-    assert sorted(n for n, _ in words.search(weights, average, k=9, scope=scope)) == held
-    empty = Scope(chunks=0, documents=np.array([], dtype=np.int64), listed=lambda n: n < 0)
-    assert words.search(weights, average, k=9, scope=empty) == []
+    exact = of_texts(some, weights, average)
+    held = [n for n in inside if "w0" in some[n]]
+    assert sorted(n for n, _ in words.search(weights, average, exact, k=9, scope=scope)) == held
+    # Too many to be named are dropped here.
+    monkeypatch.setattr("fathom.index.qdrant.searches.FEW_DOCUMENTS", 1)
+    assert sorted(n for n, _ in words.search(weights, average, exact, k=9, scope=scope)) == held
+    none = Allowed(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+    empty = Scope(chunks=200, allowed=none)
+    assert words.search(weights, average, exact, k=9, scope=empty) == []
+
+
+def test_what_was_restored_from_before_a_mark_gives_nothing(client: QdrantClient) -> None:
+    tenant = points(client)
+    words = QdrantWords(tenant, 3.0)
+    words.put([(1, 1, {4: 1})])
+    tenant.mark("1.a")
+    assert [one.chunk for one in tenant.worded({4: 1.0}, 3, None, "1.a")] == [1]
+    tenant.mark("2.b")
+    tenant.unmark("2.b")
+    assert (tenant.is_marked("1.a"), tenant.is_marked("2.b"), tenant.count()) == (False, True, 1)
+    with pytest.raises(Unmarked):
+        tenant.worded({4: 1.0}, 3, None, "1.a")
+    with pytest.raises(Unmarked):
+        words.search({4: 1.0}, 3.0, of_texts([], {}, 3.0), k=1, scope=Scope(chunks=1, mark="3.c"))
+    tenant.clear()
+    assert not tenant.is_marked("2.b")
 
 
 def test_twice_is_once_and_replaced_is_replaced(client: QdrantClient) -> None:
@@ -161,7 +203,8 @@ def test_twice_is_once_and_replaced_is_replaced(client: QdrantClient) -> None:
     for terms in ({1: 1}, {1: 1}, {2: 4}):
         words.put([(5, 1, terms)])
     assert tenant.count() == 1
-    assert words.search({1: 1.0}, 3.0, k=1, scope=everything(9)) == []
+    assert tenant.worded({1: 1.0}, 9, None) == []
+    assert [one.chunk for one in tenant.worded({2: 1.0}, 9, None)] == [5]
     tenant.remove([5, 6])
     tenant.remove([5])
     assert tenant.count() == 0
@@ -172,7 +215,7 @@ def test_a_chunk_without_words_is_counted_and_never_found(client: QdrantClient) 
     words = QdrantWords(tenant, 3.0)
     words.put([(1, 1, {}), (2, 1, {4: 1})])
     assert tenant.count() == 2
-    assert [n for n, _ in words.search({4: 1.0}, 3.0, k=5, scope=everything(9))] == [2]
+    assert [one.chunk for one in tenant.worded({4: 1.0}, 9, None)] == [2]
 
 
 def test_twenty_tenants_see_nothing_of_each_other(client: QdrantClient) -> None:
@@ -212,7 +255,8 @@ def test_no_collection_is_an_empty_one(client: QdrantClient) -> None:
     none = TenantPoints(client, uuid.uuid4(), None)
     assert (none.count(), list(none.chunks()), none.is_there()) == (0, [], False)
     none.clear()
-    assert QdrantWords(none, 1.0).search({1: 1.0}, 1.0, k=1, scope=everything(1)) == []
+    assert none.worded({1: 1.0}, 1, None) == []
+    assert not none.is_marked("1.a")
 
 
 def test_requests_are_of_the_official_schema(
@@ -225,6 +269,8 @@ def test_requests_are_of_the_official_schema(
         ("PUT", "/index"): models.CreateFieldIndex,
         ("PUT", "/points"): models.PointsList,
         ("POST", "/points/query"): models.QueryRequest,
+        ("POST", "/points/query/batch"): models.QueryRequestBatch,
+        ("POST", "/points/delete"): models.PointsSelector,
         ("POST", "/points/count"): models.CountRequest,
         ("POST", "/points/scroll"): models.ScrollRequest,
     }
@@ -235,7 +281,7 @@ def test_requests_are_of_the_official_schema(
         kind = method, path.removeprefix("/collections/").partition("/")[2]
         kind = method, f"/{kind[1]}" if kind[1] else ""
         if body is not None and kind in shapes:
-            shapes[kind].model_validate_json(json.dumps(body))
+            pydantic.TypeAdapter(shapes[kind]).validate_json(json.dumps(body))
             seen.add(kind)
         return asked(self, method, path, body, params)
 
@@ -247,4 +293,9 @@ def test_requests_are_of_the_official_schema(
         words.worded({1: 1.0}, 3, [1])
         near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=False)
         assert (words.count(), list(near.chunks())) == (1, [1])
+        near.mark("1.a")
+        assert near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=True, mark="1.a")
+        assert near.is_marked("1.a")
+        near.unmark("2.b")
+        near.remove([1])
     assert seen == set(shapes)

@@ -2,13 +2,16 @@
 
 There is a collection for words and one for the vectors of each dimension, as words are there
 before vectors are. All searches are of one tenant, so there is no graph of neighbours over all
-points but one within each tenant. A point is named by its tenant and its chunk's number, so that
-to put it twice is to put it once.
+points but one within each tenant. The name of a point says whose it is and which chunk's, so that
+to put it twice is to put it once, and a reply needs nothing but names and scores.
+
+A mark is a point that tells nothing but that all that was put before it is there. Whoever asks
+with a mark that the collection lacks, as one restored from an older backup does, gets no answer.
 """
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -25,8 +28,15 @@ CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 192
 
+_CHUNK = (1 << 32) - 1
+"""The bits of a point's name that are the chunk's number; the others are the tenant's."""
+
 Numbers = NDArray[np.int64]
 HalfMatrix = NDArray[np.float16]
+
+
+class Unmarked(Exception):
+    """The collection lacks the mark that was asked with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +47,19 @@ class Point:
         chunk: Its number, never used for another one.
         document: The number of its document, by which searches are narrowed.
         vector: As JSON has it: of numbers, or `sparse`.
-        payload: What else is to be found with it.
     """
 
     chunk: int
     document: int
     vector: object
-    payload: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A point of a reply; `weights` are those of its sparse vector."""
+    """A point of a reply."""
 
     chunk: int
     score: float
-    payload: Mapping[str, Any]
-    weights: Mapping[int, float]
 
 
 class TenantPoints:
@@ -72,7 +78,8 @@ class TenantPoints:
         self._dimension = dimension
         name = "words" if dimension is None else str(dimension)
         self._path = f"/collections/{client.address.collection}-{name}"
-        self._own = {"key": "tenant", "match": {"value": str(tenant)}}
+        self._own = _belongs_to(tenant)
+        self._marks = uuid.uuid5(tenant, "marks")
 
     def make(self) -> None:
         """Make the collection where it is missing.
@@ -132,20 +139,42 @@ class TenantPoints:
     def put(self, points: Iterable[Point]) -> None:
         """Store points, in place of older ones of the same chunks; durable when it returns."""
         for some in _batches(points):
-            body = {"points": [self._point(one) for one in some]}
-            self._client.write("PUT", f"{self._path}/points", body)
+            self._put([self._point(one) for one in some])
+
+    def _put(self, points: Sequence[object]) -> None:
+        self._client.write("PUT", f"{self._path}/points", {"points": points})
 
     def _point(self, one: Point) -> dict[str, object]:
-        payload = {"tenant": str(self._tenant), "chunk": one.chunk, "document": one.document}
-        using = "words" if self._dimension is None else "dense"
         return {
             "id": self._name(one.chunk),
-            "vector": {using: one.vector},
-            "payload": payload | dict(one.payload),
+            "vector": {"words" if self._dimension is None else "dense": one.vector},
+            "payload": {"tenant": str(self._tenant), "document": one.document},
         }
 
     def _name(self, chunk: int) -> str:
-        return str(uuid.uuid5(self._tenant, str(chunk)))
+        return str(uuid.UUID(int=(self._tenant.int & ~_CHUNK) | chunk))
+
+    def mark(self, mark: str) -> None:
+        """Note that all that was put is there; see above."""
+        payload = {"tenant": str(self._marks)}
+        self._put([{"id": self._mark(mark), "vector": {}, "payload": payload}])
+
+    def _mark(self, mark: str) -> str:
+        return str(uuid.uuid5(self._marks, mark))
+
+    def is_marked(self, mark: str) -> bool:
+        """Whether the collection has this mark."""
+        told = self._client.request("POST", f"{self._path}/points/query", self._asked_for(mark))
+        return bool(told and told["points"])
+
+    def _asked_for(self, mark: str) -> dict[str, object]:
+        only = [_belongs_to(self._marks), {"has_id": [self._mark(mark)]}]
+        return _quiet(limit=1, filter={"must": only})
+
+    def unmark(self, kept: str) -> None:
+        """Remove all marks but one."""
+        other = [{"has_id": [self._mark(kept)]}]
+        self._remove({"must": [_belongs_to(self._marks)], "must_not": other})
 
     def remove(self, chunks: Iterable[int]) -> None:
         """Remove the points of these chunks, where they are there."""
@@ -154,10 +183,13 @@ class TenantPoints:
             self._client.write("POST", f"{self._path}/points/delete", {"points": names})
 
     def clear(self) -> None:
-        """Remove all points of the tenant."""
+        """Remove all points and marks of the tenant."""
         if self.is_there():
-            only = {"filter": {"must": [self._own]}}
-            self._client.write("POST", f"{self._path}/points/delete", only)
+            for tenant in (self._marks, self._tenant):  # whoever asks meanwhile lacks the mark
+                self._remove({"must": [_belongs_to(tenant)]})
+
+    def _remove(self, points: Mapping[str, object]) -> None:
+        self._client.write("POST", f"{self._path}/points/delete", {"filter": points})
 
     def count(self) -> int:
         """How many points the tenant has; none where there is no collection."""
@@ -166,13 +198,13 @@ class TenantPoints:
         return int(told["count"]) if told else 0
 
     def chunks(self) -> Iterator[int]:
-        """The numbers of all chunks that have a point, in no order."""
+        """The numbers of all chunks that have a point, ascending."""
         start: object = None
         while True:
             body: dict[str, object] = {
                 "filter": {"must": [self._own]},
                 "limit": 10 * BATCH,
-                "with_payload": ["chunk"],
+                "with_payload": False,
                 "with_vector": False,
             }
             if start is not None:
@@ -180,7 +212,7 @@ class TenantPoints:
             told = self._client.request("POST", f"{self._path}/points/scroll", body)
             if not told:
                 return
-            yield from (int(point["payload"]["chunk"]) for point in told["points"])
+            yield from (_chunk(point["id"]) for point in told["points"])
             start = told["next_page_offset"]
             if start is None:
                 return
@@ -192,6 +224,7 @@ class TenantPoints:
         documents: Sequence[int] | None,
         *,
         exact: bool,
+        mark: str = "",
     ) -> list[Found]:
         """The points with the largest products with a vector, best first.
 
@@ -200,30 +233,36 @@ class TenantPoints:
             limit: At most so many.
             documents: Only of these; of all where it is `None`.
             exact: Whether to look at all of them, and not at a graph.
+            mark: See above; `""` asks without.
+
+        Raises:
+            Unmarked: If the collection lacks the mark.
         """
-        params = {"exact": True} if exact else {"hnsw_ef": max(EXPANSION_SEARCH, limit)}
-        return self._query(
-            query=vector.astype(np.float64).tolist(),
+        search = _quiet(
+            query=[round(number, 7) for number in vector.tolist()],
             using="dense",
             limit=limit,
             filter=self._filter(documents),
-            params=params,
-            with_payload=["chunk"],
-            with_vector=False,
+            params={"exact": True} if exact else {"hnsw_ef": max(EXPANSION_SEARCH, limit)},
         )
+        return self._query(search, mark)
 
     def worded(
-        self, weights: Mapping[int, float], limit: int, documents: Sequence[int] | None
+        self,
+        weights: Mapping[int, float],
+        limit: int,
+        documents: Sequence[int] | None,
+        mark: str = "",
     ) -> list[Found]:
-        """The points with the largest sums of weights of a query's terms, best first."""
-        return self._query(
-            query=sparse(weights),
-            using="words",
-            limit=limit,
-            filter=self._filter(documents),
-            with_payload=["chunk", "length", "norm"],
-            with_vector=["words"],
+        """The points with the largest sums of weights of a query's terms, best first.
+
+        Raises:
+            Unmarked: If the collection lacks the mark.
+        """
+        search = _quiet(
+            query=sparse(weights), using="words", limit=limit, filter=self._filter(documents)
         )
+        return self._query(search, mark)
 
     def _filter(self, documents: Sequence[int] | None) -> dict[str, object]:
         must: list[object] = [self._own]
@@ -231,9 +270,16 @@ class TenantPoints:
             must.append({"key": "document", "match": {"any": [int(one) for one in documents]}})
         return {"must": must}
 
-    def _query(self, **body: object) -> list[Found]:
-        told = self._client.request("POST", f"{self._path}/points/query", body)
-        return [_found(point) for point in told["points"]] if told else []
+    def _query(self, search: dict[str, object], mark: str) -> list[Found]:
+        """One request for the points and the mark."""
+        searches = [search, *([self._asked_for(mark)] if mark else [])]
+        told = self._client.request(
+            "POST", f"{self._path}/points/query/batch", {"searches": searches}
+        )
+        if mark and not (told and told[-1]["points"]):
+            raise Unmarked
+        points = told[0]["points"] if told else []
+        return [Found(_chunk(point["id"]), float(point["score"])) for point in points]
 
 
 _INDEXES: Mapping[str, Mapping[str, object]] = {
@@ -257,8 +303,14 @@ def sparse(weights: Mapping[int, float]) -> dict[str, object]:
     return {"indices": list(weights), "values": list(weights.values())}
 
 
-def _found(point: Mapping[str, Any]) -> Found:
-    payload = point["payload"]
-    words = (point.get("vector") or {}).get("words", {"indices": (), "values": ()})
-    weights = dict(zip(words["indices"], words["values"], strict=True))
-    return Found(int(payload["chunk"]), float(point["score"]), payload, weights)
+def _quiet(**search: object) -> dict[str, object]:
+    """A search whose reply holds names and scores alone."""
+    return {**search, "with_payload": False, "with_vector": False}
+
+
+def _belongs_to(tenant: uuid.UUID) -> dict[str, object]:
+    return {"key": "tenant", "match": {"value": str(tenant)}}
+
+
+def _chunk(name: str) -> int:
+    return uuid.UUID(name).int & _CHUNK
