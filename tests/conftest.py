@@ -66,3 +66,18 @@ def postgres() -> "Iterator[Server]":
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Qdrant is: the real cluster if one is named, else three shards in a child."""
+    from tests.qdrant_server import REAL, EdgeServer, needs_edge
+
+    if REAL:
+        yield REAL
+        return
+    needs_edge()
+    server = EdgeServer(tmp_path_factory.mktemp("qdrant"), shards=3)
+    server.start()
+    yield server.url
+    server.kill()

@@ -127,6 +127,7 @@ class Library:
             embedded=lambda directory: EmbeddedIndex(
                 directory, own.durability, own.ann_from_chunks
             ),
+            qdrant_key_env=own.qdrant_key_env,
             offline=self.settings.offline,
         )
 

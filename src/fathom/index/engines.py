@@ -16,9 +16,12 @@ from fathom.index.traces import TraceStore
 
 if TYPE_CHECKING:  # whoever asks the embedded index knows no other
     from fathom.index.postgres.address import Address
+    from fathom.index.postgres.legs import Legs
+    from fathom.index.qdrant.address import QdrantAddress
 
 EMBEDDED = "embedded:"
 SERVERS = ("postgresql://", "postgres://")
+LEGS = "+qdrant:"
 Rebuilding = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
 
 
@@ -176,28 +179,38 @@ class PostgresIndex:
 
     Attributes:
         beside: Where traces were kept on this machine, before they were kept on the server.
+        qdrant: What finds its chunks, where that is not the server itself.
     """
 
     address: "Address"
     beside: Path | None = None
+    qdrant: "QdrantAddress | None" = None
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
         """See `Index.open_reader`."""
         from fathom.index.postgres.opening import open_reader
 
-        return open_reader(self.address, expected_identity)
+        return open_reader(self.address, expected_identity, self._legs())
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
         """See `Index.open_writer`."""
         from fathom.index.postgres.opening import open_writer
 
-        return open_writer(self.address, identity)
+        return open_writer(self.address, identity, self._legs())
 
     def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
         """See `Index.rebuilding`."""
         from fathom.index.postgres.opening import rebuilding
 
-        return rebuilding(self.address, identity, roots)
+        return rebuilding(self.address, identity, roots, self._legs())
+
+    def _legs(self) -> "Legs | None":
+        if self.qdrant is None:
+            return None
+        from fathom.index.qdrant.client import QdrantClient
+        from fathom.index.qdrant.legs import QdrantLegs
+
+        return QdrantLegs(QdrantClient(self.qdrant))
 
     def stamp(self, opened: IndexReader | None = None) -> Hashable:
         """See `Index.stamp`."""
@@ -213,12 +226,12 @@ class PostgresIndex:
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """See `Index.verify`."""
-        from fathom.index.postgres.opening import open_reader
+        from fathom.index.postgres.opening import open_reader, open_writer
 
         if fix:
-            with self.open_writer(None) as writer:
-                writer.optimize()
-        with open_reader(self.address) as reader:
+            with open_writer(self.address, None, self._legs()) as writer:
+                writer.remake_legs()
+        with open_reader(self.address, None, self._legs()) as reader:
             return reader.findings()
 
     def has_traces(self) -> bool:
@@ -257,14 +270,17 @@ def index_at(
     directory: Path,
     *,
     embedded: Callable[[Path], Index] = EmbeddedIndex,
+    qdrant_key_env: str = "",
     offline: bool = False,
 ) -> Index:
     """The index that a URL names.
 
     Args:
-        url: `postgresql://...`, `embedded:DIR`, a plain path, or empty for `directory`.
+        url: `postgresql://...`, `postgresql://...+qdrant:https://...`, `embedded:DIR`, a plain
+            path, or empty for `directory`.
         directory: Where the embedded one lies.
         embedded: Makes the embedded one of its folder.
+        qdrant_key_env: Name of the variable that holds the API key of Qdrant.
         offline: Open no socket to another machine.
 
     Raises:
@@ -276,13 +292,18 @@ def index_at(
     from fathom.index.postgres.address import Address
 
     address = Address.of(url)
-    if address.legs:
-        raise UsageError(f"{address}: Qdrant cannot be asked from here yet; leave +qdrant:... out")
     if offline and not address.is_near:
         raise UsageError(f"offline: {address} would need a connection; choose another --index")
     if find_spec("psycopg") is None:
-        raise UsageError(f"{address} needs more: pip install 'fathom[postgres]'")
-    return PostgresIndex(address, side_directory(url, directory))
+        extra = "qdrant" if address.legs else "postgres"
+        raise UsageError(f"{address} needs more: pip install 'fathom[{extra}]'")
+    beside = side_directory(url, directory)
+    if not address.legs:
+        return PostgresIndex(address, beside)
+    from fathom.index.qdrant.address import qdrant_address
+
+    qdrant = qdrant_address(address.legs, key_env=qdrant_key_env, offline=offline)
+    return PostgresIndex(address, beside, qdrant)
 
 
 def place_of(named: str) -> dict[str, object]:
@@ -296,14 +317,16 @@ def side_directory(url: str, directory: Path) -> Path:
     """The folder of an embedded index; of one on a server that of what is kept beside it here."""
     if not url.startswith(SERVERS):
         return Path(url.removeprefix(EMBEDDED)) if url else directory
-    return directory / "servers" / sha256(shown(url).encode()).hexdigest()[:16]
+    own, _, _ = url.partition(LEGS)
+    return directory / "servers" / sha256(shown(own).encode()).hexdigest()[:16]
 
 
 def in_workspace(url: str, name: str) -> str:
     """The URL of another workspace of the same server."""
-    parts = urlsplit(url)
+    own, mark, legs = url.partition(LEGS)
+    parts = urlsplit(own)
     query = [(key, value) for key, value in parse_qsl(parts.query) if key != "workspace"]
-    return urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)])))
+    return urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)]))) + mark + legs
 
 
 def shown(url: str) -> str:

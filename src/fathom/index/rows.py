@@ -166,3 +166,10 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
 def to_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
     """Stored vectors as (n, dimension) float16."""
     return np.frombuffer(b"".join(vectors), dtype=np.float16).reshape(-1, dimension)
+
+
+def cosines(vectors: HalfMatrix, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The exact ones of unit vectors with one of them."""
+    # Row by row: a matrix product may round a row differently in different company.
+    products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
+    return np.asarray(products.sum(axis=1))

@@ -28,6 +28,8 @@ class IndexSettings(Section):
     directory: Path = Path(".fathom")
     url: str = ""
     """`postgresql://USER@HOST/DATABASE?workspace=NAME`; empty for the embedded one."""
+    qdrant_key_env: str = ""
+    """Variable that holds the API key of the Qdrant cluster behind `+qdrant:` in the URL."""
     durability: Literal["normal", "full"] = "normal"
     """`normal` survives the death of the process, `full` also that of the machine."""
     ann_from_chunks: int = Field(default=20_000, ge=0)

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from pydantic import SecretStr
-from tests.index.qdrant.conftest import QUICK, EdgeServer
+from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.errors import RunError, UsageError
 from fathom.index.qdrant.address import qdrant_address

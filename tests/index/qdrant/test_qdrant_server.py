@@ -7,7 +7,8 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from tests.index.qdrant.conftest import EdgeServer, unit_rows
+from tests.index.qdrant.conftest import unit_rows
+from tests.qdrant_server import EdgeServer
 
 from fathom.errors import RunError
 from fathom.index.qdrant.address import qdrant_address

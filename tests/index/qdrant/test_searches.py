@@ -9,7 +9,8 @@ import numpy as np
 import pydantic
 import pytest
 from numpy.typing import NDArray
-from tests.index.qdrant.conftest import QUICK, EdgeServer, unit_rows
+from tests.index.qdrant.conftest import unit_rows
+from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.errors import IndexMismatch
 from fathom.index.bm25 import Statistics, norms, quantised, query_weights

@@ -11,7 +11,7 @@ from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 from fathom.index.filters import Allowed, Numbers
-from fathom.index.rows import HalfMatrix
+from fathom.index.rows import cosines
 
 # The quick product in float32 may err by this much against the exact one.
 MARGIN = 2e-5
@@ -123,7 +123,7 @@ class VectorLeg:
         return covered
 
     def _score(self, store: Store, vector: Vector, k: int, near: Numbers) -> Scored:
-        exact = _cosines(store.vectors(near.tolist(), self._space), vector)
+        exact = cosines(store.vectors(near.tolist(), self._space), vector)
         if len(exact) > k:
             threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
             near, exact = near[exact >= threshold], exact[exact >= threshold]
@@ -136,9 +136,3 @@ def _among(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
         return np.zeros(len(numbers), dtype=np.bool_)
     places = np.searchsorted(ascending, numbers).clip(max=len(ascending) - 1)
     return np.asarray(ascending[places] == numbers, dtype=np.bool_)
-
-
-def _cosines(vectors: HalfMatrix, vector: Vector) -> NDArray[np.float64]:
-    # Row by row: a matrix product may round a row differently in different company.
-    products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
-    return np.asarray(products.sum(axis=1))

@@ -4,7 +4,8 @@ The rows of the index are the truth. Legs are derived from them: in the database
 `postings.DatabaseLegs`, or by another engine beside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +16,8 @@ from fathom.index.rows import HalfMatrix
 
 Scored = list[tuple[int, float]]
 """Chunks by number with their scores."""
+Transaction = Callable[[], AbstractContextManager[Store]]
+"""Begins one, alone with the index, which is committed at the end of its `with` block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,22 @@ class Legs(Protocol):
         """How many chunks have one of the terms; see `IndexReader.word_counts`."""
         ...
 
+    def make_index(self, store: Store) -> None:
+        """An index is made in this step; it is empty."""
+        ...
+
+    def reserve(self, transaction: Transaction, chunks: int) -> int | None:
+        """The number of the first of so many new chunks, where no other change may have it.
+
+        Args:
+            transaction: Ends before the one that adds the chunks begins.
+            chunks: How many.
+
+        Returns:
+            `None` where the numbers of a change that was not committed may be used again.
+        """
+        ...
+
     def add(self, store: Store, chunks: Sequence[Posted]) -> None:
         """Take the words of new chunks."""
         ...
@@ -79,7 +98,7 @@ class Legs(Protocol):
         ...
 
     def purge(self, store: Store) -> None:
-        """Keep nothing, not even hidden, of what was removed."""
+        """Keep nothing, not even hidden, of what was removed, as soon as nobody reads it."""
         ...
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
@@ -96,6 +115,30 @@ class Legs(Protocol):
 
     def committed(self) -> None:
         """The change that was told last is durable, and readers see it."""
+        ...
+
+    def opened(self, store: Store) -> None:
+        """The index was opened, for reading or for writing.
+
+        Raises:
+            IndexMismatch: If other legs follow it.
+        """
+        ...
+
+    def catch_up(self, store: Store) -> None:
+        """Take what the rows of the index have and the legs lack; whoever writes begins so.
+
+        Raises:
+            RunError: If the legs cannot take anything now.
+        """
+        ...
+
+    def remake(self, store: Store) -> None:
+        """Take all of the index again, in place of what is there; searches go on meanwhile."""
+        ...
+
+    def findings(self, store: Store) -> Iterator[str]:
+        """What the legs lack of the index, in words."""
         ...
 
     def close(self) -> None:

@@ -23,9 +23,16 @@ _MAKING = 50_721
 
 
 def open_reader(
-    address: Address, expected_identity: Mapping[str, str] | None = None
+    address: Address,
+    expected_identity: Mapping[str, str] | None = None,
+    legs: Legs | None = None,
 ) -> PostgresReader:
     """Open the index of a workspace for reading; see `embedded.opening.open_reader`.
+
+    Args:
+        address: The workspace.
+        expected_identity: What must agree of what made it.
+        legs: What finds its chunks, closed with the reader; by default the database itself.
 
     Raises:
         IndexMissing: If there is none.
@@ -33,24 +40,30 @@ def open_reader(
         UsageError: If the server refuses the user, the password or the database.
         RunError: If the server cannot be reached.
     """
-    connections = Connections(address)
+    connections, legs = Connections(address), legs or DatabaseLegs()
     try:
         found = _there(connections, _entered(connections))
         if expected_identity is not None:
             made = named(found.identity, expected_identity)
             check_identity(address, made, expected_identity)
+        with connections.taken() as connection:
+            legs.opened(Store(connection, found))
     except BaseException:
+        legs.close()
         connections.close()
         raise
-    return PostgresReader(connections, legs_of(address))
+    return PostgresReader(connections, legs)
 
 
-def open_writer(address: Address, identity: Mapping[str, str] | None) -> PostgresWriter:
+def open_writer(
+    address: Address, identity: Mapping[str, str] | None, legs: Legs | None = None
+) -> PostgresWriter:
     """Open the index of a workspace for writing, making it where there is none.
 
     Args:
         address: The workspace.
         identity: What makes the index; `None` takes an existing one as it is.
+        legs: See `open_reader`; they take first what they lack.
 
     Raises:
         IndexMissing: If there is none and no identity to make it with.
@@ -58,7 +71,7 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
         UsageError: Likewise.
         RunError: Likewise, or if the server has no pgvector.
     """
-    connections, legs = Connections(address), legs_of(address)
+    connections, legs = Connections(address), legs or DatabaseLegs()
     try:
         if identity is not None:
             _lay_out(connections, address)
@@ -72,19 +85,25 @@ def open_writer(address: Address, identity: Mapping[str, str] | None) -> Postgre
                 connection.execute(
                     "SELECT FROM fathom.workspaces WHERE name = %s FOR UPDATE", (address.workspace,)
                 )
-                found = index_row(connection) or _make(connection, identity, is_current=True)
+                found = index_row(connection) or _make(connection, legs, identity)
         found = _there(connections, found)
         if identity is not None:
             check_identity(address, found.identity, identity)
+        writer = PostgresWriter(connections, legs, found.no)
+        writer.catch_up()
     except BaseException:
+        legs.close()
         connections.close()
         raise
-    return PostgresWriter(connections, legs, found.no)
+    return writer
 
 
 @contextmanager
 def rebuilding(
-    address: Address, identity: Mapping[str, str], roots: Sequence[str]
+    address: Address,
+    identity: Mapping[str, str],
+    roots: Sequence[str],
+    legs: Legs | None = None,
 ) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
     """Make an index anew; at the end of the block it takes the place of the old in one step.
 
@@ -92,17 +111,18 @@ def rebuilding(
         address: The workspace.
         identity: What makes the new one.
         roots: What it is to hold.
+        legs: See `open_reader`; of the old one and of the new one.
 
     Raises:
         RunError: If somebody changed the old one meanwhile; it stays then, with that change.
     """
-    connections, legs = Connections(address), legs_of(address)
+    connections, legs = Connections(address), legs or DatabaseLegs()
     try:
         _lay_out(connections, address)
         old = _entered(connections)
         _clear(connections, legs)
         before = PostgresReader(connections, legs) if old else None
-        with _being_made(connections, identity) as made:
+        with _being_made(connections, legs, identity) as made:
             writer = PostgresWriter(connections, legs, made.no)
             try:
                 writer.set_roots(roots)
@@ -119,14 +139,16 @@ def rebuilding(
 
 
 @contextmanager
-def _being_made(connections: Connections, identity: Mapping[str, str]) -> Iterator[IndexRow]:
+def _being_made(
+    connections: Connections, legs: Legs, identity: Mapping[str, str]
+) -> Iterator[IndexRow]:
     """An index that is to replace another; a lock of the server's says that somebody makes it.
 
     It goes with the connection, so also with the death of this process: see `_clear`.
     """
     with connections.taken() as connection:
         with connection.transaction():
-            made = _make(connection, identity, is_current=False)
+            made = _make(connection, legs, identity, is_current=False)
             connection.execute("SELECT pg_advisory_lock(%s, %s)", (_MAKING, made.no))
         try:
             yield made
@@ -163,11 +185,6 @@ def _swap(connection: Connection, legs: Legs, old: IndexRow | None, made: IndexR
         )
         _drop(connection, legs, found)
     connection.execute("UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,))
-
-
-def legs_of(address: Address) -> Legs:  # noqa: ARG001 - which engine it names, once there are several
-    """What finds chunks for an index."""
-    return DatabaseLegs()
 
 
 def stamp_of(address: Address) -> str | None:
@@ -211,7 +228,9 @@ def _there(connections: Connections, found: IndexRow | None) -> IndexRow:
     return found
 
 
-def _make(connection: Connection, identity: Mapping[str, str], *, is_current: bool) -> IndexRow:
+def _make(
+    connection: Connection, legs: Legs, identity: Mapping[str, str], *, is_current: bool = True
+) -> IndexRow:
     workspace = "current_setting('fathom.workspace')::int"
     row = connection.execute(
         "INSERT INTO fathom.indexes(workspace_no, is_current, lineage, identity) "  # noqa: S608 - constant
@@ -220,7 +239,9 @@ def _make(connection: Connection, identity: Mapping[str, str], *, is_current: bo
     ).fetchone()
     made = index_row(connection, row[0]) if row else None
     assert made is not None  # it was inserted just now
-    make_space(Store(connection, made), Space(name="", identity={}))
+    store = Store(connection, made)
+    make_space(store, Space(name="", identity={}))
+    legs.make_index(store)
     return made
 
 

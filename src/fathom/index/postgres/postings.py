@@ -6,19 +6,20 @@ are (four). A search reads the rows of its terms and scores them here.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
 from fathom.index.bm25 import norms, quantised, query_weights
 from fathom.index.filters import Allowed, Numbers
-from fathom.index.postgres.legs import Posted, Scored
+from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.spaces import build_graph
 from fathom.index.postgres.store import Store, StoredSpace, as_text
-from fathom.index.rows import HalfMatrix
+from fathom.index.rows import HalfMatrix, cosines
 
 # What pgvector computes of vectors of 16 bits may err by this much against the exact cosine.
 MARGIN = 6e-4
@@ -32,6 +33,13 @@ _LARGEST = 2**16 - 1
 
 class DatabaseLegs:
     """See `legs.Legs`."""
+
+    def make_index(self, store: Store) -> None:
+        """See `Legs.make_index`."""
+
+    def reserve(self, transaction: Transaction, chunks: int) -> int | None:  # noqa: ARG002
+        """See `Legs.reserve`: with its transaction all of a change is undone."""
+        return None
 
     def add(self, store: Store, chunks: Sequence[Posted]) -> None:
         """See `Legs.add`: they are a segment of their own."""
@@ -89,6 +97,25 @@ class DatabaseLegs:
     def committed(self) -> None:
         """See `Legs.committed`."""
 
+    def opened(self, store: Store) -> None:
+        """See `Legs.opened`."""
+        if store.has_other_legs():
+            raise IndexMismatch(
+                "Qdrant searches this index; add +qdrant:https://HOST:PORT to its URL, or move it: "
+                "`fathom copy FROM TO`"
+            )
+
+    def catch_up(self, store: Store) -> None:
+        """See `Legs.catch_up`: they are never behind."""
+
+    def remake(self, store: Store) -> None:
+        """See `Legs.remake`."""
+        self.optimize(store)
+
+    def findings(self, store: Store) -> Iterator[str]:  # noqa: ARG002 - see `status.findings`
+        """See `Legs.findings`."""
+        yield from ()
+
     def close(self) -> None:
         """See `Legs.close`."""
 
@@ -129,7 +156,7 @@ class DatabaseLegs:
         while True:
             near = _near(store, vector, space, limit, inside)
             numbers, vectors = store.vectors([number for number, _ in near], space)
-            exact = _cosines(vectors, vector)
+            exact = cosines(vectors, vector)
             complete = len(near) < limit
             if complete or (
                 len(exact) > k and _largest(exact, k) > min(each[1] for each in near) + MARGIN
@@ -250,12 +277,6 @@ def _near(
         },
     ).fetchall()
     return [(int(row[0]), float(row[1])) for row in rows]
-
-
-def _cosines(vectors: HalfMatrix, vector: Vector) -> NDArray[np.float64]:
-    # Row by row: a matrix product may round a row differently in different company.
-    products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
-    return np.asarray(products.sum(axis=1))
 
 
 def _largest(values: NDArray[np.floating[Any]], k: int) -> float:

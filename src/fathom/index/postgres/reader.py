@@ -183,7 +183,7 @@ class PostgresReader:
 
     def findings(self) -> list[str]:
         """What is wrong with the index, in words; empty when it is sound."""
-        return self._read(lambda store: list(findings(store)))
+        return self._read(lambda store: [*findings(store), *self._legs.findings(store)])
 
     def _read(self, what: Callable[[Store], Found]) -> Found:
         with self._snapshot() as store:

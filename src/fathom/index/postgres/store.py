@@ -148,6 +148,12 @@ class Store:
         """The space of this name; `""` is the one that every index has."""
         return next((space for space in self.spaces() if space.name == name), None)
 
+    def has_other_legs(self) -> bool:
+        """Whether another engine than PostgreSQL finds the chunks."""
+        if self.run("SELECT to_regclass('fathom.legs')") is None:
+            return False  # laid out before there were others
+        return bool(self.value("SELECT true FROM fathom.legs WHERE index_no = %s LIMIT 1"))
+
     def lacking(self, space: StoredSpace) -> int:
         """How many chunks have no vector in a space."""
         return self.index.chunks - space.filled

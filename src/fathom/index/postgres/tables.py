@@ -1,4 +1,4 @@
-"""Tables beside the index of a workspace: what is kept of answers; see `schema`."""
+"""Tables beside the index of a workspace: of answers, and for other engines; see `schema`."""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
 _HELD = (
@@ -32,3 +32,24 @@ TRACES = (
     "CREATE INDEX ON fathom.feedback_held(feedback_no)",
 )
 TRACES_GUARDED = ("traces", "held", "swept", "feedback", "feedback_held")
+
+OTHER_LEGS = (
+    """CREATE TABLE fathom.legs(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, space_no int NOT NULL, mark text NOT NULL,
+      average float8 NOT NULL, next_term bigint NOT NULL DEFAULT 0,
+      PRIMARY KEY(index_no, space_no))""",
+    """CREATE TABLE fathom.term_numbers(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, term text COLLATE "C" NOT NULL, no bigint NOT NULL,
+      PRIMARY KEY(index_no, term))""",
+    """CREATE TABLE fathom.chunk_terms(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, chunk_no int NOT NULL, document_no int NOT NULL,
+      length int NOT NULL, terms bytea NOT NULL, PRIMARY KEY(index_no, chunk_no))""",
+    f"""CREATE TABLE fathom.leftovers(
+      no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_WORKSPACE},
+      tenant uuid NOT NULL, dimension int, chunks int[], until timestamptz NOT NULL)""",
+)
+"""What is recorded for another engine that finds the chunks; empty where PostgreSQL does."""
+OTHER_LEGS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")

@@ -30,21 +30,34 @@ class PostgresWriter(PostgresReader):
 
     @contextmanager
     def _change(self) -> Iterator[Store]:
-        """One transaction, alone with the index; rolled back where it fails."""
+        """A change: whole, or not at all where it fails."""
+        with self._transaction() as store:
+            yield store
+        self._legs.committed()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Store]:
+        """One transaction, alone with the index."""
         with self._connections.taken() as connection, connection.transaction():
             found = index_row(connection, self._number, lock=True)
             if found is None:
                 raise RunError(f"{self._connections.address} was made anew; run it again")
             yield Store(connection, found)
-        self._legs.committed()
+
+    def catch_up(self) -> None:
+        """Let the legs take what they lack; see `Legs`."""
+        with self._transaction() as store:
+            self._legs.opened(store)
+            self._legs.catch_up(store)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
         """See `IndexWriter.put`."""
+        first = self._legs.reserve(self._transaction, sum(len(each.chunks) for each in entries))
         with self._change() as store:
             spaces = {space.name: space for space in store.spaces()}
             check_entries(entries, {name: each.dimension for name, each in spaces.items()})
             gone = _remove_documents(store, [entry.document.id for entry in entries])
-            posted = self._add(store, entries, spaces)
+            posted = self._add(store, entries, spaces, first)
             _let_go(store, entries)
             left = _replace_sources(store, sources)
             gone += _remove_documents(store, _unheld(store, left))
@@ -66,12 +79,16 @@ class PostgresWriter(PostgresReader):
         return len(unheld)
 
     def _add(
-        self, store: Store, entries: Sequence[Entry], spaces: Mapping[str, StoredSpace]
+        self,
+        store: Store,
+        entries: Sequence[Entry],
+        spaces: Mapping[str, StoredSpace],
+        first: int | None,
     ) -> list[Posted]:
-        """Documents, chunks, vectors and words; returns what was posted."""
+        """Documents, chunks from a number on, vectors and words; returns what was posted."""
         posted: list[Posted] = []
         terms_of = store.analyzer.document_terms
-        document_no, chunk_no = store.index.next_document, store.index.next_chunk
+        document_no, chunk_no = store.index.next_document, first or store.index.next_chunk
         vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
         for number, entry in enumerate(entries, start=document_no):
             _add_document(store, entry, number)
@@ -87,8 +104,8 @@ class PostgresWriter(PostgresReader):
                 for each, chunk in zip(numbers, entry.chunks, strict=True)
             ]
         store.run(
-            "UPDATE fathom.indexes SET next_document = %(document)s, next_chunk = %(chunk)s "
-            "WHERE no = %(index)s",
+            "UPDATE fathom.indexes SET next_document = %(document)s, "
+            "next_chunk = greatest(next_chunk, %(chunk)s) WHERE no = %(index)s",
             document=document_no + len(entries),
             chunk=chunk_no,
         )
@@ -213,6 +230,11 @@ class PostgresWriter(PostgresReader):
                 for document in {chunk.document_id for chunk in chunks.values()}:
                     _note_fingerprint(store, document, into)
             _publish(store, chunks=True)
+
+    def remake_legs(self) -> None:
+        """Make anew what finds the chunks, from the rows of the index."""
+        with self._change() as store:
+            self._legs.remake(store)
 
     def optimize(self) -> None:
         """See `IndexWriter.optimize`."""

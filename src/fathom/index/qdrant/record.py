@@ -1,0 +1,259 @@
+"""What PostgreSQL records for a cluster: which terms chunks have, its marks, and what is left over.
+
+`legs` has a row for the words of an index (space 0) and one for each of its spaces of vectors.
+`chunk_terms` has of each chunk its terms by number (four bytes) and how often it has them (two).
+`leftovers` are points that no state of the index lists any more, or not yet.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.index.bm25 import norms, quantised
+from fathom.index.filters import Numbers
+from fathom.index.postgres.legs import Posted
+from fathom.index.postgres.store import Store, StoredSpace
+
+WORDS = 0
+"""Where the number of a space is asked for."""
+AT_ONCE = 1_000
+LARGEST = 2**16 - 1
+"""A term that a chunk has more often counts as so many."""
+
+Floats = NDArray[np.float64]
+Counts = Mapping[int, int]
+_PAIR = np.dtype([("term", "<u4"), ("count", "<u2")])
+_NAMESPACE = uuid.UUID("f0a7b0c1-3d52-4e0b-8c0e-7a4f6d1e9b25")
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The words, or a space, of an index as the cluster has it.
+
+    Attributes:
+        space: See `WORDS`.
+        mark: Of the last change; empty before the first.
+        average: The lowest mean length that weights of words were made with.
+    """
+
+    space: int
+    mark: str
+    average: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Points to be removed from the cluster; all of the tenant where `chunks` is `None`."""
+
+    no: int
+    tenant: uuid.UUID
+    dimension: int | None
+    chunks: Sequence[int] | None
+
+
+def tenant_of(store: Store, space: int) -> uuid.UUID:
+    """Whose points the words or the vectors of an index are, on any cluster."""
+    return uuid.uuid5(_NAMESPACE, f"{store.index.lineage}/{space}")
+
+
+def leg_of(store: Store, space: int) -> Leg:
+    """What is recorded of the words or of a space; of one that holds nothing an empty one."""
+    rows = store.rows(
+        "SELECT mark, average FROM fathom.legs WHERE index_no = %s AND space_no = %s", space
+    )
+    return Leg(space, rows[0]["mark"], rows[0]["average"]) if rows else Leg(space, "", 0.0)
+
+
+def drop_leg(store: Store, space: int) -> None:
+    """Let go of it."""
+    store.run(
+        "DELETE FROM fathom.legs WHERE index_no = %(index)s AND space_no = %(space)s", space=space
+    )
+
+
+def record_leg(store: Store, leg: Leg) -> None:
+    """Record it in place of what was."""
+    store.run(
+        "INSERT INTO fathom.legs(index_no, workspace_no, space_no, mark, average) VALUES "
+        "(%(index)s, %(workspace)s, %(space)s, %(mark)s, %(average)s) "
+        "ON CONFLICT (index_no, space_no) DO UPDATE SET mark = excluded.mark, "
+        "average = excluded.average",
+        space=leg.space,
+        mark=leg.mark,
+        average=leg.average,
+    )
+
+
+def numbers_of(store: Store, terms: Iterable[str]) -> dict[str, int]:
+    """Terms that ever had one by their number."""
+    rows = store.rows(
+        "SELECT term, no FROM fathom.term_numbers WHERE index_no = %s AND term = ANY(%s)",
+        list(terms),
+    )
+    return {row["term"]: row["no"] for row in rows}
+
+
+def number(store: Store, terms: Iterable[str]) -> dict[str, int]:
+    """The numbers of terms; gives one to those that have none."""
+    wanted = set(terms)
+    known = numbers_of(store, wanted)
+    fresh = sorted(wanted - set(known))
+    if not fresh:
+        return known
+    end = store.run(
+        "UPDATE fathom.legs SET next_term = next_term + %(count)s WHERE index_no = %(index)s "
+        "AND space_no = 0 RETURNING next_term",
+        count=len(fresh),
+    )
+    given = dict(zip(fresh, range(end - len(fresh), end), strict=True))
+    store.run(
+        "INSERT INTO fathom.term_numbers(index_no, workspace_no, term, no) SELECT %(index)s, "
+        "%(workspace)s, term, no FROM unnest(%(terms)s::text[], %(numbers)s::bigint[]) "
+        "AS given(term, no)",
+        terms=list(given),
+        numbers=list(given.values()),
+    )
+    return {**known, **given}
+
+
+def record_terms(store: Store, chunks: Sequence[Posted]) -> Sequence[tuple[int, int, Counts]]:
+    """Record which terms chunks have; gives of each its number, its document's, and these."""
+    numbers = number(store, {term for chunk in chunks for term in chunk.counts})
+    counted = [
+        (
+            each.number,
+            each.document,
+            {numbers[term]: min(count, LARGEST) for term, count in each.counts.items()},
+        )
+        for each in chunks
+    ]
+    own = (store.index.no, store.index.workspace_no)
+    store.insert(
+        "chunk_terms(index_no, workspace_no, chunk_no, document_no, length, terms)",
+        [
+            (*own, each.number, each.document, each.length, _packed(counts))
+            for each, (_, _, counts) in zip(chunks, counted, strict=True)
+        ],
+    )
+    return counted
+
+
+def _packed(counts: Counts) -> bytes:
+    return np.array(list(counts.items()), dtype=_PAIR).tobytes()
+
+
+def forget_terms(store: Store, chunks: Sequence[int]) -> None:
+    """Let go of the terms of chunks."""
+    store.run(
+        "DELETE FROM fathom.chunk_terms WHERE index_no = %(index)s AND "
+        "chunk_no = ANY(%(gone)s::int[])",
+        gone=list(chunks),
+    )
+
+
+def listed(store: Store, numbers: Sequence[int]) -> Iterator[tuple[int, int, Counts]]:
+    """Of those chunks that are there, their numbers, their documents', and their terms."""
+    rows = store.connection.execute(
+        "SELECT chunk_no, document_no, terms FROM fathom.chunk_terms WHERE index_no = %s "
+        "AND chunk_no = ANY(%s) ORDER BY chunk_no",
+        (store.index.no, list(numbers)),
+        binary=True,
+    ).fetchall()
+    return (
+        (no, document, dict(np.frombuffer(terms, _PAIR).tolist())) for no, document, terms in rows
+    )
+
+
+def chunks_of(store: Store, space: StoredSpace) -> Numbers:
+    """The chunks whose words, or whose vectors in a space, are there, ascending."""
+    rows = (
+        f"{space.table} WHERE %s IS NOT NULL"
+        if space.no
+        else "fathom.chunk_terms WHERE index_no = %s"
+    )
+    found = store.column(f"SELECT chunk_no FROM {rows} ORDER BY chunk_no")  # noqa: S608 - a number makes the name
+    return np.array(found, dtype=np.int64)
+
+
+def documents_of(store: Store, chunks: Sequence[int]) -> dict[int, int]:
+    """The numbers of the documents of chunks."""
+    rows = store.rows(
+        "SELECT no, document_no FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)",
+        list(chunks),
+    )
+    return {row["no"]: row["document_no"] for row in rows}
+
+
+def bm25(
+    store: Store, weights: Mapping[int, float], average: float
+) -> Callable[[Numbers], tuple[Numbers, Floats]]:
+    """Scores chunks exactly, as `postings` does; see `searches.Exact`."""
+
+    def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
+        rows = store.connection.execute(
+            "SELECT chunk_no, length, terms FROM fathom.chunk_terms WHERE index_no = %s "
+            "AND chunk_no = ANY(%s) ORDER BY chunk_no",
+            (store.index.no, numbers.tolist()),
+            binary=True,
+        ).fetchall()
+        lengths = np.array([row[1] for row in rows], dtype=np.int64)
+        against = norms(quantised(lengths), average)
+        pairs = np.frombuffer(b"".join(row[2] for row in rows), _PAIR)
+        owners = np.repeat(np.arange(len(rows)), [len(row[2]) // _PAIR.itemsize for row in rows])
+        scores = np.zeros(len(rows))
+        for term, weight in weights.items():
+            at = np.flatnonzero(pairs["term"] == term)
+            count, owner = pairs["count"][at].astype(np.float64), owners[at]
+            scores[owner] += weight * count / (count + against[owner])
+        there = np.array([row[0] for row in rows], dtype=np.int64)
+        return there, scores.astype(np.float32).astype(np.float64)
+
+    return exact
+
+
+def leave(store: Store, space: StoredSpace, chunks: Sequence[int] | None, *, for_s: float) -> None:
+    """Note points that are to go after so many seconds; see `Leftover`."""
+    store.run(
+        "INSERT INTO fathom.leftovers(workspace_no, tenant, dimension, chunks, until) VALUES "
+        "(%(workspace)s, %(tenant)s, %(dimension)s, %(chunks)s::int[], "
+        "clock_timestamp() + make_interval(secs => %(seconds)s))",
+        tenant=tenant_of(store, space.no),
+        dimension=space.dimension or None,
+        chunks=None if chunks is None else list(chunks),
+        seconds=for_s,
+    )
+
+
+def keep(store: Store, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> int:
+    """Note that these points stay; how many such notes there were."""
+    return int(
+        store.run(
+            "WITH kept AS (DELETE FROM fathom.leftovers WHERE workspace_no = %(workspace)s AND "
+            "tenant = ANY(%(tenants)s::uuid[]) AND chunks = %(chunks)s::int[] RETURNING 1) "
+            "SELECT count(*) FROM kept",
+            tenants=list(tenants),
+            chunks=list(chunks),
+        )
+    )
+
+
+def leftovers(store: Store, *, due: bool) -> list[Leftover]:
+    """What is left over in the workspace; with `due` what is to go now."""
+    rows = store.rows(
+        "SELECT no, tenant, dimension, chunks FROM fathom.leftovers WHERE %s IS NOT NULL "
+        "AND workspace_no = %s AND (until <= clock_timestamp() OR NOT %s) ORDER BY no",
+        store.index.workspace_no,
+        due,
+    )
+    return [Leftover(**row) for row in rows]
+
+
+def gone(store: Store, done: Sequence[Leftover]) -> None:
+    """Note that they are gone."""
+    store.run(
+        "DELETE FROM fathom.leftovers WHERE no = ANY(%(done)s::int[])",
+        done=[one.no for one in done],
+    )

@@ -1,0 +1,38 @@
+"""The index on PostgreSQL whose chunks a Qdrant cluster finds keeps what every index keeps.
+
+That is what covers fathom.index.qdrant.legs and fathom.index.qdrant.record, beside
+`tests.index.qdrant.test_legs`.
+"""
+
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fathom.index.base import IndexReader, IndexWriter
+from fathom.testing import IndexConformance
+
+pytest.importorskip("psycopg", reason="needs the extra qdrant")
+from tests.postgres_server import Server
+from tests.qdrant_server import KEY_ENV
+
+from fathom.index.engines import Index, in_workspace, index_at
+
+
+class TestQdrant(IndexConformance):
+    many_writers = True
+
+    @pytest.fixture(autouse=True)
+    def _servers(self, postgres: Server, cluster_url: str) -> None:
+        self.url = f"{postgres.shared}+qdrant:{cluster_url}/conformance"
+
+    def _index(self, place: Path) -> Index:
+        url = in_workspace(self.url, f"q{zlib.crc32(str(place).encode())}")
+        return index_at(url, place, qdrant_key_env=KEY_ENV)
+
+    def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
+        return self._index(place).open_writer(identity)
+
+    def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
+        return self._index(place).open_reader(identity)
