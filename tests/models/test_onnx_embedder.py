@@ -1,11 +1,15 @@
 from collections.abc import Mapping
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 from fathom.errors import ModelError
+from fathom.models.base import MANY, embed_many, for_many
+from fathom.models.checked import CheckedEmbedder
+from fathom.models.embedder import load_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import Ids, Output
+from fathom.models.runtime import Ids, Output, Runtime
 from fathom.models.tokens import WordPiece
 
 TOKENS = WordPiece(["[UNK]", "[CLS]", "[SEP]", "a", "b"])
@@ -80,3 +84,43 @@ def test_identity_tells_the_runtime_and_its_precision() -> None:
 
     assert embedder.identity == {**IDENTITY, "runtime": "counting", "precision": "fp32"}
     assert embedder.dimension == 2
+
+
+class LanedRuntime(CountingRuntime):
+    """Counts how many runs go at a time; each waits for another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meeting = Barrier(2)
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        if inputs["input_ids"].shape[1] > 3:
+            self.meeting.wait(timeout=30)
+        return super().run(inputs)
+
+
+class OneRuntime(CountingRuntime):
+    def in_lanes(self) -> tuple[Runtime, int]:
+        return LanedRuntime(), 2
+
+
+def test_many_texts_go_through_several_runs_at_a_time_and_come_in_order() -> None:
+    embedder = OnnxEmbedder(OneRuntime(), TOKENS, IDENTITY, limit=90)
+    texts = ["a " * (2 + number % 16) + "b" for number in range(64)]
+
+    assert (embed_many(embedder, texts) == embedder.embed(texts)).all()
+    assert embedder.in_bulk is embedder.in_bulk
+    assert embedder.in_bulk.identity == embedder.identity
+
+
+def test_few_texts_load_nothing_anew() -> None:
+    embedder = OnnxEmbedder(OneRuntime(), TOKENS, IDENTITY, limit=90)
+    embed_many(embedder, ["a"] * (MANY - 1))
+    assert "in_bulk" not in vars(embedder)
+
+
+def test_the_shipped_embedder_gives_the_same_bytes_in_bulk() -> None:
+    embedder = load_embedder(threads=2)
+    texts = [" ".join(["harbour permit 40 crowns"] * (1 + number % 30)) for number in range(40)]
+    laned = CheckedEmbedder(embedder)
+    assert for_many(laned).embed(texts).tobytes() == embedder.embed(texts).tobytes()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fathom.errors import FathomError, RunError
 from fathom.index.base import IndexWriter
 from fathom.index.workers.base import TRIES, Embed, FileRead, Lost, Workers, in_order
-from fathom.models.base import Embedder
+from fathom.models.base import Embedder, embed_many
 
 STEP_SECONDS = 1.0
 """So much computing is lost at most where it is broken off."""
@@ -46,7 +46,7 @@ def fill_spaces(
             begun = clock()
             texts = [chunk.context for chunk in chunks]
             different = list(dict.fromkeys(texts))
-            vectors = dict(zip(different, embedder.embed(different), strict=True))
+            vectors = dict(zip(different, embed_many(embedder, different), strict=True))
             writer.fill(name, {c.id: vectors[text] for c, text in zip(chunks, texts, strict=True)})
             made += len(chunks)
             told(made, made + writer.lacking_vectors())

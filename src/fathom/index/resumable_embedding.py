@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fathom.index.base import IndexWriter, Matrix
-from fathom.models.base import Embedder
+from fathom.models.base import Embedder, embed_many
 
 KEEP_SECONDS = 2.0
 """So much computing is lost at most."""
@@ -48,7 +48,7 @@ class PatientEmbedder:
         while wanted:
             begun = self._clock()
             part, wanted = wanted[: self._size], wanted[self._size :]
-            found.update(zip(part, self._embedder.embed(part), strict=True))
+            found.update(zip(part, embed_many(self._embedder, part), strict=True))
             fresh += part
             self._adapt(self._clock() - begun)
             told(len(texts) - len(wanted))

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
+MANY = 16
+"""From so many texts on they are worth that the model is loaded in another way too."""
 
 
 class Embedder(Protocol):
@@ -54,3 +56,23 @@ class TwoSided(Protocol):
 def for_questions(embedder: Embedder) -> Embedder:
     """The embedder whose vectors of questions are compared with those of `embedder`."""
     return embedder.questions if isinstance(embedder, TwoSided) else embedder
+
+
+@runtime_checkable
+class Bulk(Protocol):
+    """An embedder that makes the vectors of many texts sooner in another way; the same vectors."""
+
+    @property
+    def in_bulk(self) -> Embedder:
+        """The way for many texts."""
+        ...
+
+
+def for_many(embedder: Embedder) -> Embedder:
+    """The embedder whose vectors are those of `embedder`, sooner where the texts are many."""
+    return embedder.in_bulk if isinstance(embedder, Bulk) else embedder
+
+
+def embed_many(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """See `Embedder.embed`; in bulk where the texts are many."""
+    return (for_many(embedder) if len(texts) >= MANY else embedder).embed(texts)

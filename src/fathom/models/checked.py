@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.errors import FathomError, ModelError, culprit
-from fathom.models.base import Embedder, Matrix
+from fathom.models.base import Embedder, Matrix, for_many
 
 _LENGTH_SLACK = 1e-3
 
@@ -26,6 +26,11 @@ class CheckedEmbedder:
     def identity(self) -> Mapping[str, str]:
         """See `Embedder.identity`."""
         return self.embedder.identity
+
+    @property
+    def in_bulk(self) -> "CheckedEmbedder":
+        """See `Bulk.in_bulk`."""
+        return CheckedEmbedder(for_many(self.embedder))
 
     def count(self, text: str) -> int:
         """See `Embedder.count`."""

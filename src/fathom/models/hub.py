@@ -9,7 +9,7 @@ import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import Ids, Output, Runtime, load_runtime, sha256_of
+from fathom.models.runtime import Ids, Output, Runtime, in_lanes, load_runtime, sha256_of
 
 Pooling = Literal["mean", "cls"]
 _MODEL = "onnx/model.onnx"
@@ -55,6 +55,11 @@ class _Pooled:
         lengths = np.linalg.norm(output, axis=1, keepdims=True)
         unit: Output = (output / np.maximum(lengths, _TINY)).astype(np.float32)
         return unit
+
+    def in_lanes(self) -> tuple[Runtime, int]:
+        """See `Laned.in_lanes`."""
+        runtime, lanes = in_lanes(self._runtime)
+        return _Pooled(runtime, self._pooling), lanes
 
 
 class _HubTokens:

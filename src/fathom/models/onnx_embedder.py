@@ -1,18 +1,20 @@
 """Texts through an ONNX model to unit vectors, the same ones whatever the batch."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
-from fathom.models.runtime import Runtime, batches
+from fathom.models.runtime import Runtime, batches, in_lanes
 from fathom.models.tokens import Tokens
 
 
 class OnnxEmbedder:
-    """Embeds with an ONNX model, on the processor.
+    """Embeds with an ONNX model, on the processor; many texts in several runs at a time.
 
     Only texts of equal token count share a batch, so nothing is ever padded. A text has the same
     vector to the last bit alone, in any batch and in any order; measured for the shipped model
@@ -21,13 +23,28 @@ class OnnxEmbedder:
     """
 
     def __init__(
-        self, runtime: Runtime, tokens: Tokens, identity: Mapping[str, str], *, limit: int
+        self,
+        runtime: Runtime,
+        tokens: Tokens,
+        identity: Mapping[str, str],
+        *,
+        limit: int,
+        lanes: int = 1,
     ) -> None:
-        """`identity` holds `model` and `sha256`; texts are cut at `limit` tokens."""
+        """Nothing is embedded yet.
+
+        Args:
+            runtime: Runs the model.
+            tokens: Its tokens.
+            identity: Holds `model` and `sha256`.
+            limit: Texts are cut at so many tokens.
+            lanes: So many batches are run at a time.
+        """
         self._runtime = runtime
         self._tokens = tokens
         self._limit = limit
         self._identity = {**identity, "runtime": runtime.name, "precision": runtime.precision}
+        self._lanes = ThreadPoolExecutor(lanes, "embedding") if lanes > 1 else None
         self._dimension: int = self.embed(["dimension"]).shape[1]
 
     @property
@@ -40,13 +57,22 @@ class OnnxEmbedder:
         """`model`, `sha256` of its file, `runtime`, `precision` (of the multiplications)."""
         return self._identity
 
+    @cached_property
+    def in_bulk(self) -> "OnnxEmbedder":
+        """See `Bulk.in_bulk`."""
+        runtime, lanes = in_lanes(self._runtime)
+        if lanes == 1:
+            return self
+        return OnnxEmbedder(runtime, self._tokens, self._identity, limit=self._limit, lanes=lanes)
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One unit vector a text; see `Embedder.embed`."""
         ids = [self._tokens.encode(text, self._limit) for text in texts]
         if not ids:
             return np.zeros((0, self._dimension), dtype=np.float32)
         places = list(batches([len(row) for row in ids]))
-        parts = [self._run([ids[place] for place in batch]) for batch in places]
+        rows = ([ids[place] for place in batch] for batch in places)
+        parts = list((self._lanes.map if self._lanes else map)(self._run, rows))
         vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)
         for batch, part in zip(places, parts, strict=True):
             vectors[batch] = part

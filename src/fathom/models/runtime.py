@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,20 @@ class Runtime(Protocol):
     def run(self, inputs: Mapping[str, Ids]) -> Output:
         """The model's first output; safe from several threads."""
         ...
+
+
+@runtime_checkable
+class Laned(Protocol):
+    """A runtime that gets more out of the processor where several runs go at a time."""
+
+    def in_lanes(self) -> tuple[Runtime, int]:
+        """One that gives the same outputs, and how many runs of it are to go at a time."""
+        ...
+
+
+def in_lanes(runtime: Runtime) -> tuple[Runtime, int]:
+    """The runtime for many runs, and how many of them are to go at a time."""
+    return runtime.in_lanes() if isinstance(runtime, Laned) else (runtime, 1)
 
 
 def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0) -> Runtime:
@@ -94,6 +108,7 @@ class _OnnxRuntime:
     def __init__(self, model: Path, threads: int) -> None:
         import onnxruntime
 
+        self._model, self._threads = model, threads
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
@@ -108,6 +123,13 @@ class _OnnxRuntime:
     def run(self, inputs: Mapping[str, Ids]) -> Output:
         output: Output = self._session.run([self._output], inputs)[0]
         return output
+
+    def in_lanes(self) -> tuple[Runtime, int]:
+        """See `Laned.in_lanes`."""
+        # Two threads of one run wait for each other after every layer.
+        if self._threads == 1:
+            return self, 1
+        return _OnnxRuntime(self._model, 1), self._threads
 
 
 class _OpenVino:

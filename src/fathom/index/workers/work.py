@@ -8,6 +8,7 @@ from fathom.documents.discover import content_digest, document_id
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.errors import FathomError
 from fathom.index.workers.base import Done, FileRead, ReadFile, Task, Tools
+from fathom.models.base import embed_many
 from fathom.text.language import detect
 from fathom.types import Document
 
@@ -32,7 +33,7 @@ class Work:
         try:
             if isinstance(task, ReadFile):
                 return self._read(task)
-            return self._tools.embedders[task.space].embed(task.texts)
+            return embed_many(self._tools.embedders[task.space], task.texts)
         except FathomError as error:
             return error
 
