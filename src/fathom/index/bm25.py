@@ -37,8 +37,8 @@ class Statistics:
 
     @property
     def average(self) -> float:
-        """The mean length; the embedded index holds one chunk more, the marker, of no length."""
-        return max(self.tokens, 1) / (self.chunks + 1)
+        """The mean length."""
+        return max(self.tokens, 1) / max(self.chunks, 1)
 
 
 def quantised(lengths: Numbers) -> Numbers:
@@ -70,6 +70,6 @@ def query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str,
 
 
 def _inverse_frequency(statistics: Statistics, count: int) -> float:
-    rarity = (statistics.chunks + 1 - count + 0.5) / (count + 0.5)  # the marker counts
+    rarity = (statistics.chunks - count + 0.5) / (count + 0.5)
     # Tantivy adds in single precision, which tells for terms that are nearly everywhere.
     return float(np.log(np.float32(1) + np.float32(rarity)))

@@ -30,8 +30,7 @@ def leg(texts: list[list[str]]) -> KeywordLeg:
 def test_scores_equal_those_of_bm25s() -> None:
     texts = corpus(400, 1)
     reference = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-    # The marker is a document without words; it counts in both.
-    reference.index([*texts, []], show_progress=False)
+    reference.index(texts, show_progress=False)
     ours = leg(texts)
     for query in (["w1", "w7", "w40"], ["w55"], ["w0", "w0", "w3"]):
         counts = {term: query.count(term) for term in query}
@@ -44,6 +43,19 @@ def test_scores_equal_those_of_bm25s() -> None:
         best = sorted(found, key=lambda number: -found[number])[:10]
         threshold = np.sort(expected)[-10]
         assert all(expected[number] >= threshold * 0.9999 for number in best)
+
+
+def test_scores_do_not_depend_on_the_commits_by_which_chunks_came() -> None:
+    texts = corpus(300, 3)
+    chunks = [Entered(n, n // 2, terms) for n, terms in enumerate(texts)]
+    at_once, by_and_by = leg(texts), KeywordLeg(None, create=True)
+    by_and_by.apply([], [], "x.0")  # a marker alone, which goes with the next commit
+    for number, start in enumerate(range(0, 300, 7), start=1):
+        by_and_by.apply(chunks[start : start + 7], [], f"x.{number}")
+        assert (by_and_by.count(), by_and_by.marker()) == (min(start + 7, 300), f"x.{number}")
+    for query in ({"w1": 1, "w7": 1, "w40": 1}, {"w55": 1}, {"w0": 2, "w3": 1}):
+        found, expected = (each.search(query, k=300, allowed=None) for each in (by_and_by, at_once))
+        assert sorted(found) == sorted(expected)
 
 
 def test_ties_at_the_cut_are_all_given() -> None:

@@ -42,8 +42,10 @@ def _schema() -> tantivy.Schema:
 class KeywordLeg:
     """One tantivy index in a folder, or in memory where `folder` is `None`.
 
-    A document of its own, the marker, names the state that the last commit brought; tantivy
-    commits it together with the change, so that the two cannot part.
+    A marker names the state that the last commit brought; tantivy commits it together with the
+    change, so that the two cannot part. The last chunk of the commit carries it, so that scores
+    depend on chunks alone; where none is added it is a document of its own until the next commit.
+    (In indexes made before, all are: there they count as chunks without words until a refill.)
     """
 
     def __init__(self, folder: Path | None, *, create: bool) -> None:
@@ -102,15 +104,22 @@ class KeywordLeg:
         return self._marker
 
     def _read_marker(self) -> str:
-        every = tantivy.Query.regex_query(self._schema, "marker", ".*")
-        hits = self._searcher.search(every, 2).hits
-        if len(hits) != 1:
-            return ""
-        return str(self._searcher.doc(hits[0][1]).get_first("marker"))
+        """The latest: older ones stay with the chunks that carried them."""
+        found = [term for term, _ in self._searcher.terms_with_prefix("marker", "")]
+        return max(found, key=_order, default="")
 
     def count(self) -> int:
         """Number of chunks."""
-        return max(0, int(self._searcher.num_docs) - 1)
+        alone = self._searcher.search(self._alone(), 2, count=False).hits
+        return int(self._searcher.num_docs) - len(alone)
+
+    def _alone(self) -> tantivy.Query:
+        """Markers that are documents of their own."""
+        every = tantivy.Query.regex_query(self._schema, "marker", ".*")
+        carried = tantivy.Query.exists_query("chunk")
+        return tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, every), (tantivy.Occur.MustNot, carried)]
+        )
 
     def apply(self, entered: Iterable[Entered], removed: Sequence[int], marker: str) -> None:
         """Add and remove chunks and set the marker, in one commit; all of it or nothing is kept.
@@ -135,11 +144,13 @@ class KeywordLeg:
                 writer.delete_all_documents()
             else:
                 self._remove(writer, removed)
-            for one in entered:
-                writer.add_document(self._document(one))
-            document = tantivy.Document()
-            document.add_text("marker", marker)
-            writer.add_document(document)
+            last = tantivy.Document()
+            for number, one in enumerate(entered):
+                if number:
+                    writer.add_document(last)
+                last = _document(one)
+            last.add_text("marker", marker)
+            writer.add_document(last)
             writer.commit()
             writer.wait_merging_threads()
         except (ValueError, OSError) as error:
@@ -152,14 +163,7 @@ class KeywordLeg:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(self._schema, "chunk", list(numbers))
             )
-        writer.delete_documents_by_query(tantivy.Query.regex_query(self._schema, "marker", ".*"))
-
-    def _document(self, one: Entered) -> tantivy.Document:
-        document = tantivy.Document()
-        document.add_unsigned("chunk", one.chunk)
-        document.add_unsigned("document", one.document)
-        document.add_text("body", " ".join(one.terms))
-        return document
+        writer.delete_documents_by_query(self._alone())
 
     def search(
         self, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
@@ -215,6 +219,20 @@ class KeywordLeg:
     def _term(self, term: str, count: int) -> tantivy.Query:
         query = tantivy.Query.term_query(self._schema, "body", term, index_option="freq")
         return tantivy.Query.boost_query(query, float(count)) if count > 1 else query
+
+
+def _document(one: Entered) -> tantivy.Document:
+    document = tantivy.Document()
+    document.add_unsigned("chunk", one.chunk)
+    document.add_unsigned("document", one.document)
+    document.add_text("body", " ".join(one.terms))
+    return document
+
+
+def _order(marker: str) -> int:
+    """Markers end with the number of a revision."""
+    number = marker.rpartition(".")[2]
+    return int(number) if number.isdigit() else -1
 
 
 def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Index:
