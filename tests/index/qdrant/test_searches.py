@@ -185,17 +185,17 @@ def test_what_was_restored_from_before_a_mark_gives_nothing(client: QdrantClient
     tenant = points(client)
     words = QdrantWords(tenant, 3.0)
     words.put([(1, 1, {4: 1})])
-    tenant.mark("1.a")
-    assert [one.chunk for one in tenant.worded({4: 1.0}, 3, None, "1.a")] == [1]
-    tenant.mark("2.b")
-    tenant.unmark("2.b")
-    assert (tenant.is_marked("1.a"), tenant.is_marked("2.b"), tenant.count()) == (False, True, 1)
+    tenant.mark(1)
+    assert [one.chunk for one in tenant.worded({4: 1.0}, 3, None, 1)] == [1]
+    tenant.mark(2)
+    tenant.unmark(2)
+    assert (tenant.is_marked(1), tenant.is_marked(2), tenant.count()) == (False, True, 1)
     with pytest.raises(Unmarked):
-        tenant.worded({4: 1.0}, 3, None, "1.a")
+        tenant.worded({4: 1.0}, 3, None, 1)
     with pytest.raises(Unmarked):
-        words.search({4: 1.0}, 3.0, of_texts([], {}, 3.0), k=1, scope=Scope(chunks=1, mark="3.c"))
+        words.search({4: 1.0}, 3.0, of_texts([], {}, 3.0), k=1, scope=Scope(chunks=1, mark=3))
     tenant.clear()
-    assert not tenant.is_marked("2.b")
+    assert not tenant.is_marked(2)
 
 
 def test_twice_is_once_and_replaced_is_replaced(client: QdrantClient) -> None:
@@ -257,7 +257,7 @@ def test_no_collection_is_an_empty_one(client: QdrantClient) -> None:
     assert (none.count(), list(none.chunks()), none.is_there()) == (0, [], False)
     none.clear()
     assert none.worded({1: 1.0}, 1, None) == []
-    assert not none.is_marked("1.a")
+    assert not none.is_marked(1)
 
 
 def test_requests_are_of_the_official_schema(
@@ -294,9 +294,9 @@ def test_requests_are_of_the_official_schema(
         words.worded({1: 1.0}, 3, [1])
         near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=False)
         assert (words.count(), list(near.chunks())) == (1, [1])
-        near.mark("1.a")
-        assert near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=True, mark="1.a")
-        assert near.is_marked("1.a")
-        near.unmark("2.b")
+        near.mark(1)
+        assert near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=True, mark=1)
+        assert near.is_marked(1)
+        near.unmark(2)
         near.remove([1])
     assert seen == set(shapes)

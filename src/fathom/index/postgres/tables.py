@@ -36,7 +36,7 @@ TRACES_GUARDED = ("traces", "held", "swept", "feedback", "feedback_held")
 OTHER_LEGS = (
     """CREATE TABLE fathom.legs(
       index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
-      workspace_no int NOT NULL, space_no int NOT NULL, mark text NOT NULL,
+      workspace_no int NOT NULL, space_no int NOT NULL, mark int NOT NULL,
       average float8 NOT NULL, next_term bigint NOT NULL DEFAULT 0,
       PRIMARY KEY(index_no, space_no))""",
     """CREATE TABLE fathom.term_numbers(

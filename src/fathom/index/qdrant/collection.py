@@ -5,8 +5,9 @@ before vectors are. All searches are of one tenant, so there is no graph of neig
 points but one within each tenant. The name of a point says whose it is and which chunk's, so that
 to put it twice is to put it once, and a reply needs nothing but names and scores.
 
-A mark is a point that tells nothing but that all that was put before it is there. Whoever asks
-with a mark that the collection lacks, as one restored from an older backup does, gets no answer.
+A mark is a point, named by any number, that tells but that all that was put before it is there.
+Whoever asks with a mark that the collection lacks, as one restored from an older backup does, gets
+no answer.
 """
 
 import uuid
@@ -79,7 +80,7 @@ class TenantPoints:
         name = "words" if dimension is None else str(dimension)
         self._path = f"/collections/{client.address.collection}-{name}"
         self._own = _belongs_to(tenant)
-        self._marks = uuid.uuid5(tenant, "marks")
+        self._marks = marks_of(tenant)
 
     def make(self) -> None:
         """Make the collection where it is missing.
@@ -146,40 +147,34 @@ class TenantPoints:
 
     def _point(self, one: Point) -> dict[str, object]:
         return {
-            "id": self._name(one.chunk),
+            "id": _name(self._tenant, one.chunk),
             "vector": {"words" if self._dimension is None else "dense": one.vector},
             "payload": {"tenant": str(self._tenant), "document": one.document},
         }
 
-    def _name(self, chunk: int) -> str:
-        return str(uuid.UUID(int=(self._tenant.int & ~_CHUNK) | chunk))
-
-    def mark(self, mark: str) -> None:
+    def mark(self, mark: int) -> None:
         """Note that all that was put is there; see above."""
         payload = {"tenant": str(self._marks)}
-        self._put([{"id": self._mark(mark), "vector": {}, "payload": payload}])
+        self._put([{"id": _name(self._marks, mark), "vector": {}, "payload": payload}])
 
-    def _mark(self, mark: str) -> str:
-        return str(uuid.uuid5(self._marks, mark))
-
-    def is_marked(self, mark: str) -> bool:
+    def is_marked(self, mark: int) -> bool:
         """Whether the collection has this mark."""
         told = self._client.request("POST", f"{self._path}/points/query", self._asked_for(mark))
         return bool(told and told["points"])
 
-    def _asked_for(self, mark: str) -> dict[str, object]:
-        only = [_belongs_to(self._marks), {"has_id": [self._mark(mark)]}]
+    def _asked_for(self, mark: int) -> dict[str, object]:
+        only = [_belongs_to(self._marks), {"has_id": [_name(self._marks, mark)]}]
         return _quiet(limit=1, filter={"must": only})
 
-    def unmark(self, kept: str) -> None:
+    def unmark(self, kept: int) -> None:
         """Remove all marks but one."""
-        other = [{"has_id": [self._mark(kept)]}]
+        other = [{"has_id": [_name(self._marks, kept)]}]
         self._remove({"must": [_belongs_to(self._marks)], "must_not": other})
 
     def remove(self, chunks: Iterable[int]) -> None:
         """Remove the points of these chunks, where they are there."""
         for some in _batches(chunks):
-            names = [self._name(int(chunk)) for chunk in some]
+            names = [_name(self._tenant, int(chunk)) for chunk in some]
             self._client.write("POST", f"{self._path}/points/delete", {"points": names})
 
     def clear(self) -> None:
@@ -224,7 +219,7 @@ class TenantPoints:
         documents: Sequence[int] | None,
         *,
         exact: bool,
-        mark: str = "",
+        mark: int = 0,
     ) -> list[Found]:
         """The points with the largest products with a vector, best first.
 
@@ -233,7 +228,7 @@ class TenantPoints:
             limit: At most so many.
             documents: Only of these; of all where it is `None`.
             exact: Whether to look at all of them, and not at a graph.
-            mark: See above; `""` asks without.
+            mark: See above; 0 asks without.
 
         Raises:
             Unmarked: If the collection lacks the mark.
@@ -252,7 +247,7 @@ class TenantPoints:
         weights: Mapping[int, float],
         limit: int,
         documents: Sequence[int] | None,
-        mark: str = "",
+        mark: int = 0,
     ) -> list[Found]:
         """The points with the largest sums of weights of a query's terms, best first.
 
@@ -270,7 +265,7 @@ class TenantPoints:
             must.append({"key": "document", "match": {"any": [int(one) for one in documents]}})
         return {"must": must}
 
-    def _query(self, search: dict[str, object], mark: str) -> list[Found]:
+    def _query(self, search: dict[str, object], mark: int) -> list[Found]:
         """One request for the points and the mark."""
         searches = [search, *([self._asked_for(mark)] if mark else [])]
         told = self._client.request(
@@ -310,6 +305,15 @@ def _quiet(**search: object) -> dict[str, object]:
 
 def _belongs_to(tenant: uuid.UUID) -> dict[str, object]:
     return {"key": "tenant", "match": {"value": str(tenant)}}
+
+
+def marks_of(tenant: uuid.UUID) -> uuid.UUID:
+    """Whose points the marks of a tenant are."""
+    return uuid.uuid5(tenant, "marks")
+
+
+def _name(tenant: uuid.UUID, number: int) -> str:
+    return str(uuid.UUID(int=(tenant.int & ~_CHUNK) | number))
 
 
 def _chunk(name: str) -> int:

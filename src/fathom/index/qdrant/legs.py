@@ -37,6 +37,7 @@ LONGEST_CHANGE_S = 3600.0
 COUNTED_EVERY_S = 60.0
 MOST_DRIFT = 1.25
 """Weights of words are made anew where the mean length has grown by this since."""
+MARKS = 2**31 - 1
 MOST_COUNTED = 1_000
 """See `IndexReader.word_counts`."""
 
@@ -148,7 +149,7 @@ class QdrantLegs:
     def make_index(self, store: Store) -> None:
         """See `Legs.make_index`."""
         self._points(store, _words(store)).make()
-        record.record_leg(store, Leg(WORDS, "", 0.0))
+        record.record_leg(store, Leg(WORDS, 0, 0.0))
 
     def reserve(self, transaction: Transaction, chunks: int) -> int | None:
         """See `Legs.reserve`: a late request of a change that failed must not meet another's."""
@@ -195,8 +196,9 @@ class QdrantLegs:
         return points
 
     def _mark(self, store: Store, space: StoredSpace, average: float = 0.0) -> None:
-        mark = secrets.token_hex(8)
+        mark = 1 + secrets.randbelow(MARKS)
         self._points(store, space).mark(mark)
+        record.leave_mark(store, space, for_s=self._grace_s)
         record.record_leg(store, Leg(space.no, mark, average))
 
     def remove(self, store: Store, numbers: Sequence[int]) -> None:

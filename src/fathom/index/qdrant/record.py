@@ -16,6 +16,7 @@ from fathom.index.bm25 import norms, quantised
 from fathom.index.filters import Numbers
 from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.store import Store, StoredSpace
+from fathom.index.qdrant.collection import marks_of
 
 WORDS = 0
 """Where the number of a space is asked for."""
@@ -35,18 +36,18 @@ class Leg:
 
     Attributes:
         space: See `WORDS`.
-        mark: Of the last change; empty before the first.
+        mark: Of the last change; 0 before the first.
         average: The lowest mean length that weights of words were made with.
     """
 
     space: int
-    mark: str
+    mark: int
     average: float
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Points to be removed from the cluster; all of the tenant where `chunks` is `None`."""
+    """Chunks, or marks, to be removed from the cluster; `None` is all of the tenant."""
 
     no: int
     tenant: uuid.UUID
@@ -64,7 +65,7 @@ def leg_of(store: Store, space: int) -> Leg:
     rows = store.rows(
         "SELECT mark, average FROM fathom.legs WHERE index_no = %s AND space_no = %s", space
     )
-    return Leg(space, rows[0]["mark"], rows[0]["average"]) if rows else Leg(space, "", 0.0)
+    return Leg(space, rows[0]["mark"], rows[0]["average"]) if rows else Leg(space, 0, 0.0)
 
 
 def drop_leg(store: Store, space: int) -> None:
@@ -214,15 +215,31 @@ def bm25(
     return exact
 
 
+def leave_mark(store: Store, space: StoredSpace, *, for_s: float) -> None:
+    """Note that the present mark is to go after so many seconds, as another takes its place."""
+    if mark := leg_of(store, space.no).mark:
+        _leave(store, marks_of(tenant_of(store, space.no)), space, [mark], for_s)
+
+
 def leave(store: Store, space: StoredSpace, chunks: Sequence[int] | None, *, for_s: float) -> None:
     """Note points that are to go after so many seconds; see `Leftover`."""
+    _leave(store, tenant_of(store, space.no), space, chunks, for_s)
+
+
+def _leave(
+    store: Store,
+    tenant: uuid.UUID,
+    space: StoredSpace,
+    points: Sequence[int] | None,
+    for_s: float,
+) -> None:
     store.run(
         "INSERT INTO fathom.leftovers(workspace_no, tenant, dimension, chunks, until) VALUES "
         "(%(workspace)s, %(tenant)s, %(dimension)s, %(chunks)s::int[], "
         "clock_timestamp() + make_interval(secs => %(seconds)s))",
-        tenant=tenant_of(store, space.no),
+        tenant=tenant,
         dimension=space.dimension or None,
-        chunks=None if chunks is None else list(chunks),
+        chunks=None if points is None else list(points),
         seconds=for_s,
     )
 

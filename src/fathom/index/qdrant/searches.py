@@ -46,7 +46,7 @@ class Scope:
 
     chunks: int
     allowed: Allowed | None = None
-    mark: str = ""
+    mark: int = 0
 
     @property
     def size(self) -> int:
