@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION
+from tests.making import FEES, QUESTION, uncaged
 
-from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
+from fathom.errors import ModelError
 from fathom.index.embedded.opening import open_reader
 from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance
 from fathom.models.base import Matrix
+from fathom.serving.cli.output import ingest_text
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
@@ -44,9 +45,7 @@ class Watched:
 
 @pytest.fixture(autouse=True)
 def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
-    )
+    uncaged(monkeypatch)
 
 
 def engine_over(folder: Path, embedder: Watched, **sections: object) -> Engine:
@@ -154,3 +153,71 @@ def test_equal_texts_are_embedded_once_in_a_step(tmp_path: Path) -> None:
         assert engine.status().chunks == 40
         assert len(engine.search("same words", retriever="vector", k=40)) == 40
     assert embedder.made < 15
+
+
+class Refusing(Watched):
+    """Breaks off at texts that hold one of some words."""
+
+    words: tuple[str, ...] = ("word7 ", "word21 ")
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        if any(word in text for text in texts for word in self.words):
+            raise ValueError("no token for that")
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vectors(
+    tmp_path: Path, wait: bool
+) -> None:
+    docs, embedder = corpus(tmp_path, 40), Refusing()
+    section = {"wait_vectors": wait}
+    with engine_over(tmp_path, embedder, ingest=section) as engine:
+        report = engine.ingest([docs])
+        assert (report.new, report.failed, report.unembedded) == (40, 0, 2)
+        assert engine.status().lacking == 2
+        named = [one for one in report.files if one.outcome == "no_vectors"]
+        assert [Path(one.path).name for one in named] == ["0007.md", "0021.md"]
+        assert named[0].reason.startswith("chunk 1 ('")
+        assert "Berth word7 is free" in named[0].reason
+        assert "broke off: ValueError" in named[0].reason
+        assert named[0].reason.endswith("found by its words only")
+        assert len(engine.search("word21", retriever="keyword")) == 1
+        assert "no_vectors" in ingest_text(report)
+        embedder.words = ()
+        assert (engine.ingest().filled, engine.status().lacking) == (2, 0)
+        content = engine.status().content
+        assert engine.verify() == []
+    with engine_over(tmp_path / "plain", Watched()) as engine:
+        engine.ingest([docs])
+        assert engine.status().content == content
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_an_embedder_that_fails_at_every_text_is_an_error_at_once(
+    tmp_path: Path, wait: bool
+) -> None:
+    embedder = Refusing()
+    embedder.words = ("",)
+    docs = corpus(tmp_path, 40)
+    with (
+        engine_over(tmp_path, embedder, ingest={"wait_vectors": wait}) as engine,
+        pytest.raises(ModelError, match="broke off: ValueError"),
+    ):
+        engine.ingest([docs])
+    assert embedder.made == 0
+
+
+def test_chunks_without_a_vector_leave_the_graph_to_the_others_until_they_have_one(
+    tmp_path: Path,
+) -> None:
+    docs, embedder = corpus(tmp_path, 40), Refusing()
+    section = {"directory": tmp_path / "index", "ann_from_chunks": 10}
+    with engine_over(tmp_path, embedder, index=section) as engine:
+        engine.ingest([docs])
+        assert list((tmp_path / "index").glob("vectors-*"))
+        embedder.words = ()
+        engine.ingest()
+        found = engine.search("Notice 7 Berth word7 is free.", k=1, retriever="vector")
+        assert [Path(hit.chunk.path).name for hit in found] == ["0007.md"]
+        assert engine.verify() == []

@@ -4,6 +4,7 @@ With `test_workers_killed.py` for `fathom.index.read_ahead` and all below `fatho
 `fathom.index.workers.on_ray` is tried there.
 """
 
+import json
 import os
 import pickle
 import signal
@@ -191,7 +192,7 @@ class Deadly(HashingEmbedder):
     """Ends its process at a text."""
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        if "poison" in texts:
+        if any("poison" in text for text in texts):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().embed(texts)
 
@@ -230,7 +231,7 @@ def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, plain.embed(task.texts))
 
 
-def test_a_text_that_kills_is_given_up_and_a_fault_is_raised_here(tmp_path: Path) -> None:
+def test_a_text_that_kills_is_given_up_and_a_fault_is_told(tmp_path: Path) -> None:
     workers = Processes(2, packed(tmp_path, Deadly(64)))
     try:
         found = [each for _, each in in_order(workers, embeds("a", "poison", "b"))]
@@ -239,20 +240,61 @@ def test_a_text_that_kills_is_given_up_and_a_fault_is_raised_here(tmp_path: Path
         workers.close()
     workers = Processes(1, packed(tmp_path, Wrong(64)))
     try:
-        with pytest.raises(ModelError, match="unit length"):
-            list(in_order(workers, embeds("a")))
+        ((_, failed),) = in_order(workers, embeds("a"))
+        assert isinstance(failed, Lost)
+        assert "unit length" in failed.reason
     finally:
         workers.close()
 
 
-def test_an_index_whose_text_kills_every_worker_is_found_by_words(tmp_path: Path) -> None:
+def test_a_text_that_kills_every_worker_is_named_and_the_others_get_their_vectors(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.jsonl").write_text('{"_id": "1", "text": "poison"}')
+    rows = [{"_id": str(n), "text": f"Row {n}" + " poison" * (n == 5)} for n in range(12)]
+    (tmp_path / "docs" / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with engine_at(tmp_path, 2, Deadly(64)) as engine:
-        with pytest.raises(RunError, match="found by its words"):
-            engine.ingest([tmp_path / "docs"])
+        report = engine.ingest([tmp_path / "docs"])
+        assert (report.new, report.unembedded, engine.status().lacking) == (12, 1, 1)
+        (named,) = [one for one in report.files if one.outcome == "no_vectors"]
+        assert named.path.endswith("a.jsonl#5")
+        assert "chunk 1 ('Row 5 poison'): its worker ended (signal 9)" in named.reason
         assert len(engine.search("poison", retriever="keyword")) == 1
-        assert engine.status().lacking == 1
+        assert engine.verify() == []
+
+
+def test_workers_that_fail_at_every_text_end_the_run_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.jsonl").write_text(
+        '{"_id": "1", "text": "a"}\n{"_id": "2", "text": "b"}'
+    )
+    with engine_at(tmp_path, 2, Wrong(64)) as engine:
+        with pytest.raises(RunError, match=r"unit length.* found by its words"):
+            engine.ingest([tmp_path / "docs"])
+        assert engine.status().lacking == 2
+
+
+class Hanging(HashingEmbedder):
+    """Never comes back from a text."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        while "hang" in texts:
+            time.sleep(1)
+        return super().embed(texts)
+
+
+def test_a_worker_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Processes(2, packed(tmp_path, Hanging(64)))
+    try:
+        list(in_order(workers, embeds("a", "b")))  # they are up
+        monkeypatch.setattr("fathom.index.workers.base.EMBED_SECONDS", 3.0)
+        monkeypatch.setattr("fathom.index.workers.base.EMBED_TEXT_SECONDS", 0.0)
+        batch = [Embed("", ("c", "hang")), *embeds("d", "e")]
+        found = [each for _, each in in_order(workers, batch)]
+        assert found[0] == Lost("its worker took 3 s")
+        assert not any(isinstance(each, Lost) for each in found[1:])
+    finally:
+        workers.close()
 
 
 def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:

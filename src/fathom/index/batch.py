@@ -1,11 +1,13 @@
 """Documents on their way into the index: cut, and stored together in one step."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.documents.chunking.base import Chunker
-from fathom.index.base import Entry, IndexWriter, SourceRecord
+from fathom.errors import FathomError
+from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
+from fathom.index.filling import raise_if_broken
 from fathom.index.places import Files
 from fathom.index.resumable_embedding import PatientEmbedder
 from fathom.models.base import Embedder
@@ -147,32 +149,35 @@ class Batch:
             self._chunker.split(pending.document) if pending.chunks is None else pending.chunks
             for pending in fresh.values()
         ]
-        if not self.wait_vectors:
-            for pending, chunks in zip(fresh.values(), split, strict=True):
-                yield Entry(
-                    document=pending.document,
-                    chunks=chunks,
-                    vectors=None,
-                    digest=pending.source.digest,
-                )
-            return
-        texts = [chunk.context for chunks in split for chunk in chunks]
-        made = {
-            name: each.embed(texts, told=lambda done: told(done, len(texts)))
-            for name, each in self._patient.items()
-        }
-        vectors = made.pop("")
+        made = self._vectors([chunk.context for chunks in split for chunk in chunks], told)
         start = 0
         for pending, chunks in zip(fresh.values(), split, strict=True):
             end = start + len(chunks)
+            own = {name: each[start:end] for name, each in made.items()}
             yield Entry(
                 document=pending.document,
                 chunks=chunks,
-                vectors=vectors[start:end],
+                vectors=own.pop("", None),
                 digest=pending.source.digest,
-                more={name: each[start:end] for name, each in made.items()},
+                more=own,
             )
             start = end
+
+    def _vectors(self, texts: Sequence[str], told: Callable[[int, int], None]) -> dict[str, Matrix]:
+        """Of a batch of chunks, by space; none where they follow, as one text has to be found out.
+
+        Raises:
+            FathomError: That an embedder raises at any text.
+        """
+        if not self.wait_vectors:
+            return {}
+        made: dict[str, Matrix] = {}
+        for name, each in self._patient.items():
+            try:
+                made[name] = each.embed(texts, told=lambda done: told(done, len(texts)))
+            except FathomError as error:
+                raise_if_broken(self.embedders[name], error)
+        return made
 
     def _lets_go(self, stored: Document) -> bool:
         """Whether a document is no more, or not for long, where it was."""

@@ -44,6 +44,8 @@ class IngestReport:
         stale: Documents that stay although their place could not be read or is gone.
         skipped: Files that are no documents (pictures, programs) and were not asked for.
         filled: Vectors that chunks got which an earlier run had stored without.
+        unembedded: Vectors that could not be made, as the embedder failed at the text or did not
+            survive it; those chunks are found by their words only, and tried again next time.
         files: One entry a file (of a corpus also one a record that failed), in order.
     """
 
@@ -56,6 +58,7 @@ class IngestReport:
     skipped: int = 0
     chunks: int = 0
     filled: int = 0
+    unembedded: int = 0
     seconds: float = 0.0
     files: list[FileReport] = field(default_factory=list)
 
@@ -144,11 +147,14 @@ class Ingester:
     def _fill(self) -> None:
         embedders = self._batch.embedders
         if self._workers is None:
-            made = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
+            found = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
         else:
-            made = fill_by_workers(self._writer, embedders, self._workers, self._course.filled)
+            found = fill_by_workers(self._writer, embedders, self._workers, self._course.filled)
         stored = 0 if self._batch.wait_vectors else self._report.chunks
-        self._report.filled = max(0, made - stored * len(embedders))
+        self._report.filled = max(0, found.made - stored * len(embedders))
+        self._report.unembedded = len(found.refused)
+        for one in found.refused:
+            self._done(one.chunk.path, "no_vectors", f"{one}; found by its words only")
 
     def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
         """The files to read: those found, and those known that may still be there."""

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,6 +143,8 @@ class EmbeddedWriter(EmbeddedReader):
             check_vectors([vectors[one] for one in numbers], into.name, into.dimension)
             kept = self.chunks(list(numbers)) if self._changes.keeps_vectors() else []
             by_number = {number: vectors[one] for one, number in numbers.items()}
+            if into.graph is not None and min(by_number, default=sys.maxsize) <= into.graph.until:
+                self._changes.note_graph(into, "")  # it would miss them for good
             self._changes.fill(into, by_number, [chunk.context for chunk in kept])
             self._on_step("filled")
 
@@ -199,9 +202,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     def _build_graph(self, space: StoredSpace) -> None:
         revision = self._store.published()
-        if space.lacking:
-            return  # it would miss them for good
-        numbers = self._store.chunk_numbers(revision)
+        numbers = self._store.chunks_with_vectors(space, revision)
         if not graph_is_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
             return
         self._on_step("building")

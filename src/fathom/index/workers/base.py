@@ -1,5 +1,6 @@
 """What is given to workers, and how it comes back: in order, each once, whoever of them dies."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -13,6 +14,8 @@ from fathom.types import Chunk
 
 TRIES = 3
 """Of a task whose workers die; then the task is taken for the reason."""
+EMBED_SECONDS, EMBED_TEXT_SECONDS = 120.0, 10.0
+"""So long a worker may take to get ready and embed, and for each text."""
 AHEAD = 4
 """For each worker so many tasks are begun, at most, whose results are not taken yet."""
 
@@ -31,6 +34,11 @@ class ReadFile:
     place: str
     known: str = ""
 
+    @property
+    def seconds(self) -> float:
+        """The sandbox has limits of its own."""
+        return math.inf
+
 
 @dataclass(frozen=True, slots=True)
 class Embed:
@@ -38,6 +46,11 @@ class Embed:
 
     space: str
     texts: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """A worker that takes longer hangs; large models on slow machines do not."""
+        return EMBED_SECONDS + EMBED_TEXT_SECONDS * len(self.texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +75,21 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The worker died at it; `reason` is one line."""
+    """Nothing came of it, as its worker died or failed; `reason` is one line."""
 
     reason: str
 
 
 Task = ReadFile | Embed
-Done = FileRead | Matrix | FathomError
-Ended = tuple[int, Done | Lost]
+
+
+def tries(task: Task) -> int:
+    """How often a task is given to workers who get lost; of several texts one is to blame."""
+    return 1 if isinstance(task, Embed) and len(task.texts) > 1 else TRIES
+
+
+Done = FileRead | Matrix | Lost | FathomError
+Ended = tuple[int, Done]
 TaskT = TypeVar("TaskT", bound=Task)
 
 
@@ -117,11 +137,11 @@ class Workers(Protocol):
         ...
 
 
-def in_order(workers: Workers, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done | Lost]]:
+def in_order(workers: Workers, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done]]:
     """Each task with what came of it, in the order of the tasks.
 
     Tasks are taken as workers become idle, at most `AHEAD` for each before the results of those
-    before them are taken. A task whose worker died is given to another, `TRIES` times.
+    before them are taken. A task that was lost is given to another worker, see `tries`.
 
     Raises:
         FathomError: That a worker had to raise.
@@ -146,7 +166,7 @@ class _Run(Generic[TaskT]):
 
     def __init__(self, workers: Workers, tasks: Iterable[TaskT]) -> None:
         self.given: dict[int, TaskT] = {}
-        self.came: dict[int, Done | Lost] = {}
+        self.came: dict[int, Done] = {}
         self._workers = workers
         self._more = enumerate(tasks)
         self._tries: dict[int, int] = {}
@@ -165,7 +185,7 @@ class _Run(Generic[TaskT]):
     def collect(self) -> None:
         """Wait for results; what was lost is tried again."""
         for ticket, result in self._workers.ended():
-            if isinstance(result, Lost) and self._tries[ticket] < TRIES:
+            if isinstance(result, Lost) and self._tries[ticket] < tries(self.given[ticket]):
                 self._tries[ticket] += 1
                 self._workers.start(ticket, self.given[ticket])
             else:

@@ -1,9 +1,11 @@
 """Workers that are processes of this machine."""
 
+import math
 import os
 import pickle
 import subprocess
 import sys
+import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
@@ -50,10 +52,18 @@ class Processes:
     def ended(self) -> list[Ended]:
         """See `Workers.ended`."""
         busy = [worker for worker in self._workers if worker.ticket is not None]
-        ready = wait([worker.connection for worker in busy])
+        until = min(worker.deadline for worker in busy)
+        left = None if until == math.inf else max(0.0, until - time.monotonic())
+        ready = wait([worker.connection for worker in busy], left)
         found: list[Ended] = []
         for number, worker in enumerate(self._workers):
-            if worker.connection not in ready or worker.ticket is None:
+            if worker.ticket is None:
+                continue
+            if worker.connection not in ready:
+                if worker.deadline <= time.monotonic():
+                    worker.close()
+                    found.append((worker.ticket, Lost(f"its worker took {worker.seconds:.0f} s")))
+                    self._workers[number] = _Worker(self._tools)
                 continue
             try:
                 said, result = worker.connection.recv()
@@ -79,6 +89,7 @@ class _Worker:
     def __init__(self, tools: bytes) -> None:
         self.connection, other = Pipe()
         self.ticket: int | None = None
+        self.seconds = self.deadline = math.inf
         # In a session of its own: Ctrl-C is for this process, which then ends it.
         self.process = subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
             [sys.executable, "-c", _BOOT, str(other.fileno())],
@@ -94,6 +105,8 @@ class _Worker:
     def give(self, ticket: int, task: Task) -> None:
         """Give it a task; one that is dead is noticed when its result is awaited."""
         self.ticket = ticket
+        self.seconds = task.seconds
+        self.deadline = time.monotonic() + task.seconds
         self._send(pickle.dumps((ticket, task)))
 
     def _send(self, message: bytes) -> None:

@@ -1,7 +1,10 @@
 """Workers that are actors of Ray: of this machine, or of a cluster whose machines see the files."""
 
 import logging
+import math
 import pickle
+import time
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +32,20 @@ class _Actor:
         if self._work is None or self._fault is not None:
             return False, self._fault or ModelError("the worker has nothing to work with")
         return True, self._work.do(task)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A task on its way: its ticket, who does it, how long that may take, and since when."""
+
+    ticket: int
+    actor: int
+    seconds: float
+    begun: float
+
+    @property
+    def deadline(self) -> float:
+        return self.begun + self.seconds
 
 
 class RayWorkers:
@@ -62,7 +79,7 @@ class RayWorkers:
         self._tools = tools
         number = number or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._actors = [self._made() for _ in range(number)]
-        self._flying: dict[Any, tuple[int, int]] = {}
+        self._flying: dict[Any, _Flight] = {}
 
     def _made(self) -> Any:  # noqa: ANN401 - of Ray
         return self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(self._tools)
@@ -74,26 +91,37 @@ class RayWorkers:
 
     def start(self, ticket: int, task: Task) -> None:
         """See `Workers.start`."""
-        busy = {number for _, number in self._flying.values()}
+        busy = {flight.actor for flight in self._flying.values()}
         idle = next(number for number in range(self.size) if number not in busy)
-        self._flying[self._actors[idle].do.remote(task)] = ticket, idle
+        reference = self._actors[idle].do.remote(task)
+        self._flying[reference] = _Flight(ticket, idle, task.seconds, time.monotonic())
 
     def ended(self) -> list[Ended]:
         """See `Workers.ended`."""
-        done, _ = self._ray.wait(list(self._flying), num_returns=1)
-        found: list[Ended] = []
-        for reference in done:
-            ticket, number = self._flying.pop(reference)
-            try:
-                able, result = self._ray.get(reference)
-            except self._ray.exceptions.RayError as error:
-                self._actors[number] = self._made()
-                found.append((ticket, Lost(f"its worker ended ({type(error).__name__})")))
-                continue
-            if not able:
-                raise result
-            found.append((ticket, result))
+        until = min(flight.deadline for flight in self._flying.values())
+        left = None if until == math.inf else max(0.0, until - time.monotonic())
+        done, waiting = self._ray.wait(list(self._flying), num_returns=1, timeout=left)
+        found = [self._taken(reference) for reference in done]
+        for reference in waiting:
+            flight = self._flying[reference]
+            if flight.deadline <= time.monotonic():
+                self._ray.kill(self._actors[flight.actor])
+                found.append(self._lost(reference, f"its worker took {flight.seconds:.0f} s"))
         return found
+
+    def _taken(self, reference: Any) -> Ended:  # noqa: ANN401 - of Ray
+        try:
+            able, result = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return self._lost(reference, f"its worker ended ({type(error).__name__})")
+        if not able:
+            raise result
+        return self._flying.pop(reference).ticket, result
+
+    def _lost(self, reference: Any, reason: str) -> Ended:  # noqa: ANN401 - of Ray
+        flight = self._flying.pop(reference)
+        self._actors[flight.actor] = self._made()
+        return flight.ticket, Lost(reason)
 
     def close(self) -> None:
         """See `Workers.close`."""

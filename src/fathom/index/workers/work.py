@@ -7,7 +7,7 @@ from fathom.documents.base import Parsed, Refused
 from fathom.documents.discover import content_digest, document_id
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.errors import FathomError
-from fathom.index.workers.base import Done, FileRead, ReadFile, Task, Tools
+from fathom.index.workers.base import Done, FileRead, Lost, ReadFile, Task, Tools
 from fathom.models.base import embed_many
 from fathom.text.language import detect
 from fathom.types import Document
@@ -33,9 +33,12 @@ class Work:
         try:
             if isinstance(task, ReadFile):
                 return self._read(task)
-            return embed_many(self._tools.embedders[task.space], task.texts)
         except FathomError as error:
             return error
+        try:
+            return embed_many(self._tools.embedders[task.space], task.texts)
+        except FathomError as error:
+            return Lost(str(error))
 
     def _read(self, task: ReadFile) -> FileRead:
         file = Path(task.path)
