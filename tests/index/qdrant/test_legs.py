@@ -263,6 +263,27 @@ def test_copied_there_and_back_everything_is_the_same(place: Place, tmp_path: Pa
             assert copy(there, back).content == one.status().content
 
 
+@pytest.mark.slow
+def test_twenty_workspaces_of_one_cluster_see_nothing_of_each_other(place: Place) -> None:
+    """10,000 probes: each asks for every word of all, and for whatever is near."""
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        own = [entry(f"{name}d{n}", [f"word{name}x{n} shared"], [[1]]) for n in range(25)]
+        with open_writer(place.address.of_workspace(name), IDENTITY, place.legs()) as writer:
+            put(writer, *own)
+    every = " ".join(f"word{name}x{n}" for name in names for n in range(25)) + " shared"
+    leaks = probes = 0
+    for name in names:
+        own_ids = {f"{name}d{n}#0" for n in range(25)}
+        with open_reader(place.address.of_workspace(name), None, place.legs()) as reader:
+            worded = [match.chunk_id for match in reader.keyword_search(every, k=500)]
+            near = [match.chunk_id for match in reader.vector_search(axis(1), k=500)]
+        assert set(worded) == set(near) == own_ids
+        leaks += sum(each not in own_ids for each in (*worded, *near))
+        probes += 500
+    assert (leaks, probes) == (0, 10_000)
+
+
 def test_a_url_names_both_and_shows_no_secret(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("QDRANT_KEY", "s3cret")
     url = "postgresql://ada:hidden@db/notes?workspace=hr+qdrant:https://q:6333/notes?shards=6"

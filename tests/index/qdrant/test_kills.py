@@ -1,0 +1,160 @@
+"""Qdrant, and the process that writes, killed at random instants under a whole index.
+
+What was acknowledged is there once, with its words and its vector, and so is what was on its way
+wholly or not at all.
+"""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("psycopg", reason="needs the extra qdrant")
+from tests.postgres_server import Server
+from tests.qdrant_server import QUICK, EdgeServer
+
+from fathom.errors import RunError
+from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.engines import Index, in_workspace, index_at
+from fathom.testing.index_entries import IDENTITY, axis, entry, put
+
+Start = Callable[..., EdgeServer]
+MANY = 30
+WRITES = """
+import sys
+from pathlib import Path
+from fathom.index.engines import index_at
+from fathom.testing.index_entries import IDENTITY, entry, put
+
+with index_at(sys.argv[1], Path()).open_writer(IDENTITY) as writer:
+    for number in range(10_000):
+        name = f"{sys.argv[2]}n{number % 7 if number % 3 else number}"
+        put(writer, entry(name, [f"all words of {name}", f"{name} at {number}"], [[1], [0, 1]]))
+        print(name, flush=True)
+"""
+
+
+def place(postgres: Server, edge_server: Start) -> tuple[str, Index]:
+    server = edge_server(shards=2)
+    workspace = in_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
+    url = f"{workspace}+qdrant:{server.url}"
+    return url, index_at(url, Path())
+
+
+def check(reader: IndexReader, acknowledged: set[str], most: int) -> None:
+    """All that was acknowledged is found, once, by words and by vectors."""
+    stored = [one.id for one in reader.documents()]
+    assert len(stored) == len(set(stored))
+    assert acknowledged <= set(stored)
+    assert len(stored) <= most
+    chunks = reader.status().chunks
+    assert chunks == 2 * len(stored)
+    expected = {f"{name}#{ordinal}" for name in stored for ordinal in (0, 1)}
+    worded = [match.chunk_id for match in reader.keyword_search("words title", k=10_000)]
+    near = [match.chunk_id for match in reader.vector_search(axis(1, 1), k=10_000)]
+    assert (sorted(worded), sorted(near)) == (sorted(expected), sorted(expected))
+
+
+def writers_killed(url: str, index: Index, kills: int) -> int:
+    drawn = random.Random(11)
+    acknowledged: set[str] = set()
+    with index.open_writer(IDENTITY):
+        pass
+    for kill in range(kills):
+        acknowledged |= written_until_killed(url, f"k{kill}", drawn.uniform(0.0, 0.6))
+        with index.open_reader() as reader:
+            check(reader, acknowledged, len(acknowledged) + kill + 1)
+        with index.open_writer(None) as writer:  # who writes next, writes on
+            name = f"after{kill}"
+            put(writer, entry(name, [f"all words of {name}", name], [[1], [0, 1]]))
+            acknowledged.add(name)
+            check(writer, acknowledged, len(acknowledged) + kill + 1)
+    return len(acknowledged)
+
+
+def written_until_killed(url: str, names: str, seconds: float) -> set[str]:
+    """What a process acknowledged that was killed so long after the first time it did."""
+    command = [sys.executable, "-c", WRITES, url, names]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    with child.stdout:
+        first = child.stdout.readline()
+        timer = threading.Timer(seconds, child.send_signal, [signal.SIGKILL])
+        timer.start()
+        lines = [first, *child.stdout]
+    child.wait()
+    timer.join()
+    return {line.strip() for line in lines if line.endswith("\n")}
+
+
+def write_until_it_fails(writer: IndexWriter, names: str, acknowledged: set[str]) -> None:
+    for number in range(10_000):
+        name = f"{names}n{number}"
+        try:
+            put(writer, entry(name, [f"all words of {name}", name], [[1], [0, 1]]))
+        except RunError:
+            return
+        acknowledged.add(name)
+
+
+def qdrant_killed(postgres: Server, edge_server: Start, kills: int) -> int:
+    server, drawn = edge_server(shards=2), random.Random(5)
+    workspace = in_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
+    index = index_at(f"{workspace}+qdrant:{server.url}", Path())
+    acknowledged: set[str] = set()
+    for kill in range(kills):
+        with index.open_writer(IDENTITY) as writer:
+            args = (writer, f"k{kill}", acknowledged)
+            thread = threading.Thread(target=write_until_it_fails, args=args)
+            thread.start()
+            before, patience = len(acknowledged), time.monotonic() + 60
+            while len(acknowledged) == before and time.monotonic() < patience:
+                time.sleep(0.01)
+            time.sleep(drawn.uniform(0.0, 0.6))
+            server.kill()
+            thread.join(60)
+            assert not thread.is_alive()
+            server.start()
+            check(writer, acknowledged, len(acknowledged) + kill + 1)
+    return len(acknowledged)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is gone is not waited for."""
+    monkeypatch.setattr("fathom.index.qdrant.client.RetryPolicy", lambda: QUICK)
+
+
+def test_the_writer_killed(postgres: Server, edge_server: Start) -> None:
+    url, index = place(postgres, edge_server)
+    assert writers_killed(url, index, 1) > 0
+
+
+def test_qdrant_killed(postgres: Server, edge_server: Start) -> None:
+    assert qdrant_killed(postgres, edge_server, 1) > 0
+
+
+@pytest.mark.slow
+def test_the_writer_killed_at_30_random_instants(
+    postgres: Server, edge_server: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, index = place(postgres, edge_server)
+    written = writers_killed(url, index, MANY)
+    with capsys.disabled():
+        print(f"\n{MANY} kills of the writer: {written} documents, 0 lost, 0 double")  # noqa: T201
+
+
+@pytest.mark.slow
+def test_qdrant_killed_at_30_random_instants(
+    postgres: Server, edge_server: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = qdrant_killed(postgres, edge_server, MANY)
+    with capsys.disabled():
+        print(f"\n{MANY} kills of Qdrant: {written} documents, 0 lost, 0 double")  # noqa: T201
