@@ -4,7 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -384,8 +384,14 @@ class Library:
             IndexMissing: If it is not there, or holds no documents.
             IndexMismatch: If it was made with other settings.
         """
-        index = self._filled(checked=checked)
-        with index.snapshot(), self._asked.holding(index):
+        with ExitStack() as stack:
+            if (
+                self._opened is not None
+            ):  # whether it is still the one is asked inside, once for all
+                stack.enter_context(self._opened.snapshot())
+            index = self._filled(checked=checked)
+            stack.enter_context(index.snapshot())
+            stack.enter_context(self._asked.holding(index))
             yield index
 
     def make_questions(

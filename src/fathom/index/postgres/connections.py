@@ -26,6 +26,7 @@ SETTINGS = (
     "SET hnsw.ef_search = 200",
     "SET hnsw.max_scan_tuples = 100000",
     "SET jit = off",
+    "SET max_parallel_workers_per_gather = 0",  # to start others takes as long as a search
 )
 """Of each connection. What is searched for is found by exact order, whatever it takes."""
 _REFUSED = (

@@ -6,7 +6,7 @@ are (four). A search reads the rows of its terms and scores them here.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
-from fathom.index.bm25 import norms, quantised, query_weights
+from fathom.index.bm25 import Statistics, norms, quantised, query_weights
 from fathom.index.filters import Allowed, Numbers
 from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.spaces import build_graph
-from fathom.index.postgres.store import Store, StoredSpace, as_text
+from fathom.index.postgres.store import Store, StoredSpace, as_text, to_vectors
 from fathom.index.rows import HalfMatrix, cosines
 
 # What pgvector computes of vectors of 16 bits may err by this much against the exact cosine.
@@ -28,11 +28,17 @@ MOST_DEAD = 0.02
 FEW_DEAD = 400
 FEW_CHUNKS = 10_000
 MERGED_EVERY = 16
+MOST_POSTINGS = 4_000_000
+"""So many are remembered, of 12 bytes each."""
 _LARGEST = 2**16 - 1
 
 
 class DatabaseLegs:
     """See `legs.Legs`."""
+
+    def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._held: _Held | None = None
 
     def make_index(self, store: Store) -> None:
         """See `Legs.make_index`."""
@@ -123,19 +129,34 @@ class DatabaseLegs:
         self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
     ) -> Scored:
         """See `Legs.keyword_search`."""
-        scores = _scores(store, terms)
-        gone = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
-        scores[gone] = 0
-        if allowed is None:
-            numbers: Numbers = np.flatnonzero(scores)
-        else:
-            numbers = allowed.chunks[allowed.chunks < len(scores)]
-            numbers = numbers[scores[numbers] > 0]
-        found = scores[numbers]
+        held = self._held_of(store, terms)
+        weights = query_weights(terms, held.statistics(store))
+        scores = np.zeros(store.index.next_chunk)
+        for term, weight in weights.items():
+            for numbers, shares in held.postings[term]:
+                scores[numbers] += weight * shares
+        scores[held.removed] = 0
+        rounded = scores.astype(np.float32)
+        inside = np.flatnonzero(rounded)
+        if allowed is not None:
+            inside = allowed.chunks[allowed.chunks < len(rounded)]
+            inside = inside[rounded[inside] > 0]
+        found = rounded[inside]
         if len(found) > k:
-            inside = found >= _largest(found, k)
-            numbers, found = numbers[inside], found[inside]
-        return list(zip(numbers.tolist(), found.tolist(), strict=True))
+            best = found >= _largest(found, k)
+            inside, found = inside[best], found[best]
+        return list(zip(inside.tolist(), found.tolist(), strict=True))
+
+    def _held_of(self, store: Store, terms: Iterable[str]) -> "_Held":
+        """What is known of the words of the store's state, at least of these terms."""
+        held, state = self._held, (store.index.lineage, store.index.chunks_at)
+        if held is None or held.state != state or held.size > MOST_POSTINGS:
+            held = _Held(state, _removed(store))
+        lacking = [term for term in terms if term not in held.postings]
+        if lacking:
+            held.read(store, lacking)
+        self._held = held
+        return held
 
     def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
         """See `Legs.chunks_with`; exact."""
@@ -144,8 +165,7 @@ class DatabaseLegs:
             list(terms),
         )
         numbers = np.unique(np.frombuffer(b"".join(found), "<u4"))
-        gone = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
-        return int((~np.isin(numbers, gone)).sum())
+        return int((~np.isin(numbers, _removed(store))).sum())
 
     def vector_search(
         self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
@@ -154,13 +174,10 @@ class DatabaseLegs:
         limit = k + k // 2 + 32
         inside = None if allowed is None else allowed.chunks
         while True:
-            near = _near(store, vector, space, limit, inside)
-            numbers, vectors = store.vectors([number for number, _ in near], space)
+            numbers, near, vectors = _near(store, vector, space, limit, inside)
             exact = cosines(vectors, vector)
             complete = len(near) < limit
-            if complete or (
-                len(exact) > k and _largest(exact, k) > min(each[1] for each in near) + MARGIN
-            ):
+            if complete or (len(exact) > k and _largest(exact, k) > float(near.min()) + MARGIN):
                 return list(zip(numbers.tolist(), exact.tolist(), strict=True))
             limit *= 4
 
@@ -232,33 +249,57 @@ def _merge_all(store: Store, segments: Sequence[int]) -> None:
     )
 
 
-def _scores(store: Store, terms: Mapping[str, int]) -> NDArray[np.float32]:
-    """By the number of the chunk; those of removed ones too."""
-    statistics = store.statistics(terms)
-    weights = query_weights(terms, statistics)
-    rows = store.connection.execute(
-        "SELECT term, numbers, frequencies, lengths FROM fathom.postings "
-        "WHERE index_no = %s AND term = ANY(%s)",
-        (store.index.no, list(weights)),
-        binary=True,
-    ).fetchall()
-    by_term: dict[str, list[Sequence[bytes]]] = defaultdict(list)
-    for term, *columns in rows:
-        by_term[term].append(columns)
-    scores = np.zeros(store.index.next_chunk)
-    for term, weight in weights.items():
-        for numbers, counts, lengths in by_term[term]:
-            frequency = np.frombuffer(counts, "<u2").astype(np.float64)
-            length = quantised(np.frombuffer(lengths, "<u4").astype(np.int64))
-            against = norms(length, statistics.average)
-            scores[np.frombuffer(numbers, "<u4")] += weight * frequency / (frequency + against)
-    return scores.astype(np.float32)
+Shares = NDArray[np.float64]
+"""Of each posting `f / (f + norm)`; see `bm25`."""
+
+
+class _Held:
+    """Words of one state of an index: what was read of them is not read again.
+
+    Several threads may add to it; they add the same.
+    """
+
+    def __init__(self, state: tuple[str, int], removed: Numbers) -> None:
+        self.state = state
+        self.removed = removed
+        self.postings: dict[str, list[tuple[NDArray[np.uint32], Shares]]] = {}
+        self.size = 0
+        self._frequencies: dict[str, int] = {}
+
+    def statistics(self, store: Store) -> Statistics:
+        """What BM25 has to know."""
+        return Statistics(store.index.chunks, store.index.terms, self._frequencies)
+
+    def read(self, store: Store, terms: Sequence[str]) -> None:
+        """Read the postings of terms, in one way there and back."""
+        rows = store.connection.execute(
+            "SELECT term, chunks, numbers, frequencies, lengths FROM fathom.terms "
+            "LEFT JOIN fathom.postings USING (index_no, term) "
+            "WHERE index_no = %s AND term = ANY(%s) ORDER BY term, segment",
+            (store.index.no, list(terms)),
+            binary=True,
+        ).fetchall()
+        average = self.statistics(store).average
+        found: dict[str, list[tuple[NDArray[np.uint32], Shares]]] = {term: [] for term in terms}
+        for term, chunks, numbers, frequencies, lengths in rows:
+            self._frequencies[term] = chunks
+            if numbers:
+                counts = np.frombuffer(frequencies, "<u2").astype(np.float64)
+                against = norms(quantised(np.frombuffer(lengths, "<u4").astype(np.int64)), average)
+                found[term].append((np.frombuffer(numbers, "<u4"), counts / (counts + against)))
+                self.size += len(counts)
+        self.postings.update(found)
+
+
+def _removed(store: Store) -> Numbers:
+    found = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
+    return np.array(found, dtype=np.int64)
 
 
 def _near(
     store: Store, vector: Vector, space: StoredSpace, k: int, allowed: Numbers | None
-) -> Scored:
-    """About the `k` chunks with the highest cosines, as pgvector computes them.
+) -> tuple[Numbers, NDArray[np.float64], HalfMatrix]:
+    """About the `k` chunks with the highest cosines, these as pgvector computes them, the vectors.
 
     Exact where there is no graph, or few are allowed.
     """
@@ -266,17 +307,22 @@ def _near(
     # The graph is of the cast column: whoever does not cast passes it by.
     column = "vector" if few else f"(vector::halfvec({space.dimension}))"
     condition = "" if allowed is None else "WHERE chunk_no = ANY(%(allowed)s) "
+    # The limit is no value, as a plan that is made for any limit passes the graph by.
     rows = store.connection.execute(
-        f"SELECT chunk_no, -({column} <#> %(vector)s::halfvec({space.dimension})) "  # noqa: S608 - numbers make the names
+        f"SELECT chunk_no, -({column} <#> %(vector)s::halfvec({space.dimension})), vector "  # noqa: S608 - numbers make the names
         f"FROM {space.table} {condition}"
-        f"ORDER BY {column} <#> %(vector)s::halfvec({space.dimension}) LIMIT %(k)s",
+        f"ORDER BY {column} <#> %(vector)s::halfvec({space.dimension}) LIMIT {k:d}",
         {
             "vector": as_text(vector),
             "allowed": None if allowed is None else allowed.tolist(),
-            "k": k,
         },
+        binary=True,
     ).fetchall()
-    return [(int(row[0]), float(row[1])) for row in rows]
+    return (
+        np.array([row[0] for row in rows], dtype=np.int64),
+        np.array([row[1] for row in rows], dtype=np.float64),
+        to_vectors([row[2] for row in rows], space.dimension),
+    )
 
 
 def _largest(values: NDArray[np.floating[Any]], k: int) -> float:

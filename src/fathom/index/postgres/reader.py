@@ -29,6 +29,8 @@ from fathom.types import Chunk, Document, Filter
 
 MOST = 1_000_000
 """Nobody reads more matches than this."""
+MOST_IDS = 100_000
+"""So many ids of chunks are remembered."""
 
 Found = TypeVar("Found")
 
@@ -53,6 +55,7 @@ class PostgresReader:
         self._number = number
         self._held = Held[Snapshot]()
         self._analyzer = Analyzer()
+        self._ids: dict[tuple[int, int], str] = {}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -99,7 +102,7 @@ class PostgresReader:
                     "`fathom ingest --rebuild PATH...`"
                 )
             found = self._legs.vector_search(store, vector, stored, k=k, allowed=allowed)
-            return _ranked(store, found, k)
+            return self._ranked(store, found, k)
 
     def _space(self, store: Store, space: Space | None) -> StoredSpace:
         if space is None:
@@ -117,7 +120,24 @@ class PostgresReader:
             allowed = store.allowed(filters) if filters else None
             if not terms or (allowed is not None and not len(allowed.chunks)):
                 return []
-            return _ranked(store, self._legs.keyword_search(store, terms, k=k, allowed=allowed), k)
+            found = self._legs.keyword_search(store, terms, k=k, allowed=allowed)
+            return self._ranked(store, found, k)
+
+    def _ranked(self, store: Store, found: Scored, k: int) -> list[Match]:
+        """The `k` best, ties by id."""
+        ids = self._ids_of(store, [number for number, _ in found])
+        matches = [Match(ids[number], score) for number, score in found if number in ids]
+        return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
+
+    def _ids_of(self, store: Store, numbers: Sequence[int]) -> dict[int, str]:
+        """Ids of chunks; what was once committed under a number stays its own, so it is kept."""
+        index, known = store.index.no, self._ids
+        found = {no: name for no in numbers if (name := known.get((index, no)))}
+        fresh = store.chunk_ids([no for no in numbers if no not in found])
+        if len(known) + len(fresh) > MOST_IDS:
+            self._ids = known = {}
+        known.update({(index, no): name for no, name in fresh.items()})
+        return found | fresh
 
     def lacking_vectors(self) -> int:
         """See `IndexReader.lacking_vectors`."""
@@ -150,7 +170,7 @@ class PostgresReader:
     def is_empty(self) -> bool:
         """See `IndexReader.is_empty`."""
         query = "SELECT NOT EXISTS(SELECT FROM fathom.documents WHERE index_no = %s)"
-        return bool(self._read(lambda store: store.value(query)))
+        return self._read(lambda store: not store.index.chunks and bool(store.value(query)))
 
     def source(self, path: str) -> SourceRecord | None:
         """See `IndexReader.source`."""
@@ -199,13 +219,6 @@ class PostgresReader:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _ranked(store: Store, found: Scored, k: int) -> list[Match]:
-    """The `k` best of the chunks that are listed, ties by id."""
-    ids = store.chunk_ids([number for number, _ in found])
-    matches = [Match(ids[number], score) for number, score in found if number in ids]
-    return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
 
 
 def _checked(k: int) -> int:

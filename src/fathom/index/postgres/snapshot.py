@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+from psycopg.rows import dict_row
 
 from fathom.errors import RunError
 from fathom.index.identity import missing
 from fathom.index.postgres.connections import Connection, Connections, named
-from fathom.index.postgres.store import Store, index_row
+from fathom.index.postgres.store import IndexRow, Store, index_query
 
 IDLE_S = 600
 """So long the server keeps a state that nobody asks."""
@@ -49,15 +50,18 @@ class Snapshot:
     def _begun(self) -> Store:
         connection = self._connections.take()
         try:
-            connection.execute(_BEGIN)
-            found = index_row(connection, self._number)
+            with connection.cursor(row_factory=dict_row) as cursor:
+                cursor.execute(f"{_BEGIN}; {index_query(self._number)}")  # one way there and back
+                while cursor.nextset():
+                    pass
+                row = cursor.fetchone()
         except BaseException:
             self._connections.give_back(connection)
             raise
-        if found is None:
+        if row is None:
             self._connections.give_back(connection)
             raise missing(self._connections.address)
-        return Store(connection, found)
+        return Store(connection, IndexRow(**row), fixed=True)
 
     @contextmanager
     def reading(self) -> Iterator[Store]:

@@ -84,22 +84,35 @@ def index_row(
         number: Of an index in it.
         lock: Whether others must not change it until the transaction ends.
     """
-    which = "is_current" if number is None else f"no = {number:d}"
-    # Said here too, as a superuser passes by row-level security; all else hangs on the number.
-    rows = f"fathom.indexes WHERE {which} AND {ENTERED}"
-    query = f"SELECT * FROM {rows}{' FOR UPDATE' if lock else ''}"  # noqa: S608 - a number
+    query = f"{index_query(number)}{' FOR UPDATE' if lock else ''}"
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query).fetchone()
     return IndexRow(**row) if row else None
 
 
+def index_query(number: int | None = None) -> str:
+    """Asks for what `IndexRow` holds."""
+    which = "is_current" if number is None else f"no = {number:d}"
+    # Said here too, as a superuser passes by row-level security; all else hangs on the number.
+    return f"SELECT * FROM fathom.indexes WHERE {which} AND {ENTERED}"  # noqa: S608 - a number
+
+
 class Store:
     """Reads the rows of one index."""
 
-    def __init__(self, connection: Connection, index: IndexRow) -> None:
+    def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
+        """Take over a connection in a transaction.
+
+        Args:
+            connection: See above.
+            index: Its row, as that transaction sees it.
+            fixed: Whether the transaction sees one state, whatever happens.
+        """
         self.connection = connection
         self.index = index
         self.analyzer = _ANALYZER
+        self._fixed = fixed
+        self._spaces: list[StoredSpace] | None = None
 
     def rows(self, query: str, *values: object) -> list[DictRow]:
         """The rows of a statement; its first value is the index's number."""
@@ -138,11 +151,15 @@ class Store:
 
     def spaces(self) -> list[StoredSpace]:
         """The one that every index has, and the further ones in the order in which they came."""
+        if self._spaces is not None:
+            return self._spaces
         rows = self.rows(
             "SELECT no, name, dimension, filled, identity FROM fathom.spaces WHERE index_no = %s "
             "ORDER BY name <> '', no"
         )
-        return [StoredSpace(**row) for row in rows]
+        found = [StoredSpace(**row) for row in rows]
+        self._spaces = found if self._fixed else None
+        return found
 
     def space(self, name: str) -> StoredSpace | None:
         """The space of this name; `""` is the one that every index has."""
@@ -177,6 +194,8 @@ class Store:
 
     def chunk_ids(self, numbers: Sequence[int]) -> dict[int, str]:
         """Ids of those chunks that are there, by number."""
+        if not numbers:
+            return {}
         rows = self.rows(
             "SELECT no, id FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)", list(numbers)
         )
