@@ -102,7 +102,7 @@ def test_vectors_of_another_server_are_refused_and_made_anew(tmp_path: Path) -> 
 def test_where_a_server_breaks_what_was_embedded_is_kept(tmp_path: Path) -> None:
     folder = ingested(tmp_path)
     with (
-        served(status(500), Embeds()) as server,
+        served(status(500), status(500), Embeds()) as server,
         engine_with(folder, server, SMALL) as engine,
     ):
         with pytest.raises(ModelError, match="openai:small answered 500"):
@@ -110,6 +110,16 @@ def test_where_a_server_breaks_what_was_embedded_is_kept(tmp_path: Path) -> None
         assert engine.verify() == []
         assert engine.search(QUESTION, retriever="vector")  # the rest goes on
         assert engine.ingest().filled == 1
+
+
+def test_a_server_that_fails_once_costs_no_vector(tmp_path: Path) -> None:
+    folder = ingested(tmp_path)
+    with (
+        served(status(500), Embeds()) as server,
+        engine_with(folder, server, SMALL) as engine,
+    ):
+        report = engine.ingest()
+    assert (report.filled, report.unembedded) == (1, 0)
 
 
 def test_a_question_falls_back_on_words_where_the_server_is_gone(tmp_path: Path) -> None:

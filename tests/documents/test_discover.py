@@ -21,7 +21,14 @@ def found(*paths: Path, root: Path, wanted: Wanted | None = None) -> list[str]:
 
 def test_sorted_without_hidden_ones(tmp_path: Path) -> None:
     tree(tmp_path, "b.txt", "a/2.txt", "a/1.txt", ".hidden", ".fathom/db", "a/.git/x", "c/z")
-    assert found(tmp_path, root=tmp_path) == ["b.txt", "a/1.txt", "a/2.txt", "c/z"]
+    assert found(tmp_path, root=tmp_path) == ["a/1.txt", "a/2.txt", "b.txt", "c/z"]
+
+
+def test_files_come_in_the_order_of_their_whole_paths(tmp_path: Path) -> None:
+    tree(tmp_path, "px/a", "px-old/b", "px.md", "px#1", "px0", "px/sub/c", "px/sub-d", "q/1/2")
+    names = found(tmp_path / "px0", tmp_path, tmp_path / "px" / "sub", root=tmp_path)
+    assert names == sorted(names)
+    assert len(names) == 8
 
 
 def test_each_file_once(tmp_path: Path) -> None:
@@ -37,7 +44,29 @@ def test_links_stay_inside_and_never_loop(tmp_path: Path) -> None:
     (root / "dangling").symlink_to("nowhere")
     (root / "out.txt").symlink_to(tmp_path / "outside.txt")
     (root / "a-link").symlink_to("in.txt")
-    assert [path.name for path in discover([root])] == ["a-link"]
+    assert [path.name for path in discover([root])] == ["in.txt"]
+
+
+def test_a_link_to_what_is_not_given_anyway_is_followed(tmp_path: Path) -> None:
+    tree(tmp_path, ".hidden.txt", "s/corpus.jsonl", "s/beside.txt", "real.txt", "out.log")
+    for name, target in (
+        ("a", ".hidden.txt"),
+        ("b", "s/beside.txt"),
+        ("c", "real.txt"),
+        ("d", "s/corpus.jsonl"),
+        ("e.txt", "out.log"),
+    ):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    assert found(tmp_path, root=tmp_path) == ["a", "b", "out.log", "real.txt", "s/corpus.jsonl"]
+    wanted = Wanted(exclude=("*.log",))
+    names = found(tmp_path, root=tmp_path, wanted=wanted)
+    assert names == ["a", "b", "e.txt", "real.txt", "s/corpus.jsonl"]
+
+
+def test_hard_links_are_one_file(tmp_path: Path) -> None:
+    tree(tmp_path, "a.txt")
+    (tmp_path / "b.txt").hardlink_to(tmp_path / "a.txt")
+    assert found(tmp_path, root=tmp_path) == ["a.txt"]
 
 
 def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
@@ -50,7 +79,7 @@ def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
 
 def test_corpus_folder_gives_its_corpus_only(tmp_path: Path) -> None:
     tree(tmp_path, "s/corpus.jsonl.gz", "s/queries.jsonl.gz", "s/README.md", "s/sub/x.txt", "t.txt")
-    assert found(tmp_path, root=tmp_path) == ["t.txt", "s/corpus.jsonl.gz"]
+    assert found(tmp_path, root=tmp_path) == ["s/corpus.jsonl.gz", "t.txt"]
 
 
 def test_name_that_is_no_utf8(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_the_records_of_a_corpus_file_are_told_as_they_are_stored(docs: Path) ->
 def test_records_are_never_larger_than_their_file() -> None:
     news: list[Advance] = []
     course = Course(news.append)
-    course.begin({"packed.jsonl.gz": 100})
-    course.open("packed.jsonl.gz")
+    course.begin([100])
+    course.open("packed.jsonl.gz", 100)
     for size in (60, 60, 60):
         course.read(size)
     course.close(stored=True)

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from heapq import merge
 from pathlib import Path, PurePath
 
 from fathom.errors import UsageError
@@ -84,11 +85,12 @@ def discover(
     *,
     on_error: OnError = lambda _folder, _error: None,
 ) -> Iterator[Path]:
-    """The regular files at and under `paths`, each once, sorted within a folder.
+    """The regular files at and under `paths`, each once, in the order of their paths as text.
 
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
-    link is followed only if it leads to a file inside the folder that was named; linked folders
-    are never entered. Of a folder that holds a corpus file only that file is given.
+    link is followed only if it leads to a file inside the folder that was named which is not given
+    anyway; linked folders are never entered. Of a folder that holds a corpus file only that file is
+    given. The names of the folders on the way are held, and what has several hard links.
 
     Args:
         paths: Files and folders.
@@ -98,19 +100,30 @@ def discover(
     Raises:
         UsageError: If one of `paths` does not exist.
     """
-    seen: set[tuple[int, int]] = set()
-    for path in paths:
+    roots = list(paths)
+    for path in roots:
         if not os.path.lexists(path):
             raise UsageError(f"{path}: no such file or folder; check the path")
-        for file in _under(path, wanted or Wanted(), on_error):
-            try:
-                found = file.stat()
-            except OSError:
-                continue  # gone since it was listed
-            identity = (found.st_dev, found.st_ino)
-            if identity not in seen:
-                seen.add(identity)
-                yield file
+    under = (_under(path, wanted or Wanted(), on_error) for path in roots)
+    last = ""
+    seen: set[tuple[int, int]] = set()
+    for file in merge(*under, key=shown):
+        try:
+            found = file.stat()
+        except OSError:
+            continue  # gone since it was listed
+        identity = found.st_dev, found.st_ino
+        if shown(file) == last or identity in seen:
+            continue
+        if found.st_nlink > 1:
+            seen.add(identity)
+        last = shown(file)
+        yield file
+
+
+def shown(path: PurePath) -> str:
+    """The path as text that can be stored and shown, also where its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, tuple[int, ...]]:
@@ -129,39 +142,72 @@ def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, t
 
 
 def _under(path: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
-    if not path.is_dir():
-        if _is_regular(path) and wanted.takes(PurePath(path.name)):
-            yield path
-        return
-    root = path.resolve()
-    folders = [path]
-    while folders:
-        folder = folders.pop()
-        try:
-            files, inner = _entries(folder, root)
-        except FileNotFoundError:
-            continue  # gone since it was listed
-        except OSError as error:
-            on_error(folder, error)
-            continue
-        yield from (file for file in files if wanted.takes(file.relative_to(path)))
-        folders.extend(each for each in reversed(inner) if not wanted.shuts(each.relative_to(path)))
+    if path.is_dir():
+        root = path.resolve()
+        for file in _files(path, root, wanted, on_error):
+            if wanted.takes(file.relative_to(path)) and not _given_anyway(file, root, wanted):
+                yield file
+    elif _is_regular(path) and wanted.takes(PurePath(path.name)):
+        yield path
 
 
-def _entries(folder: Path, root: Path) -> tuple[list[Path], list[Path]]:
-    """The wanted files and the folders directly inside `folder`, both sorted.
+def _files(path: Path, root: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
+    levels = [iter([(path, True)])]
+    while levels:
+        for each, is_folder in levels[-1]:
+            if not is_folder:
+                yield each
+            elif each == path or not wanted.shuts(each.relative_to(path)):
+                levels.append(iter(_looked_into(each, root, on_error)))
+                break
+        else:
+            levels.pop()
+
+
+def _looked_into(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path, bool]]:
+    try:
+        return _entries(folder, root)
+    except FileNotFoundError:
+        return []  # gone since it was listed
+    except OSError as error:
+        on_error(folder, error)
+        return []
+
+
+def _entries(folder: Path, root: Path) -> list[tuple[Path, bool]]:
+    """The files that may be wanted and the folders directly inside `folder`, and which is one.
 
     Raises:
         OSError: If the folder cannot be listed, or what it lists cannot be looked at.
     """
     with os.scandir(folder) as scan:
-        entries = sorted((e for e in scan if not e.name.startswith(".")), key=lambda e: e.name)
+        entries = [entry for entry in scan if not entry.name.startswith(".")]
     corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
     if corpus:
-        return corpus[:1], []
-    inner = [folder / e.name for e in entries if e.is_dir(follow_symlinks=False)]
-    files = (folder / e.name for e in entries if not e.is_dir(follow_symlinks=False))
-    return [file for file in files if _is_regular(file) and _inside(file, root)], inner
+        return [(corpus[0], False)]
+    found = []
+    for entry in entries:
+        path = folder / entry.name
+        if entry.is_dir(follow_symlinks=False):
+            found.append((f"{shown(path)}/", path, True))
+        elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _inside(path, root)):
+            found.append((shown(path), path, False))
+    return [(path, is_folder) for _, path, is_folder in sorted(found)]
+
+
+def _given_anyway(file: Path, root: Path, wanted: Wanted) -> bool:
+    """Whether it is a link to a file that the folder `root` gives by itself."""
+    if not file.is_symlink():
+        return False
+    target = file.resolve()
+    if target == root or not target.is_relative_to(root):
+        return False
+    inner = target.relative_to(root)
+    around = [root, *(root / each for each in reversed(inner.parents[:-1]))]
+    corpora = [folder / name for folder in around for name in _CORPORA]
+    shadowed = any(corpus != target and _is_regular(corpus) for corpus in corpora)
+    hidden = any(part.startswith(".") for part in inner.parts)
+    return not shadowed and not hidden and wanted.takes(inner)
 
 
 def _is_regular(path: Path) -> bool:

@@ -231,8 +231,16 @@ class IndexReader(Protocol):
         """What is known of this place."""
         ...
 
-    def sources(self, below: str = "/") -> Iterator[SourceRecord]:
-        """All known places at `below`: itself, what is in it, its records; ordered by path."""
+    def sources(
+        self, below: str = "/", *, after: str = "", most: int | None = None
+    ) -> Iterator[SourceRecord]:
+        """Known places at `below`: itself, what is in it, its records; ordered by path.
+
+        Args:
+            below: By default all that are known.
+            after: Only those behind this path.
+            most: So many at most; by default all.
+        """
         ...
 
     def places(self, document_id: str) -> list[SourceRecord]:

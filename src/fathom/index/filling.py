@@ -103,12 +103,14 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, Vector
         FathomError: That the embedder raises at any text.
     """
     different = list(dict.fromkeys(texts))
-    try:
-        return dict(zip(different, embed_many(embedder, different), strict=True)), {}
-    except FathomError as error:
-        raise_if_broken(embedder, error)
-        if len(different) == 1:
-            return {}, {different[0]: str(error)}
+    for _ in range(2):  # what fails once may have been bad luck
+        try:
+            return dict(zip(different, embed_many(embedder, different), strict=True)), {}
+        except FathomError as error:
+            raise_if_broken(embedder, error)
+            reason = str(error)
+    if len(different) == 1:
+        return {}, {different[0]: reason}
     vectors: dict[str, Vector] = {}
     reasons: dict[str, str] = {}
     for half in _halves(different):

@@ -6,24 +6,27 @@ marked stale; only what is proved gone is removed, and only where that was asked
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
-from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
+from fathom.documents.discover import Wanted, absolute, content_digest, document_id
 from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Advance, Course, size_of
-from fathom.index.places import GONE, RECORD_GONE, Files, display, is_below, is_gone, path_at
+from fathom.index.places import GONE, RECORD_GONE, display, is_gone, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
+from fathom.index.survey import Survey, Surveyed, There
 from fathom.index.workers.base import FileRead, Workers
 from fathom.index.workers.work import document_of
 from fathom.types import Document
+
+MOST_TOLD = 100_000
+"""When so many files are told of, those that were read well are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class IngestReport:
         filled: Vectors that chunks got which an earlier run had stored without.
         unembedded: Vectors that could not be made, as the embedder failed at the text or did not
             survive it; those chunks are found by their words only, and tried again next time.
-        files: One entry a file (of a corpus also one a record that failed), in order.
+        files: One entry a file (of a corpus also one a record that failed), in order; of those
+            with nothing to say at most `MOST_TOLD`.
     """
 
     new: int = 0
@@ -128,13 +132,15 @@ class Ingester:
         self._prune = prune
         wanted = wanted or Wanted()
         roots = [absolute(path) for path in paths]
-        files = self._survey(roots, wanted)
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
-        self._course.begin({display(file): size_of(file) for file in files})
-        for file, found in read_ahead(files, self._workers, self._sandbox, self._writer.source):
-            self._course.open(display(file))
-            self._file(file, found)
+        survey = Survey(roots, wanted, self._writer, self._before, self._files)
+        sizes = (size_of(one.file) for one in survey.places() if one.file is not None)
+        self._course.begin(sizes)
+        there = self._there(survey.places(self._closed))
+        for one, found in read_ahead(there, self._workers, self._sandbox):
+            self._course.open(one.place, size_of(one.file))
+            self._file(one, found)
             self._course.close(stored=self._batch.is_empty)
         self._flush()
         self._let_go()
@@ -156,37 +162,20 @@ class Ingester:
         for one in found.refused:
             self._done(one.chunk.path, "no_vectors", f"{one}; found by its words only")
 
-    def _survey(self, roots: list[Path], wanted: Wanted) -> list[Path]:
-        """The files to read: those found, and those known that may still be there."""
-        there = [root for root in roots if os.path.lexists(root)]
-        found = discover(there, wanted, on_error=self._closed)
-        files = {display(file): file for file in found}
-        for root in map(display, roots):
-            for place in sorted(self._known_files(root) - files.keys()):
-                name = os.path.relpath(place, root) if place != root else Path(place).name
-                if self._files.is_gone(place):
-                    self._gone.add(place)
-                elif wanted.takes(PurePath(name)):
-                    files[place] = path_at(place)
-        return list(files.values())
-
-    def _known_files(self, root: str) -> set[str]:
-        """Files at and below a root that were read before, in this index or the one before it."""
-        places: set[str] = set()
-        for index in (self._writer, self._before):
-            if index is not None:
-                files = Files(index)
-                places |= {files.file_of(source.path) for source in index.sources(root)}
-        # What only begins like a record of a file is the name of another one.
-        return {place for place in places if is_below(place, root)}
+    def _there(self, places: Iterable[Surveyed]) -> Iterator[There]:
+        """Those that may be there; the others are let go of when all has been read."""
+        for one in places:
+            if one.file is None:
+                self._gone.add(one.place)
+            else:
+                yield There(one.place, one.file, one.known)
 
     def _closed(self, folder: Path, error: OSError) -> None:
         self._report.failed += 1
         self._done(display(folder), "failed", f"cannot be read: {error.strerror}")
 
-    def _file(self, file: Path, found: FileRead) -> None:
-        place = display(file)
-        known = self._writer.source(place)
+    def _file(self, one: There, found: FileRead) -> None:
+        place, known = one.place, one.known
         try:
             digest = digest_of(found)
         except OSError as error:
@@ -195,7 +184,7 @@ class Ingester:
         if known is not None and known.digest == digest and self._still_true(known):
             return
         try:
-            self._read(file, digest, known, found)
+            self._read(one, digest, found)
         except Refused as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
@@ -244,15 +233,15 @@ class Ingester:
             if source.path != file and self._files.file_of(source.path) == file
         ]
 
-    def _read(self, file: Path, digest: str, known: SourceRecord | None, found: FileRead) -> None:
-        place, held = display(file), set[str]()
+    def _read(self, one: There, digest: str, found: FileRead) -> None:
+        place, held = one.place, set[str]()
         try:
-            for part in found_parts(found) or read(file, self._sandbox, self._course.page):
+            for part in found_parts(found) or read(one.file, self._sandbox, self._course.page):
                 if isinstance(part, Parsed) and part.record is None:
-                    self._whole(part, place, digest, known, found)
+                    self._whole(part, one, digest, found)
                     return
                 if not held:
-                    self._begin_corpus(place, known)
+                    self._begin_corpus(place, one.known)
                 held.add(self._part(part, place, digest))
                 self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
         except Refused as refusal:
@@ -295,15 +284,9 @@ class Ingester:
             self._record(part, place)
         return place
 
-    def _whole(
-        self,
-        part: Parsed,
-        place: str,
-        digest: str,
-        known: SourceRecord | None,
-        found: FileRead,
-    ) -> None:
-        if self._is_corpus(place):
+    def _whole(self, part: Parsed, one: There, digest: str, found: FileRead) -> None:
+        place, known = one.place, one.known
+        if known is not None and known.is_corpus:
             raise Refused("failed", "held records before and holds none now")
         document = document_of(part, document_id(digest), place)
         self._let_document_go(known)
@@ -393,9 +376,7 @@ class Ingester:
         if owner != source.path and self._files.is_gone(owner):
             self._gone.add(owner)
         if not pending.is_record:
-            self._report.files.append(
-                FileReport(source.path, source.outcome, source.reason or self._twin(source, owner))
-            )
+            self._done(source.path, source.outcome, source.reason or self._twin(source, owner))
 
     def _twin(self, source: SourceRecord, owner: str) -> str:
         if owner == source.path:
@@ -487,7 +468,8 @@ class Ingester:
         return not any(one.outcome == "ok" and one.path not in gone for one in places)
 
     def _done(self, path: str, outcome: str, reason: str) -> None:
-        self._report.files.append(FileReport(path, outcome, reason))
+        if outcome != "ok" or len(self._report.files) < MOST_TOLD:
+            self._report.files.append(FileReport(path, outcome, reason))
 
 
 def _ok(source: SourceRecord) -> SourceRecord:

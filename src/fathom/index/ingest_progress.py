@@ -1,6 +1,6 @@
 """How far an ingestion is, in bytes of files, in chunks and in vectors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -51,8 +51,7 @@ class Course:
             tell: Told whenever something has changed.
         """
         self._tell = tell
-        self._sizes: Mapping[str, int] = {}
-        self._total = 0
+        self._files = self._total = 0
         self._place = ""
         self._left = 0
         self._waiting = 0
@@ -61,13 +60,15 @@ class Course:
         self._vectors = self._lacking = 0
         self._page = self._pages = 0
 
-    def begin(self, sizes: Mapping[str, int]) -> None:
-        """These files are to be read; their sizes in bytes."""
-        self._sizes, self._total = sizes, sum(sizes.values())
+    def begin(self, sizes: Iterable[int]) -> None:
+        """So many files are to be read, of these sizes in bytes."""
+        for size in sizes:
+            self._files += 1
+            self._total += size
 
-    def open(self, place: str) -> None:
-        """A file is read."""
-        self._place, self._left = place, self._sizes.get(place, 0)
+    def open(self, place: str, size: int) -> None:
+        """A file is read, of so many bytes."""
+        self._place, self._left = place, size
         self._page = self._pages = 0
         self._told("reading")
 
@@ -115,7 +116,7 @@ class Course:
             Advance(
                 stage=stage,
                 place=self._place,
-                files=len(self._sizes),
+                files=self._files,
                 bytes=self._total,
                 done=self._done + more,
                 chunks=self._chunks + chunks,

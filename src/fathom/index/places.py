@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from fathom.documents.discover import absolute
+from fathom.documents.discover import absolute, shown
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader
 
+REMEMBERED = 10_000
+"""So many files are remembered at most."""
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
 RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes it"
 
 
-def display(path: Path) -> str:
-    """The path as text that can be stored and shown, also where its name is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+display = shown
+"""See `shown`: so the index names a file."""
 
 
 def path_at(place: str) -> Path:
@@ -61,7 +62,7 @@ def _meant(place: str) -> Iterator[Path]:
 
 
 class Files:
-    """Which file a place belongs to, as far as an index knows; remembers what it was told."""
+    """Which file a place belongs to, as far as an index knows; remembers some of it for a while."""
 
     def __init__(self, index: IndexReader) -> None:
         self._index = index
@@ -81,14 +82,21 @@ class Files:
         """Whether it is proved that the place's file is not there."""
         file = self.file_of(place)
         if file not in self._gone:
+            _make_room(self._gone)
             self._gone[file] = is_gone(file)
         return self._gone[file]
 
     def _is_corpus(self, file: str) -> bool:
         if file not in self._corpora:
+            _make_room(self._corpora)
             known = self._index.source(file)
             self._corpora[file] = known is not None and known.is_corpus
         return self._corpora[file]
+
+
+def _make_room(remembered: dict[str, bool]) -> None:
+    if len(remembered) >= REMEMBERED:
+        remembered.clear()
 
 
 def roots_of(index: IndexReader) -> list[Path]:

@@ -1,7 +1,7 @@
 """Files that are read ahead of the process that writes what they hold."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from fathom.documents.base import Failure, Parsed, Refused
 from fathom.documents.discover import content_digest
 from fathom.documents.sandbox.parent import Sandbox, begin
 from fathom.index.base import SourceRecord
-from fathom.index.places import display
+from fathom.index.survey import There
 from fathom.index.workers.base import TRIES, Done, FileRead, Lost, ReadFile, Workers, in_order
 
 BEGUN = 16
@@ -17,38 +17,45 @@ BEGUN = 16
 
 
 def read_ahead(
-    files: Iterable[Path],
-    workers: Workers | None,
-    sandbox: Sandbox,
-    source: Callable[[str], SourceRecord | None],
-) -> Iterator[tuple[Path, FileRead]]:
-    """The files in their order, each with what is known of its content.
+    places: Iterable[There], workers: Workers | None, sandbox: Sandbox
+) -> Iterator[tuple[There, FileRead]]:
+    """The places in their order, each with what is known of its content.
 
     Args:
-        files: To be read.
+        places: Of files that are to be read.
         workers: Who say what they found in it.
         sandbox: Of who writes; without workers it has begun to read the next files meanwhile.
-        source: What is known of a place.
     """
-    tasks = (_to_read(file, source(display(file))) for file in files)
     if workers is None:
-        yield from _begun(tasks, sandbox)
+        yield from _begun(places, sandbox)
         return
-    for task, found in in_order(workers, tasks):
-        yield Path(task.path), _outcome(Path(task.path), found)
+    ahead: deque[There] = deque()
+    for _, found in in_order(workers, _tasks(places, ahead)):
+        one = ahead.popleft()
+        yield one, _outcome(one.file, found)
 
 
-def _begun(tasks: Iterable[ReadFile], sandbox: Sandbox) -> Iterator[tuple[Path, FileRead]]:
-    ahead: deque[tuple[Path, FileRead]] = deque()
-    for task in tasks:
-        file = Path(task.path)
-        looked_at = _looked_at(file)
-        ahead.append((file, looked_at))
-        if looked_at.error is None and looked_at.digest != task.known:
-            begin(file, sandbox)
+def _tasks(places: Iterable[There], ahead: deque[There]) -> Iterator[ReadFile]:
+    for one in places:
+        ahead.append(one)
+        yield ReadFile(str(one.file), one.place, _same(one.known))
+
+
+def _begun(places: Iterable[There], sandbox: Sandbox) -> Iterator[tuple[There, FileRead]]:
+    ahead: deque[tuple[There, FileRead]] = deque()
+    for one in places:
+        looked_at = _looked_at(one.file)
+        ahead.append((one, looked_at))
+        if looked_at.error is None and looked_at.digest != _same(one.known):
+            begin(one.file, sandbox)
         if len(ahead) > BEGUN:
             yield ahead.popleft()
     yield from ahead
+
+
+def _same(known: SourceRecord | None) -> str:
+    """The digest with which a file is not read again; may be it was bad luck if it failed."""
+    return known.digest if known is not None and known.outcome != "failed" else ""
 
 
 def _looked_at(file: Path) -> FileRead:
@@ -78,11 +85,6 @@ def found_parts(found: FileRead) -> Iterable[Parsed | Failure]:
     if found.refused is not None:
         raise found.refused
     return found.parts
-
-
-def _to_read(file: Path, known: SourceRecord | None) -> ReadFile:
-    same = known is not None and known.outcome != "failed"
-    return ReadFile(str(file), display(file), known.digest if known is not None and same else "")
 
 
 def _outcome(file: Path, found: Done | Lost) -> FileRead:

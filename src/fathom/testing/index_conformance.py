@@ -233,6 +233,9 @@ class IndexConformance:
         assert [one.path for one in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
         assert [one.path for one in reader.sources("/c/ships")] == ["/c/ships"]
         assert list(reader.sources("/c/s")) == []
+        assert [one.path for one in reader.sources("/c", most=1)] == ["/c/cats"]
+        assert [one.path for one in reader.sources("/c", after="/c/cats")] == ["/c/ships"]
+        assert list(reader.sources("/c", after="/c/ships", most=9)) == []
         assert reader.places("cats") == [source(CATS)]
         assert reader.roots() == []
         writer.set_roots(["/c", "/caf\udce9"])

@@ -261,10 +261,12 @@ class EmbeddedReader:
         with self._snapshot() as revision:
             return self._store.source(path, revision)
 
-    def sources(self, below: str = "/") -> Iterator[SourceRecord]:
+    def sources(
+        self, below: str = "/", *, after: str = "", most: int | None = None
+    ) -> Iterator[SourceRecord]:
         """See `IndexReader.sources`."""
         with self._snapshot() as revision:
-            return self._store.sources(below, revision)
+            return self._store.sources(below, revision, after=after, most=most)
 
     def places(self, document_id: str) -> list[SourceRecord]:
         """See `IndexReader.places`."""

@@ -176,10 +176,12 @@ class PostgresReader:
         """See `IndexReader.source`."""
         return self._read(lambda store: store.source(path))
 
-    def sources(self, below: str = "/") -> Iterator[SourceRecord]:
+    def sources(
+        self, below: str = "/", *, after: str = "", most: int | None = None
+    ) -> Iterator[SourceRecord]:
         """See `IndexReader.sources`."""
         with self._snapshot() as store:
-            yield from store.sources(below)
+            yield from store.sources(below, after=after, most=most)
 
     def places(self, document_id: str) -> list[SourceRecord]:
         """See `IndexReader.places`."""

@@ -324,18 +324,24 @@ class Store:
         )
         return SourceRecord(**rows[0]) if rows else None
 
-    def sources(self, below: str) -> Iterator[SourceRecord]:
+    def sources(
+        self, below: str, *, after: str = "", most: int | None = None
+    ) -> Iterator[SourceRecord]:
         """Places at `below`: itself, what is in it, its records; ordered by path."""
         base = below.rstrip("/")
         # "0" is the character after "/", "$" the one after "#".
         rows = self._streamed(
-            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND (path = %s "  # noqa: S608 - constant
-            "OR (path >= %s AND path < %s) OR (path >= %s AND path < %s)) ORDER BY path",
+            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path > %s "  # noqa: S608 - constant
+            "AND path >= %s AND path < %s "
+            "AND (path = %s OR path >= %s OR (path >= %s AND path < %s)) ORDER BY path LIMIT %s",
+            after,
+            base,
+            f"{base}0",
             base,
             f"{base}/",
-            f"{base}0",
             f"{base}#",
             f"{base}$",
+            most,
         )
         return (SourceRecord(**row) for row in rows)
 
