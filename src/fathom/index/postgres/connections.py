@@ -12,6 +12,7 @@ from psycopg.rows import TupleRow
 
 from fathom.errors import FathomError, IndexCorrupt, RunError, UsageError
 from fathom.index.postgres.address import Address
+from fathom.index.postgres.halfvec import register
 from fathom.index.rows import Damaged
 
 Connection = psycopg.Connection[TupleRow]
@@ -57,6 +58,7 @@ def connect(address: Address) -> Connection:
     except psycopg.Error as error:
         raise UsageError(f"the index's URL is malformed: {_line(error, address)}") from None
     try:
+        register(connection)
         connection.execute("; ".join(SETTINGS))
     except psycopg.Error as error:
         connection.close()

@@ -16,9 +16,10 @@ from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
 from fathom.index.bm25 import Statistics, norms, quantised, query_weights
 from fathom.index.filters import Allowed, Numbers
+from fathom.index.postgres.halfvec import packed, to_vectors
 from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.spaces import build_graph
-from fathom.index.postgres.store import Store, StoredSpace, as_text, to_vectors
+from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.rows import HalfMatrix, cosines
 
 # What pgvector computes of vectors of 16 bits may err by this much against the exact cosine.
@@ -56,12 +57,19 @@ class DatabaseLegs:
             for term, count in chunk.counts.items():
                 entered[term].append((chunk.number, min(count, _LARGEST), chunk.length))
         segment = _next_segment(store)
-        store.insert(
-            "postings(index_no, workspace_no, term, segment, numbers, frequencies, lengths)",
-            [
-                (store.index.no, store.index.workspace_no, term, segment, *_packed(found))
-                for term, found in entered.items()
-            ],
+        columns = zip(*map(_packed, entered.values()), strict=True)
+        numbers, frequencies, lengths = (list(each) for each in columns)
+        store.run(
+            "INSERT INTO fathom.postings(index_no, workspace_no, term, segment, numbers, "
+            "frequencies, lengths) SELECT %(index)s, %(workspace)s, given.term, %(segment)s, "
+            "given.numbers, given.frequencies, given.lengths FROM unnest(%(terms)b::text[], "
+            "%(numbers)b::bytea[], %(frequencies)b::bytea[], %(lengths)b::bytea[]) "
+            "AS given(term, numbers, frequencies, lengths)",
+            segment=segment,
+            terms=list(entered),
+            numbers=numbers,
+            frequencies=frequencies,
+            lengths=lengths,
         )
         if segment % MERGED_EVERY == 0:
             _merge(store)
@@ -313,7 +321,7 @@ def _near(
         f"FROM {space.table} {condition}"
         f"ORDER BY {column} <#> %(vector)s::halfvec({space.dimension}) LIMIT {k:d}",
         {
-            "vector": as_text(vector),
+            "vector": packed(vector),
             "allowed": None if allowed is None else allowed.tolist(),
         },
         binary=True,

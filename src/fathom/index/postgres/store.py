@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from psycopg.rows import DictRow, dict_row, scalar_row
 
 from fathom.index.base import DocumentSummary, Entry, SourceRecord
@@ -15,6 +14,7 @@ from fathom.index.bm25 import Statistics
 from fathom.index.filters import Allowed, Numbers, compile_filters
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
+from fathom.index.postgres.halfvec import to_vectors
 from fathom.index.postgres.schema import ENTERED
 from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document
 from fathom.text.analyzer import Analyzer
@@ -364,17 +364,3 @@ class Store:
     def roots(self) -> list[str]:
         """See `IndexReader.roots`."""
         return list(json.loads(self.index.roots))
-
-
-def to_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
-    """Vectors as pgvector sends them: their length and two empty bytes, then the numbers."""
-    if not packed:
-        return np.empty((0, dimension), dtype=np.float16)
-    size = 4 + 2 * dimension
-    raw = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(-1, size)[:, 4:]
-    return np.ascontiguousarray(raw).view(">f2").astype(np.float16).reshape(-1, dimension)
-
-
-def as_text(vector: NDArray[np.floating[Any]]) -> str:
-    """A vector as pgvector reads it."""
-    return "[" + ",".join(repr(float(number)) for number in vector) + "]"

@@ -12,10 +12,11 @@ import numpy as np
 
 from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
+from fathom.index.postgres.halfvec import packed
 from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.spaces import drop_space, make_space
-from fathom.index.postgres.store import Store, StoredSpace, as_text, index_row
+from fathom.index.postgres.store import Store, StoredSpace, index_row
 from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
@@ -90,11 +91,15 @@ class PostgresWriter(PostgresReader):
         terms_of = store.analyzer.document_terms
         document_no, chunk_no = store.index.next_document, first or store.index.next_chunk
         vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
+        documents, chunks = [], []
         for number, entry in enumerate(entries, start=document_no):
-            _add_document(store, entry, number)
+            documents.append(_document_row(store, entry, number))
             numbers = range(chunk_no, chunk_no + len(entry.chunks))
             chunk_no = numbers.stop
-            _add_chunks(store, entry.chunks, number, numbers)
+            chunks += [
+                _chunk_row(store, chunk, number, each)
+                for each, chunk in zip(numbers, entry.chunks, strict=True)
+            ]
             main = {} if entry.vectors is None else {"": entry.vectors}
             for name, matrix in {**main, **entry.more}.items():
                 vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
@@ -109,6 +114,8 @@ class PostgresWriter(PostgresReader):
             document=document_no + len(entries),
             chunk=chunk_no,
         )
+        store.insert(_DOCUMENTS, documents)
+        store.insert(_CHUNKS, chunks)
         _count(store, posted, 1)
         self._legs.add(store, posted)
         for name, found in vectors.items():
@@ -121,7 +128,7 @@ class PostgresWriter(PostgresReader):
         if not vectors:
             return
         table = space.table.removeprefix("fathom.")
-        rows = [(store.index.workspace_no, no, as_text(vector)) for no, vector in vectors.items()]
+        rows = [(store.index.workspace_no, no, packed(vector)) for no, vector in vectors.items()]
         store.insert(f"{table}(workspace_no, chunk_no, vector)", rows)
         store.run(
             "UPDATE fathom.spaces SET filled = filled + %(more)s, dimension = %(dimension)s "
@@ -258,7 +265,17 @@ def _publish(store: Store, *, chunks: bool) -> None:
     )
 
 
-def _add_document(store: Store, entry: Entry, number: int) -> None:
+_DOCUMENTS = (
+    "documents(index_no, no, workspace_no, id, path, file, folder, title, language, metadata, "
+    "fields, digest, fingerprint, updated, text, blocks, checksum)"
+)
+_CHUNKS = (
+    'chunks(index_no, no, workspace_no, id, document_no, ordinal, start, "end", page, headings)'
+)
+
+
+def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]:
+    """A row of `_DOCUMENTS`."""
     document, blocks = entry.document, pack_structure(entry.document)
     path, metadata = PurePath(document.path), pack_metadata(document.metadata)
     half = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
@@ -267,49 +284,40 @@ def _add_document(store: Store, entry: Entry, number: int) -> None:
         (document.id, document.title, document.language, metadata, document.text), chunks, half
     )
     text = document.text.encode()
-    store.run(
-        "INSERT INTO fathom.documents(index_no, no, workspace_no, id, path, file, folder, title, "
-        "language, metadata, fields, digest, fingerprint, updated, text, blocks, checksum) VALUES "
-        "(%(index)s, %(no)s, %(workspace)s, %(id)s, %(path)s, %(file)s, %(folder)s, %(title)s, "
-        "%(language)s, %(metadata)s, %(fields)s, %(digest)s, %(mark)s, %(updated)s, %(text)s, "
-        "%(blocks)s, %(checksum)s)",
-        no=number,
-        id=document.id,
-        path=document.path,
-        file=path.name,
-        folder=path.parent.name,
-        title=document.title,
-        language=document.language,
-        metadata=metadata,
-        fields=metadata.replace("\\u0000", ""),
-        digest=entry.digest,
-        mark=mark,
-        updated=datetime.now(UTC).isoformat(timespec="seconds"),
-        text=text,
-        blocks=blocks,
-        checksum=checksum(text, blocks),
+    return (
+        store.index.no,
+        number,
+        store.index.workspace_no,
+        document.id,
+        document.path,
+        path.name,
+        path.parent.name,
+        document.title,
+        document.language,
+        metadata,
+        metadata.replace("\\u0000", ""),
+        entry.digest,
+        mark,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        text,
+        blocks,
+        checksum(text, blocks),
     )
 
 
-def _add_chunks(store: Store, chunks: Sequence[Chunk], document: int, numbers: range) -> None:
-    store.insert(
-        "chunks(index_no, no, workspace_no, id, document_no, ordinal, start, "
-        '"end", page, headings)',
-        [
-            (
-                store.index.no,
-                number,
-                store.index.workspace_no,
-                chunk.id,
-                document,
-                chunk.ordinal,
-                chunk.span.start,
-                chunk.span.end,
-                chunk.page,
-                json.dumps(chunk.headings, ensure_ascii=False),
-            )
-            for number, chunk in zip(numbers, chunks, strict=True)
-        ],
+def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[object, ...]:
+    """A row of `_CHUNKS`."""
+    return (
+        store.index.no,
+        number,
+        store.index.workspace_no,
+        chunk.id,
+        document,
+        chunk.ordinal,
+        chunk.span.start,
+        chunk.span.end,
+        chunk.page,
+        json.dumps(chunk.headings, ensure_ascii=False),
     )
 
 
