@@ -111,6 +111,20 @@ class Server:
     def _url(self, name: str) -> str:
         return f"postgresql://{USER}@/{name}?host={self.folder}"
 
+    def with_password(self, user: str, password: str) -> str:
+        """A database whose owner has to tell a password from now on; its URL, without it."""
+        self.databases += 1
+        name = f"d{self.databases}"
+        with self.connect("postgres", "postgres") as connection:
+            connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+            connection.execute(f"CREATE DATABASE {name} OWNER {user}")
+            rules = self.folder / "data" / "pg_hba.conf"
+            rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
+            connection.execute("SELECT pg_reload_conf()")
+        with self.connect(name, "postgres") as connection:
+            connection.execute("CREATE EXTENSION vector")
+        return f"postgresql://{user}@/{name}?host={self.folder}"
+
     def kill(self) -> None:
         self._end(signal.SIGKILL)
 

@@ -1,4 +1,11 @@
+"""The server, and the process that writes, killed at random instants.
+
+What was acknowledged is there, once; what was on its way is there wholly or not at all.
+"""
+
 import random
+import subprocess
+import sys
 import threading
 import time
 
@@ -7,11 +14,31 @@ from tests.index.postgres.test_opening import workspace
 from tests.postgres_server import Server
 
 from fathom.errors import RunError
+from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_writer
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import IDENTITY, entry, put
 
 KILLS = 30
+CHANGED = 5
+"""So many documents are put again and again."""
+WRITES = """
+import sys
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.opening import open_writer
+from fathom.testing.index_entries import IDENTITY, entry, put
+
+with open_writer(Address.of(sys.argv[1]), IDENTITY) as writer:
+    first = int(sys.argv[2])
+    print("opened", flush=True)
+    for number in range(first, first + 1_000_000):
+        name = f"again{number % 5}" if number % 2 else f"once{number}"
+        texts = [f"part {part} of {number}" for part in range(3)]
+        put(writer, entry(name, texts, [[1], [0, 1], [0, 0, 1]]))
+        if number % 10 == 9:
+            writer.forget([f"/c/once{number - 3}"])
+        print(number, flush=True)
+"""
 
 
 @pytest.mark.slow
@@ -41,3 +68,59 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_server(postgres: Se
             assert set(acknowledged) <= set(stored)
             assert len(stored) <= len(acknowledged) + kill + 1  # one may have been on its way
             assert writer.findings() == []
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_writer(
+    postgres: Server, kills: int
+) -> None:
+    address, drawn = workspace(postgres, f"writer-kills-{kills}"), random.Random(7)
+    told: list[int] = []
+    for kill in range(kills):
+        told += told_until_killed(address, kill * 1_000_000, drawn)
+        check(address, told)
+    assert told
+
+
+def told_until_killed(address: Address, first: int, drawn: random.Random) -> list[int]:
+    """The numbers that a process that writes has acknowledged when it is killed."""
+    given = [sys.executable, "-c", WRITES, str(address), str(first)]
+    with subprocess.Popen(given, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"opened\n"
+        threading.Timer(drawn.uniform(0.05, 1.0), child.kill).start()
+        return [int(line) for line in child.stdout if line.endswith(b"\n")]
+
+
+def check(address: Address, told: list[int]) -> None:
+    """Each document has the parts of one number, the last that was acknowledged or a later one."""
+    with open_writer(address, None) as writer:  # the next writer goes on
+        assert writer.findings() == []
+        stored = [one.id for one in writer.documents()]
+        assert len(stored) == len(set(stored))
+        assert writer.status().chunks == 3 * len(stored)
+        for number in range(CHANGED):
+            again = [each for each in told if each % 2 and each % CHANGED == number]
+            if again:
+                assert number_of(writer.document(f"again{number}")) >= again[-1]
+        once = {each for each in told if not each % 2}
+        gone = {each - 3 for each in told if each % 10 == 9}
+        names = set(stored)
+        assert {f"once{each}" for each in once - gone - unsure(told)} <= names
+        assert not {f"once{each}" for each in gone} & names
+        put(writer, entry("checked", ["one"], [[1]]))
+        assert writer.keyword_search("checked", k=1)
+        writer.forget(["/c/checked"])
+
+
+def unsure(told: list[int]) -> set[int]:
+    """What the change that was on its way at each kill may have removed."""
+    return {each - 2 for each in told if each % 10 == 8}
+
+
+def number_of(document: object) -> int:
+    """Of all its parts the same."""
+    text = getattr(document, "text", "")
+    numbers = {line.rpartition(" ")[2] for line in text.splitlines()}
+    assert len(numbers) == 1
+    return int(numbers.pop())

@@ -68,8 +68,10 @@ def connect(address: Address) -> Connection:
 
 def _unreachable(address: Address, error: psycopg.OperationalError) -> FathomError:
     told = _line(error, address)
-    refused = ("password", "authentication", "role ", "database ", "pg_hba.conf", "no password")
-    if isinstance(error, _REFUSED) or ("FATAL" in str(error) and any(s in told for s in refused)):
+    refused = ("password", "authentication", "role ", "database ", "pg_hba.conf")
+    # That a password is wanted is libpq's own word; all else the server says.
+    said = "FATAL" in str(error) or "no password supplied" in told
+    if isinstance(error, _REFUSED) or (said and any(sign in told for sign in refused)):
         return UsageError(
             f"{address.server} refuses index.url ({told}); check user, password and database there"
         )

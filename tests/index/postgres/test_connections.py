@@ -1,0 +1,56 @@
+"""Who cannot connect is told so in one line, with the code of what he can do about it."""
+
+import time
+from pathlib import Path
+
+import pytest
+from tests.postgres_server import Server
+from tests.serving.cli.test_app import Run, corpus, run  # noqa: F401 - fixtures
+
+RIGHT = "right-secret"
+
+
+def told(run: Run, url: str, command: str = "status") -> tuple[int, str]:  # noqa: F811
+    """The code and the line that a command ends with."""
+    ran = run(command, *(["question"] if command == "ask" else []), "--index", url)
+    assert ran.out == ""
+    assert "secret" not in ran.err
+    [line] = ran.err.splitlines()
+    return ran.code, line
+
+
+def test_passwords_users_and_databases(
+    postgres: Server,
+    run: Run,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = postgres.with_password("ada", RIGHT)
+    deadline = time.monotonic() + 30  # until the server has read its rules anew
+    while True:
+        code, line = told(run, url)
+        if "password" in line or time.monotonic() > deadline:
+            break
+    assert (code, "refuses" in line, "no password" in line) == (2, True, True)
+
+    monkeypatch.setenv("PGPASSWORD", "wrong-secret")
+    for command in ("status", "ask"):
+        code, line = told(run, url, command)
+        assert (code, "password authentication failed" in line) == (2, True)
+    code, line = told(run, url.replace("ada@", "ada:also-wrong-secret@"))
+    assert (code, "password authentication failed" in line) == (2, True)
+
+    monkeypatch.setenv("PGPASSWORD", RIGHT)
+    assert run("ingest", str(corpus), "--index", url).code == 0
+    assert run("search", "permit", "--index", url).code == 0
+    code, line = told(run, url.replace("ada@", "nobody@"))
+    assert (code, '"nobody"' in line) == (2, True)
+    code, line = told(run, url.replace("/d", "/no-d"))
+    assert (code, "does not exist" in line) == (2, True)
+
+
+def test_a_server_that_is_away(postgres: Server, run: Run) -> None:  # noqa: F811
+    away = f"postgresql://ada:secret@/d1?host={postgres.folder}/none"
+    for url in (away, "postgresql://ada:secret@127.0.0.1:9/d1"):
+        code, line = told(run, url)
+        assert (code, "cannot be reached" in line) == (5, True)
