@@ -1,6 +1,6 @@
 """Speed of an engine as it grows: python -m benchmarks.engines --engine embedded --documents 10000.
 
-The documents are pieces of at most 120 characters of the texts of a BEIR folder, in an order drawn
+The documents are pieces of at most 64 characters of the texts of a BEIR folder, in an order drawn
 once, so a larger index holds the smaller ones whole; each is one chunk. Vectors are made by rule,
 so that a million costs minutes: every word has random signs, drawn from its own bytes, and a text
 has the unit vector of its words' sum. Texts that share words are near each other, and embedding a
@@ -39,7 +39,7 @@ from fathom.errors import IndexMissing
 from fathom.settings import Settings
 
 ENGINES = ("embedded", "postgresql", "qdrant")
-CHARS = 120
+CHARS = 64
 FILE = 100_000
 """So many documents a file: the sandbox reads no file of any size."""
 SEED = 17

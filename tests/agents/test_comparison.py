@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.comparison import comparison, joined
+from fathom.agents.comparison import comparison, joined, offered
 
 COMPARED = (
     (
@@ -118,3 +118,31 @@ def test_questions_joined_by_and_are_asked_for_themselves(
     question: str, questions: tuple[str, ...]
 ) -> None:
     assert joined(question, 4) == questions
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        ("Which is older, the harbour office or the mill?", ("the harbour office", "the mill")),
+        ("Who sang in Soulfly, Max Cavalera or Billy Idol?", ("Max Cavalera", "Billy Idol")),
+        ("In 2024, who pays more, residents or visitors?", ("residents", "visitors")),
+        ("Mana yang lebih murah, gerobak atau kontainer?", ("gerobak", "kontainer")),
+        ("Which is longest, a skip, a cart or a van?", ("a skip", "a cart", "a van")),
+        ("Which fee is for residents, students or visitors?", ()),
+        ("Where do I pay, at the office or at the mill?", ()),
+        ("Which permit is valid for 3 years?", ()),
+    ],
+)
+def test_what_a_question_offers_to_choose_from(question: str, options: tuple[str, ...]) -> None:
+    assert offered(question) == options
+
+
+def test_things_without_names_are_compared_too() -> None:
+    found = comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
+    assert found is not None
+    assert found.want == "least"
+    assert found.questions == (
+        "How much does the mooring permit cost?",
+        "How much does the fishing permit cost?",
+    )
+    assert comparison("Which is older, the office or the mill?", 5) is None

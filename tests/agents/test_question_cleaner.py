@@ -12,6 +12,7 @@ def cleaned(question: str, known: Sequence[str] = ("harbour", "office")) -> str:
     speller = Speller(
         lambda words: [int(word.lower() in known) for word in words],
         lambda word: 1 if word.lower() in known else 2,
+        lambda _: True,
     )
     with run_context() as context:
         return asyncio.run(QuestionCleaner(speller).clean(question, context))

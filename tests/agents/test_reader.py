@@ -56,6 +56,34 @@ def test_what_is_surely_of_another_kind_is_no_answer(asked: str) -> None:
     assert drafted(asked, answers, hits).short_answer == "Two came in 1890"
 
 
+def test_sides_are_compared_by_values_and_by_nothing_else() -> None:
+    hits = [
+        hit_of("Ama Peak, the twin peak, is 7,546 m high.", document="d0"),
+        hit_of("Oru Peak is the eighth, and 8163 m high.", document="d1", rank=2),
+    ]
+    first, second = (hit.chunk.text for hit in hits)
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        said = {first: ("twin peak", "7,546 m"), second: ("eighth", "8163 m")}[chunk.text]
+        likely, other = (
+            reading(chunk, each, score) for each, score in zip(said, (0.9, 0.6), strict=True)
+        )
+        return replace(likely, spans=(*likely.spans, *other.spans))
+
+    draft = reader(ScriptedCrossReader(script)).draft(
+        "Which is higher, Ama Peak or Oru Peak?", hits
+    )
+    assert draft.short_answer == "Oru Peak"
+
+
+def test_of_what_a_question_offers_one_is_the_answer() -> None:
+    hits = [hit_of("Works end in 2026-11.", document="d0"), hit_of("The old mill.", rank=2)]
+    answers = {hits[0].chunk.text: ("2026-11", 0.9), hits[1].chunk.text: ("The old mill", 0.4)}
+    asked = "Which is older, the office or the mill?"
+    assert drafted(asked, answers, hits).short_answer == "The old mill"
+    assert drafted(asked, answers, hits[:1]) == Draft()
+
+
 def test_another_answer_of_another_document_is_told() -> None:
     hits = [hit_of(document="new"), hit_of(OLD, document="old", rank=2)]
     draft = drafted(QUESTION, {FEES: ("40 crowns", 0.8), OLD: ("35 crowns", 0.8)}, hits)

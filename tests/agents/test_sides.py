@@ -16,6 +16,10 @@ from fathom.agents.sides import SideValue, decided, value_of
         ("5 to 7 days", SideValue("time", (432_000,), (604_800,))),
         ("40 crowns", SideValue("", (40,), (40,))),
         ("1,5 juta jiwa", SideValue("", (1_500_000,), (1_500_000,))),
+        ("late 19th century", SideValue("date", (1801, 1, 1), (1900, 12, 31))),
+        ("abad ke-20", SideValue("date", (1901, 1, 1), (2000, 12, 31))),
+        ("the early 1980s", SideValue("date", (1980, 1, 1), (1989, 12, 31))),
+        ("the 1980s or the 1990s", None),
         ("two weeks or 3 km", None),
         ("12 or 14", None),
         ("nobody knows", None),
@@ -30,6 +34,7 @@ def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> N
     [
         ("least", ("3 May 1990", "June 1990"), "Elm"),
         ("least", ("1990", "3 May 1990"), ""),
+        ("least", ("June 1989", "late 19th century"), "Oak"),
         ("most", ("1,200 metres", "1.3 km"), "Oak"),
         ("most", ("12 days", "12 km"), ""),
         ("most", ("two weeks", ""), ""),

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.answer_kind import AskedKind, asked_kind, contradicts, gives
+from fathom.text.answer_kind import AskedKind, asked_kind, contradicts, gives, tells
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,18 @@ def test_a_value_with_another_unit_contradicts(question: str, value: str, *, oth
 
 
 def test_a_measure_says_what_is_measured() -> None:
-    assert asked_kind("How many hours?") == AskedKind("measure", frozenset({"time"}))
-    assert asked_kind("Berapa berat kantongnya?") == AskedKind("measure", frozenset({"mass"}))
+    mass = AskedKind("measure", frozenset({"mass"}), exact=True)
+    assert asked_kind("Berapa berat kantongnya?") == mass
+    assert asked_kind("How many hours?") == AskedKind("measure", frozenset({"time"}), exact=True)
+    assert asked_kind("How long did it last?") == AskedKind(
+        "measure", frozenset({"length", "time"})
+    )
+
+
+def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
+    high, far = asked_kind("How high is it?"), asked_kind("How far is it?")
+    assert high
+    assert far
+    assert tells(high, "7,546 m")
+    assert not tells(high, "the twin peak")
+    assert tells(far, "as the crow flies")

@@ -29,7 +29,7 @@ def pieces(word: str) -> int:
     return 1 if word.lower() in KNOWN or word.lower() in {"cost", "museum"} else 3
 
 
-SPELLER = Speller(counts, pieces)
+SPELLER = Speller(counts, pieces, lambda word: word.lower() in KNOWN)
 
 
 def mended(question: str) -> str:
@@ -84,5 +84,16 @@ def test_the_index_is_not_asked_for_words_that_a_model_knows() -> None:
         asked.extend(words)
         return [1] * len(words)
 
-    assert Speller(counted, pieces).corrections("harbour museum blorptic") == {}
+    assert Speller(counted, pieces, bool).corrections("harbour museum blorptic") == {}
     assert asked == ["blorptic"]
+
+
+def test_a_word_that_only_its_stem_makes_known_is_no_word() -> None:
+    """ "moring" has the stem of "more", which every document has."""
+    stems = {"moring": 40, "boring": 30}
+    speller = Speller(
+        lambda words: [stems.get(word, 0) for word in words],
+        lambda _: 2,
+        lambda word: word == "boring",
+    )
+    assert speller.corrections("a mooring, the borring") == {"borring": "boring"}

@@ -91,6 +91,13 @@ _ASKS = re.compile(
     r"is|are|was|were|do|does|did|apa|siapa|kapan|mana|berapa|mengapa|bagaimana)",
     re.IGNORECASE,
 )
+_OFFERED = re.compile(
+    r"^(?:[^,?]{1,60},\s+)?(?P<asks>(?:(?:in|on|at|of|to|for|from|by|di|dari|pada|yang)\s+)?"
+    r"(?:which|who|whose|whom|mana|manakah|siapa|siapakah)\b[^,?]*),\s+"
+    r"(?P<options>[^?]+?\s+(?:or|atau|ataukah)\s+[^?]+?)\s*\??\s*$",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"(?:the |an? )?[A-Z\d]")
 _IT = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
 _ITS = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
 
@@ -125,7 +132,7 @@ def comparison(question: str, most: int) -> Comparison | None:
         return _ordered(ordered, cuts, indonesian=indonesian)
     found = _OPTIONS.search(marked)
     if found is None or not _compares(marked, found):
-        return None
+        return _offering(question, most, indonesian=indonesian)
     whole = [part.strip(" ,") for part in re.split(rf",?\s+{_LINK}\s+|,\s+", found.group())]
     options = tuple(unmark(re.sub(r"'s$", "", part), cuts) for part in whole if part)[:most]
     before, after = marked[: found.start()], marked[found.end() :]
@@ -134,6 +141,34 @@ def comparison(question: str, most: int) -> Comparison | None:
         for option in options
     )
     return Comparison(options=options, questions=questions, want=_want(marked))
+
+
+def offered(question: str) -> tuple[str, ...]:
+    """What a question offers to choose from: "Which is cheaper, a skip or a cart?".
+
+    Only names, or what is compared: of "Which fee is for residents, students or visitors?" nobody
+    can tell what is offered.
+
+    Returns:
+        The things as the question calls them; none where rules see no such choice.
+    """
+    found = _OFFERED.match(" ".join(question.split())) if len(question) <= LONGEST else None
+    if found is None:
+        return ()
+    options = re.split(r",?\s+(?:or|atau|ataukah)\s+|,\s+", found["options"], flags=re.IGNORECASE)
+    telling = _ONCE.search(found["asks"].lower()) or all(map(_NAMED.match, options))
+    return tuple(options) if telling else ()
+
+
+def _offering(question: str, most: int, *, indonesian: bool) -> Comparison | None:
+    """A choice between things without names; `None` where nobody knows what to ask of each."""
+    options = offered(question)[:most]
+    asks = question.lower()
+    about = _about(asks, indonesian=indonesian) if options else ""
+    if not about or "born" in about or "lahir" in about:  # things are old in other ways
+        return None
+    questions = tuple(about.replace("{}", option) for option in options)
+    return Comparison(options=options, questions=questions, want=_want(asks))
 
 
 def _ordered(found: re.Match[str], cuts: Sequence[str], *, indonesian: bool) -> Comparison | None:

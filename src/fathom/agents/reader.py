@@ -18,14 +18,14 @@ from fathom.agents.cited_answer import (
     ReaderReply,
     SentenceStream,
 )
-from fathom.agents.comparison import Comparison, comparison
+from fathom.agents.comparison import Comparison, comparison, offered
 from fathom.agents.counts import listed, stated
 from fathom.agents.derived import backed
 from fathom.agents.early_stop import ReadHit, look
 from fathom.agents.judge import Judge, LocalJudge
 from fathom.agents.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.rows import Rows
-from fathom.agents.sides import decided
+from fathom.agents.sides import decided, value_of
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
 from fathom.context import RunContext
@@ -139,7 +139,10 @@ class LocalReader:
                 return seen, draft
         return self._looked(question, hits)
 
-    def _looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
+    def _looked(
+        self, question: str, hits: Sequence[Hit], *, comparable: bool = False
+    ) -> tuple[tuple[ReadHit, ...], Draft]:
+        """The hits that were read, and what they answer; on demand only dates and amounts."""
         session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
@@ -150,7 +153,7 @@ class LocalReader:
             seen = look(session, hits, lambda _: 0.0, fall=fall)
             return seen, self._listed(question, seen, several=form == "several")
         seen = tuple(
-            _fitting(question, self.rows(question, each, session))
+            self._fitting(question, self.rows(question, each, session), comparable=comparable)
             for each in look(session, hits, _best, fall=fall)
         )
         draft = self._answered(question, candidates_of(seen))
@@ -163,6 +166,23 @@ class LocalReader:
         rivalry = replace(self.rivalry, likely=self._law(question).rival)
         rivals = rivalry.of(question, draft.short_answer, own, hits, session)
         return seen, _beside(draft, rivals)
+
+    def _fitting(self, question: str, seen: ReadHit, *, comparable: bool) -> ReadHit:
+        """A hit that was read, without spans that cannot be what is asked for."""
+        text, kind = seen.hit.chunk.text, asked_kind(question)
+        options = [terms for each in offered(question) if (terms := self.rows.terms(each))]
+
+        def may_be(span: Span) -> bool:
+            said = span.cut(text)
+            return (
+                fits(question, text, span)
+                and (kind is None or tells(kind, said))
+                and not (comparable and value_of(said) is None)
+                and (not options or any(self.rows.terms(said) & each for each in options))
+            )
+
+        kept = tuple(each for each in seen.reading.spans if may_be(each.span))
+        return replace(seen, reading=replace(seen.reading, spans=kept))
 
     def _counted(self, question: str, draft: Draft, steps: Steps) -> Draft:
         """How many there are, as stated or as listed; no short answer where the two differ."""
@@ -184,8 +204,9 @@ class LocalReader:
         """
         seen: list[ReadHit] = []
         drafts: list[Draft] = []
+        ordered = compared.want in {"least", "most", "less", "more"}
         for option, asked in zip(compared.options, compared.questions, strict=True):
-            looks, draft = self._looked(asked, naming(option, hits))
+            looks, draft = self._looked(asked, naming(option, hits), comparable=ordered)
             seen += looks
             drafts.append(draft)
         known = [
@@ -273,17 +294,6 @@ def logit_of(share: float) -> float:
 
 def _best(seen: ReadHit) -> float:
     return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
-
-
-def _fitting(question: str, seen: ReadHit) -> ReadHit:
-    """A hit that was read, without spans that cannot be what is asked for."""
-    text, spans, kind = seen.hit.chunk.text, seen.reading.spans, asked_kind(question)
-    kept = tuple(
-        each
-        for each in spans
-        if fits(question, text, each.span) and (kind is None or tells(kind, each.span.cut(text)))
-    )
-    return replace(seen, reading=replace(seen.reading, spans=kept))
 
 
 def _decides(seen: ReadHit) -> float:

@@ -20,6 +20,11 @@ _RANGE = re.compile(
     r"|\b(?:between|from|antara|dari)\b",
     re.IGNORECASE,
 )
+_ERA = re.compile(
+    r"\b(?P<century>\d{1,2})(?:st|nd|rd|th)[ -]century\b|\babad (?:ke-?)?(?P<abad>\d{1,2})\b"
+    r"|\b(?P<decade>\d{3}0)(?:'?s\b|-an\b)",
+    re.IGNORECASE,
+)
 _YES, _NO = {"yes", "ya"}, {"no", "tidak"}
 
 
@@ -39,6 +44,9 @@ class SideValue(NamedTuple):
 
 def value_of(text: str) -> SideValue | None:
     """The value that a short answer gives; `None` where it gives none or several."""
+    eras = list(_ERA.finditer(text))
+    if eras:
+        return _years(eras[0]) if len(eras) == 1 else None
     dates, _ = dates_of(text)
     if dates:
         ranged = len(dates) == 1 or _RANGE.search(text)
@@ -51,6 +59,14 @@ def value_of(text: str) -> SideValue | None:
     if len(kinds) > 1 or not told or (len(set(told)) > 1 and not _RANGE.search(text)):
         return None
     return SideValue(kind, (min(told),), (max(told),))
+
+
+def _years(era: re.Match[str]) -> SideValue:
+    """A century or a decade, from its first to its last day."""
+    century = era["century"] or era["abad"]
+    last = int(century) * 100 if century else int(era["decade"]) + 9
+    first = last - 99 if century else last - 9
+    return SideValue("date", (first, 1, 1), (last, 12, 31))
 
 
 def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:

@@ -55,9 +55,16 @@ class Assembly(RetrievalParts):
     def question_cleaner(self) -> "QuestionCleaner":
         """Reads questions as they were meant."""
         from fathom.agents.question_cleaner import QuestionCleaner
+        from fathom.retrieval.keyword import stands
         from fathom.text.spelling import Speller
 
-        return QuestionCleaner(Speller(lambda words: self._index().word_counts(words), self.pieces))
+        return QuestionCleaner(
+            Speller(
+                counts=lambda words: self._index().word_counts(words),
+                pieces=self.pieces,
+                stands=lambda word: stands(word, self._index()),
+            )
+        )
 
     def finalizer(self, strategy: str) -> "Finalizer":
         """The finalizer of a strategy."""

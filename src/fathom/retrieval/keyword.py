@@ -1,11 +1,15 @@
 """BM25, for a query as it is and with words of what it found first."""
 
+import re
 from dataclasses import dataclass
 
 from fathom.index.base import IndexReader
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.expansion import Feedback
 from fathom.types import Hit, Query
+
+LOOKED_AT = 20
+"""So many of the chunks that have a word in some form are looked at for the word itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +48,10 @@ class KeywordFeedback:
     def _asked(self, query: Query, text: str, k: int) -> list[Hit]:
         matches = self.index.keyword_search(text, k=k, filters=query.filters)
         return to_hits(matches, self.index, self.name)
+
+
+def stands(word: str, index: IndexReader) -> bool:
+    """Whether a word stands, as it is but for its capitals, in the best hits for it."""
+    found = KeywordRetriever(index).retrieve(Query(text=word), k=LOOKED_AT)
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    return any(whole.search(hit.chunk.context) for hit in found)

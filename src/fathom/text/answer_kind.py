@@ -76,10 +76,12 @@ _TELLS_TIME, _TELLS_AMOUNT = (
 )
 _ANNO = re.compile(r"(?<=\d)\s?S?M\b")
 """Indonesian for AD and BC; no metres."""
-_MEASURED = tuple(
-    (re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds)
-    for own in _OWN
-    for cue, kinds in own.MEASURES.items()
+_EXACT, _LOOSE = (
+    tuple((re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds) for cue, kinds in cues)
+    for cues in (
+        [pair for own in _OWN for pair in own.MEASURES.items()],
+        [pair for own in _OWN for pair in own.LOOSE_MEASURES.items()],
+    )
 )
 _PRICE_ASKED = re.compile(
     r"^\W*what (?:(?:does|do|did|will)\b.*\bcosts?\b"
@@ -96,10 +98,12 @@ class AskedKind:
 
     Attributes:
         units: Of a measure: what may be measured, as `numbers.Quantity.kind` has it.
+        exact: Whether nothing but an amount tells it: "how high", not "how far".
     """
 
     kind: AnswerKind
     units: frozenset[str] = frozenset()
+    exact: bool = False
 
 
 def asked_kind(question: str) -> AskedKind | None:
@@ -121,15 +125,18 @@ def _asked_number(question: str) -> AskedKind | None:
     things = (counted["en"] or counted["id"] or "").lower() if counted else ""
     unit = next((kind for word in _phrases(things) if (kind := _kind_of(word))), "")
     if unit:
-        return AskedKind("measure", frozenset({unit}))
+        return AskedKind("measure", frozenset({unit}), exact=True)
     if _asks_money(question):
         return AskedKind("money")
     asks = bool(counted) or _HOW.search(question)
-    measured = " ".join(kinds for cue, kinds in _MEASURED if asks and cue.search(question))
-    if measured:
-        return AskedKind("measure", frozenset(measured.split()))
+    exact, loose = (
+        [kinds for cue, kinds in cues if asks and cue.search(question)] for cues in (_EXACT, _LOOSE)
+    )
+    if exact or loose:
+        units = frozenset(" ".join(exact + loose).split())
+        return AskedKind("measure", units, exact=not loose)
     counts = counted and (counted["en"] or things in indonesian.COUNTED)
-    return AskedKind("count") if counts else None
+    return AskedKind("count", exact=True) if counts else None
 
 
 def _asks_money(question: str) -> bool:
@@ -164,11 +171,11 @@ def gives(asked: AskedKind, text: str) -> bool:
 
 
 def tells(asked: AskedKind, value: str) -> bool:
-    """Whether a value can be a time, or a number of things, where that is asked for.
+    """Whether a value can be a time, or an amount, where that is asked for.
 
-    So it is if any of its words says when or how many. Of other kinds, and of nothing, all can be.
+    So it is if any of its words says when or how much. Of other kinds, and of nothing, all can be.
     """
-    signs = {"date": _TELLS_TIME, "count": _TELLS_AMOUNT}.get(asked.kind)
+    signs = _TELLS_TIME if asked.kind == "date" else _TELLS_AMOUNT if asked.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
 
 

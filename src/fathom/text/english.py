@@ -60,10 +60,11 @@ SHARES = (
 )  # fmt: skip
 """Words for shares of a whole, as patterns."""
 MEASURES = {
-    "how (?:tall|high|deep|wide|thick)": "length", "how far": "length",
-    "how long": "length time", "how old": "time", "how heavy": "mass", "how fast": "length",
+    "how (?:tall|high|deep|wide|thick)": "length", "how old": "time", "how heavy": "mass",
 }  # fmt: skip
 """What questions ask the measure of, as patterns with the kinds that may be measured."""
+LOOSE_MEASURES = {"how far": "length", "how long": "length time", "how fast": "length"}
+"""The same, but may be told without a number: "until the war", "as far as the lake"."""
 
 TIMES = (
     *(f"{day}days?" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")),

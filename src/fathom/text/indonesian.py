@@ -40,10 +40,12 @@ PRICES = (
 SHARES = ("persen", "persentase", "setengah", "separuh", "sepertiga", "seperempat", "mayoritas")
 """Words for shares of a whole, as patterns."""
 MEASURES = {
-    "tinggi|ketinggian|lebar|kedalaman|panjang": "length", "jarak|jauh": "length",
-    "luas": "area length", "lama(?:nya|kah)?": "time", "umur|usia": "time", "berat|bobot": "mass",
+    "tinggi|ketinggian|lebar|kedalaman|panjang": "length", "luas": "area length",
+    "umur|usia": "time", "berat|bobot": "mass",
 }  # fmt: skip
 """What questions ask the measure of, as patterns with the kinds that may be measured."""
+LOOSE_MEASURES = {"jarak|jauh": "length", "lama(?:nya|kah)?": "time"}
+"""The same, but may be told without a number: "hingga perang usai"."""
 
 COUNTED = (
     "orang", "jiwa", "penduduk", "warga", "kali", "buah", "unit", "anggota", "siswa", "pemain",

@@ -35,10 +35,13 @@ class Speller:
         counts: Of the words of the index.
         pieces: Of how many pieces of a model's vocabulary a word is made; of one, it is a word,
             and a slip is made of more pieces than what was meant.
+        stands: Whether a word stands in a document as it is. Words count by their stems, so
+            "moring" counts wherever "more" stands, and is no word.
     """
 
     counts: Counts
     pieces: Callable[[str], int]
+    stands: Callable[[str], bool]
 
     def corrections(self, question: str) -> dict[str, str]:
         """The words to be replaced, as they stand, with what stands for them."""
@@ -63,7 +66,10 @@ class Speller:
                 common = other in surely or counts[other] >= _COMMON
                 if pieces < bound or (pieces == bound and common):
                     likely.append((-counts[other], pieces, other not in surely, meant))
-        return min(likely)[-1] if likely else ""
+        words = (
+            meant for _, pieces, _, meant in sorted(likely) if pieces == 1 or self.stands(meant)
+        )
+        return next(words, "")
 
 
 def corrected(question: str, corrections: Mapping[str, str]) -> str:
