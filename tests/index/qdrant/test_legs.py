@@ -110,6 +110,7 @@ def test_a_cluster_restored_from_an_older_backup_is_noticed_and_brought_up(place
         assert len(reader.findings()) == 2
         place.writer().close()  # whoever writes next brings what is lacking
         assert (told(reader), reader.findings()) == (expected, [])
+        assert set(reader.status().bytes_on_disk) == {"chunk_terms", "vectors"}
 
 
 def test_a_restored_cluster_with_as_many_points_is_noticed_too(place: Place) -> None:

@@ -77,15 +77,16 @@ def _content(store: Store) -> str:
 
 def _sizes(store: Store) -> dict[str, int]:
     """Of vectors those of this index; words are estimated by what the rows hold."""
+    table = "chunk_terms" if store.has_other_legs() else "postings"
     words = store.value(
-        "SELECT coalesce(sum(pg_column_size(postings.*)), 0)::bigint FROM fathom.postings "
+        f"SELECT coalesce(sum(pg_column_size({table}.*)), 0)::bigint FROM fathom.{table} "  # noqa: S608 - one of the two
         "WHERE index_no = %s"
     )
     vectors = sum(
         int(store.run(f"SELECT pg_total_relation_size('{space.table}')"))
         for space in store.spaces()
     )
-    return {"postings": int(words), "vectors": vectors}
+    return {table: int(words), "vectors": vectors}
 
 
 def findings(store: Store) -> Iterator[str]:

@@ -145,11 +145,12 @@ def status(
                 show(outdated_text(found))
             return
         state = engine.status()
-        kept = engine.calibrations()
+        kept, place = engine.calibrations(), str(engine.index)
     if as_json:
         show_json(status_json(state, kept))
     else:
-        show("\n".join([status_text(state), *map(calibration_text, kept.values())]))
+        told = [place, status_text(state), *map(calibration_text, kept.values())]
+        show("\n".join(told))
 
 
 def copy(
