@@ -115,6 +115,7 @@ class Ingester:
         self._prune = False
         self._gone: set[str] = set()
         self._healed: list[SourceRecord] = []
+        self._held_records = False
 
     def run(
         self, paths: Iterable[Path], *, wanted: Wanted | None = None, prune: bool = False
@@ -259,7 +260,8 @@ class Ingester:
 
     def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
         # Noted first too: its records must be known for records if this is broken off.
-        if known is None or not known.is_corpus:
+        self._held_records = known is not None and known.is_corpus
+        if not self._held_records:
             self._let_document_go(known)
             self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
         self._files.add_corpus(place)
@@ -297,7 +299,7 @@ class Ingester:
     def _record(self, parsed: Parsed, place: str) -> None:
         content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-        known = self._writer.source(place)
+        known = self._writer.source(place) if self._held_records else None
         if known is not None and known.digest == digest and known.document_id is not None:
             if known.outcome == "stale":
                 self._healed.append(_ok(known))

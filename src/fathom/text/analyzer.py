@@ -13,6 +13,7 @@ from fathom.text.language import stop_words
 
 VERSION = "1"
 LONGEST_TERM = 64
+_MOST_KNOWN = 100_000
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
 
 # A run of letters and digits, held together by joints that stand between them: numbers,
@@ -51,7 +52,9 @@ class Analyzer:
 
     _stemmers: Mapping[str, _Stems] = field(default_factory=_stemmers, repr=False)
     _stop_words: frozenset[str] = field(default_factory=_stop_words, repr=False)
-    _known: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, repr=False)
+    _known: Mapping[str, dict[str, tuple[str, ...]]] = field(
+        default_factory=lambda: {"en": {}, "id": {}}, repr=False
+    )
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -66,9 +69,14 @@ class Analyzer:
             text: Any text.
             language: `en`, `id`; anything else is stemmed as English.
         """
-        chosen = ("id",) if language == "id" else ("en",)
+        chosen = "id" if language == "id" else "en"
+        found: list[str] = []
         with self._lock:
-            return [term for word in _words(text) for term in self._terms(word.lower(), chosen)]
+            known = self._known[chosen]
+            for word in _words(text):
+                small = word.lower()
+                found += known.get(small) or self._learn(small, chosen)
+        return found
 
     def query_terms(self, text: str) -> dict[str, int]:
         """The distinct terms of a query and how often each occurs.
@@ -93,12 +101,14 @@ class Analyzer:
 
     def _terms(self, word: str, languages: tuple[str, ...]) -> Iterable[str]:
         for language in languages:
-            key = (language, word)
-            if key not in self._known:
-                if len(self._known) > 200_000:
-                    self._known.clear()
-                self._known[key] = tuple(self._forms(word, self._stemmers[language]))
-            yield from self._known[key]
+            yield from self._known[language].get(word) or self._learn(word, language)
+
+    def _learn(self, word: str, language: str) -> tuple[str, ...]:
+        known = self._known[language]
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        terms = known[word] = tuple(self._forms(word, self._stemmers[language]))
+        return terms
 
     def _forms(self, word: str, stemmer: _Stems) -> Iterator[str]:
         parts = _PART.findall(word)
@@ -118,11 +128,10 @@ class Analyzer:
 
 
 def _words(text: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    for match in _TOKEN.finditer(plain):
-        word = match.group().strip("_")
-        if word:
-            yield word
+    plain = text
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    return filter(None, (word.strip("_") for word in _TOKEN.findall(plain)))
 
 
 def _is_possessive(word: str) -> bool:
