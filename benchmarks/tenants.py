@@ -23,8 +23,9 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from fathom.config import settings_of
+from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, Keys
+from fathom.serving.http.keys import Key, keys_of
 
 ADDRESS = "http://127.0.0.1:8000"
 API = "/api/v1"
@@ -170,7 +171,7 @@ def run(tenants: int, wanted: int, seed: int = 0) -> Found:
     drawn, found = random.Random(seed), Found()
     with tempfile.TemporaryDirectory() as folder:
         settings = settings_of({"index.directory": str(Path(folder) / "index"), "offline": True})
-        keys, rooms = Keys(settings.index.directory), []
+        keys, rooms = keys_of(EmbeddedIndex(settings.index.directory)), []
         for number in range(tenants):
             name = f"tenant-{number}"
             scopes = frozenset({"read", "ingest"})

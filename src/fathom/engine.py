@@ -26,7 +26,7 @@ from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, sec
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
-    from fathom.ledger import Ledger
+    from fathom.ledger import Account
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -118,6 +118,8 @@ class Engine(Learning):
             connect=self._connect,
         )
         made._like = self.assembly
+        if index.url.startswith(SERVERS):
+            made._shared = self._shared
         return made
 
     def unbounded(self) -> "Engine":
@@ -291,7 +293,7 @@ class Engine(Learning):
         history: History = (),
         listener: Listener | None = None,
         verified: bool = True,
-        account: "Ledger | None" = None,
+        account: "Account | None" = None,
     ) -> "RunOutcome":
         """See `ask`; with the trace, also where it is not kept.
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, inf
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 from fathom.errors import RunError
 from fathom.reservation import NANO, Charge, CostBound, Reservation, charge
@@ -75,6 +75,26 @@ class Balance:
     reserved: Usage
 
 
+class Account(Protocol):
+    """Holds the caps of several runs together: whatever a run reserves and books goes here too."""
+
+    def draw(self, bound: CostBound, amount: Charge) -> None:
+        """Set an amount aside for a run that has this as its account.
+
+        Raises:
+            BudgetRefused: If it does not fit beside what all its runs have spent and reserved.
+        """
+        ...
+
+    def book(self, amount: Charge, spent: Charge) -> None:
+        """End what was drawn: so much of it was spent."""
+        ...
+
+    def left(self) -> "dict[Limit, float]":
+        """What may still be reserved, cost in billionths of a USD; infinite without limit."""
+        ...
+
+
 class Ledger:
     """What one run has spent and reserved; safe from threads and tasks, without I/O."""
 
@@ -83,14 +103,14 @@ class Ledger:
         budget: Budget,
         clock: Callable[[], float] = time.monotonic,
         *,
-        account: "Ledger | None" = None,
+        account: Account | None = None,
     ) -> None:
         """Open the books; the time of the budget starts now.
 
         Args:
             budget: The caps.
             clock: Seconds that never run backwards.
-            account: A ledger whose caps hold too, for all runs together that have it; whatever is
+            account: Whose caps hold too, for all runs together that have it; whatever is
                 reserved and booked here is reserved and booked there in the same step.
         """
         self.budget = budget
@@ -149,7 +169,7 @@ class Ledger:
         )
 
     def left(self) -> "dict[Limit, float]":
-        """What may still be reserved, cost in billionths of a USD; infinite without limit."""
+        """See `Account.left`."""
         with self._lock:
             left = self._left()
         if self._account is None:
@@ -158,18 +178,14 @@ class Ledger:
         return {name: min(amount, above[name]) for name, amount in left.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """Set an amount aside for a run that has this as its account.
-
-        Raises:
-            BudgetRefused: If it does not fit beside what all its runs have spent and reserved.
-        """
+        """See `Account.draw`."""
         with self._lock:
             self._admit(bound, amount)
             self._draw(bound, amount)
             self._reserved = self._reserved.plus(amount)
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """End what was drawn: so much of it was spent."""
+        """See `Account.book`."""
         with self._lock:
             self._reserved = self._reserved.plus(amount, -1)
             self._spent = self._spent.plus(spent)

@@ -4,8 +4,8 @@ import json
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
 from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexStatus, IndexWriter, SourceRecord
-from fathom.index.engines import EmbeddedIndex, Index, index_at, side_directory
+from fathom.index.engines import EmbeddedIndex, Index, index_at, new_shared, side_directory
 from fathom.index.held import Held
 from fathom.index.places import (
     display,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.control.calibration import Calibration
     from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
+    from fathom.index.postgres.room import Shared
     from fathom.index.workers.base import Workers
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
@@ -107,10 +108,17 @@ class Library:
                     opened.close()
             self._traces = self._opened = None
             self._retired.clear()
+            if "_shared" in vars(self) and self._like is None:
+                self._shared.close()
+
+    @cached_property
+    def _shared(self) -> "Shared":
+        """The connections to a server that all workspaces have in common."""
+        return new_shared()
 
     @property
     def directory(self) -> Path:
-        """Where an embedded index lies; beside one on a server: its traces, keys and uploads."""
+        """Where an embedded index lies; beside one on a server: what this machine keeps."""
         return side_directory(self.settings.index.url, self.settings.index.directory)
 
     @property
@@ -129,6 +137,7 @@ class Library:
             ),
             qdrant_key_env=own.qdrant_key_env,
             offline=self.settings.offline,
+            shared=lambda: self._shared,
         )
 
     @property

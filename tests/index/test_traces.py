@@ -29,6 +29,8 @@ from fathom.types import Document, Span
 if TYPE_CHECKING:
     from tests.postgres_server import Server
 
+    from fathom.index.postgres.traces import PostgresTraces
+
 
 def new_workspace(server: "Server") -> Address:
     """One of its own, with the tables there and nothing in it."""
@@ -76,18 +78,31 @@ class OnServer:
     address: Address
 
     def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore:
-        from fathom.index.postgres.traces import open_traces
-
-        return open_traces(self.address, max_bytes=max_bytes)
+        return opened(self.address, max_bytes)
 
     def spoil(self, data: bytes) -> None:
         from fathom.index.postgres.connections import Connections
         from fathom.index.postgres.room import open_room
 
         connections = Connections(self.address)
-        with open_room(connections, since=2).entered() as connection:
+        with open_room(connections, self.address, since=2).entered() as connection:
             connection.execute("UPDATE fathom.traces SET data = %s", (data,))
         connections.close()
+
+
+def opened(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
+    """The traces of a workspace, with connections of their own, which end with them."""
+    from fathom.index.postgres.connections import Connections
+    from fathom.index.postgres.room import open_room
+    from fathom.index.postgres.traces import PostgresTraces
+
+    connections = Connections(address)
+
+    class Own(PostgresTraces):
+        def close(self) -> None:
+            connections.close()
+
+    return Own(open_room(connections, address, since=2), max_bytes=max_bytes)
 
 
 @pytest.fixture(params=["embedded", "postgres"])

@@ -11,12 +11,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.database import Database
+from fathom.index.embedded.database import FileDatabase
 from fathom.index.embedded.traces import FILE, move_traces, open_traces, trace_findings
-from fathom.index.traces import TraceStore
+from fathom.index.traces import MAX_BYTES, TraceStore
 
 if TYPE_CHECKING:  # whoever asks the embedded index knows no other
     from fathom.index.postgres.address import Address
     from fathom.index.postgres.legs import Legs
+    from fathom.index.postgres.room import Shared
+    from fathom.index.postgres.traces import PostgresTraces
     from fathom.index.qdrant.address import QdrantAddress
 
 EMBEDDED = "embedded:"
@@ -86,6 +90,15 @@ class Index(Protocol):
     @property
     def trace_place(self) -> str:
         """Where its traces are, as it may be shown."""
+        ...
+
+    def database(self, file: str, tables: Sequence[str]) -> Database:
+        """Tables for what a server keeps beside it.
+
+        Args:
+            file: Of an embedded index: the file in its folder.
+            tables: Likewise: what makes them, where they are not there yet.
+        """
         ...
 
 
@@ -164,6 +177,10 @@ class EmbeddedIndex:
         """See `Index.trace_findings`."""
         return trace_findings(self.directory / FILE)
 
+    def database(self, file: str, tables: Sequence[str]) -> Database:
+        """See `Index.database`."""
+        return FileDatabase(self.directory / file, tables)
+
     @property
     def trace_place(self) -> str:
         """See `Index.trace_place`."""
@@ -178,11 +195,13 @@ class PostgresIndex:
     """An index on a PostgreSQL server.
 
     Attributes:
+        shared: The connections for all but the index itself.
         beside: Where traces were kept on this machine, before they were kept on the server.
         qdrant: What finds its chunks, where that is not the server itself.
     """
 
     address: "Address"
+    shared: "Shared"
     beside: Path | None = None
     qdrant: "QdrantAddress | None" = None
 
@@ -238,23 +257,31 @@ class PostgresIndex:
         """See `Index.has_traces`."""
         from fathom.index.postgres.traces import has_traces
 
-        return has_traces(self.address)
+        return has_traces(self.shared.to(self.address))
 
     def open_traces(self, *, max_bytes: int) -> TraceStore:
         """See `Index.open_traces`."""
-        from fathom.index.postgres.traces import open_traces as on_server
-
-        opened = on_server(self.address, max_bytes=max_bytes)
+        opened = self._traces(max_bytes)
         if self.beside is not None:
             move_traces(self.beside, opened)
         return opened
 
+    def _traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
+        from fathom.index.postgres.room import open_room
+        from fathom.index.postgres.traces import SINCE, PostgresTraces
+
+        room = open_room(self.shared.to(self.address), self.address, since=SINCE)
+        return PostgresTraces(room, max_bytes=max_bytes)
+
     def trace_findings(self) -> list[str]:
         """See `Index.trace_findings`."""
-        from fathom.index.postgres.traces import open_traces as on_server
+        return list(self._traces().findings())
 
-        with on_server(self.address) as store:
-            return list(store.findings())
+    def database(self, file: str, tables: Sequence[str]) -> Database:  # noqa: ARG002 - they are there
+        """See `Index.database`."""
+        from fathom.index.postgres.database import ServerDatabase
+
+        return ServerDatabase(self.shared.to(self.address), self.address)
 
     @property
     def trace_place(self) -> str:
@@ -272,6 +299,7 @@ def index_at(
     embedded: Callable[[Path], Index] = EmbeddedIndex,
     qdrant_key_env: str = "",
     offline: bool = False,
+    shared: "Callable[[], Shared] | None" = None,
 ) -> Index:
     """The index that a URL names.
 
@@ -282,6 +310,7 @@ def index_at(
         embedded: Makes the embedded one of its folder.
         qdrant_key_env: Name of the variable that holds the API key of Qdrant.
         offline: Open no socket to another machine.
+        shared: Gives the connections that several workspaces of a server have in common.
 
     Raises:
         UsageError: If the URL is malformed, needs what is not installed, or a connection that
@@ -297,13 +326,20 @@ def index_at(
     if find_spec("psycopg") is None:
         extra = "qdrant" if address.legs else "postgres"
         raise UsageError(f"{address} needs more: pip install 'fathom[{extra}]'")
-    beside = side_directory(url, directory)
+    beside, common = side_directory(url, directory), shared() if shared else new_shared()
     if not address.legs:
-        return PostgresIndex(address, beside)
+        return PostgresIndex(address, common, beside)
     from fathom.index.qdrant.address import qdrant_address
 
     qdrant = qdrant_address(address.legs, key_env=qdrant_key_env, offline=offline)
-    return PostgresIndex(address, beside, qdrant)
+    return PostgresIndex(address, common, beside, qdrant)
+
+
+def new_shared() -> "Shared":
+    """Connections that several workspaces of a server have in common, none yet."""
+    from fathom.index.postgres.room import Shared
+
+    return Shared()
 
 
 def place_of(named: str) -> dict[str, object]:

@@ -20,7 +20,7 @@ from fathom.control.calibration import Weigher
 from fathom.conversation import dialogue_of
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.ledger import BudgetRefused, Ledger
+from fathom.ledger import Account, BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
 from fathom.reservation import CostBound, Reservation
 from fathom.retrieval.quotes import Quotes
@@ -90,7 +90,7 @@ class Surroundings:
     quotes: Quotes | None = None
     listener: Listener = field(default_factory=Listener)
     graph: CompiledGraph | None = None
-    account: Ledger | None = None
+    account: Account | None = None
 
 
 async def run(

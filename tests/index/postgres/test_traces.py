@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.index.test_traces import new_workspace, said, trace
+from tests.index.test_traces import new_workspace, opened, said, trace
 from tests.postgres_server import Server
 
 from fathom.engine import Engine
@@ -15,10 +15,11 @@ from fathom.errors import RunError
 from fathom.index.embedded.traces import FILE, EmbeddedTraces
 from fathom.index.engines import in_workspace, side_directory
 from fathom.index.postgres.address import Address
-from fathom.index.postgres.connections import connect
+from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
+from fathom.index.postgres.room import open_room
 from fathom.index.postgres.schema import MIGRATIONS
-from fathom.index.postgres.traces import has_traces, open_traces
+from fathom.index.postgres.traces import has_traces
 from fathom.index.traces import TraceMissing
 
 QUESTION = "How long is the notice period?"
@@ -96,8 +97,8 @@ def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_
 def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -> None:
     stored = trace(1)
     with (
-        open_traces(new_workspace(postgres)) as ours,
-        open_traces(new_workspace(postgres)) as theirs,
+        opened(new_workspace(postgres)) as ours,
+        opened(new_workspace(postgres)) as theirs,
     ):
         ours.put(stored)
         ours.put_feedback(said(1, stored.id))
@@ -139,9 +140,11 @@ def test_tables_from_before_traces_get_them_with_the_next_ingest(
 ) -> None:
     url = postgres.database()
     as_before(url, 1)
-    assert not has_traces(Address.of(url))
+    connections = Connections(Address.of(url))
+    assert not has_traces(connections)
     with pytest.raises(RunError, match=r"layout 1, this needs 2; `fathom ingest` brings it"):
-        open_traces(Address.of(url))
+        open_room(connections, connections.address, since=2)
+    connections.close()
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")

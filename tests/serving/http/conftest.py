@@ -14,8 +14,9 @@ from fastapi.testclient import TestClient
 
 from fathom import Engine
 from fathom.config import settings_of
+from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, Keys
+from fathom.serving.http.keys import Key, keys_of
 from fathom.serving.http.running import Server
 from fathom.settings import Settings
 
@@ -71,7 +72,7 @@ def key(settings: Settings) -> KeyMaker:
     def make(**more: object) -> dict[str, str]:
         scopes = frozenset(str(more.pop("scopes", "read ingest admin")).split())
         wanted = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
-        keys = Keys(settings.index.directory)
+        keys = keys_of(EmbeddedIndex(settings.index.directory))
         _, text = keys.add(wanted)
         keys.close()
         return {"Authorization": f"Bearer {text}"}

@@ -14,11 +14,13 @@ from typer.testing import CliRunner
 
 from fathom.config import settings_of
 from fathom.errors import UsageError
+from fathom.index.engines import EmbeddedIndex
+from fathom.ledger import Ledger
 from fathom.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import FILE, Key, Keys
+from fathom.serving.http.keys import FILE, Key, Keys, keys_of
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.running import run
 from fathom.settings import Settings
@@ -35,14 +37,14 @@ def empty(tmp_path: Path) -> Iterator[TestClient]:
         yield client
 
 
-def keys_of(client: TestClient) -> Keys:
+def kept(client: TestClient) -> Keys:
     keys: Keys = client.app.state.access.keys  # type: ignore[attr-defined]
     return keys
 
 
 def bearer(client: TestClient, **more: object) -> dict[str, str]:
     key = Key(id="", name="x", **{"scopes": frozenset({"read"}), **more})  # type: ignore[arg-type]
-    return {"Authorization": f"Bearer {keys_of(client).add(key)[1]}"}
+    return {"Authorization": f"Bearer {kept(client).add(key)[1]}"}
 
 
 def test_on_loopback_nobody_needs_a_key_until_there_is_one(empty: TestClient) -> None:
@@ -81,8 +83,7 @@ def test_another_secret_under_a_known_id_opens_nothing(empty: TestClient) -> Non
 
 def test_of_a_key_only_its_hash_is_kept_readable_by_the_owner_alone(empty: TestClient) -> None:
     secret = bearer(empty)["Authorization"].rpartition("_")[2]
-    file = keys_of(empty)._kept.path
-    assert file.name == FILE
+    file = Path(empty.app.state.settings.index.directory) / FILE  # type: ignore[attr-defined]
     assert secret.encode() not in file.read_bytes()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -101,7 +102,7 @@ def test_a_key_does_what_its_scopes_say_until_it_expires_or_is_revoked(empty: Te
     over = empty.get("/api/v1/documents", headers=bearer(empty, expires=past))
     assert over.status_code == 401
     assert "expired" in over.json()["detail"]
-    assert keys_of(empty).revoke(read["Authorization"].split("_")[1])
+    assert kept(empty).revoke(read["Authorization"].split("_")[1])
     assert empty.get("/api/v1/documents", headers=read).status_code == 401
 
 
@@ -129,7 +130,7 @@ def test_a_browser_holds_its_key_where_no_script_reads_it(empty: TestClient) -> 
 def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
     tmp_path: Path,
 ) -> None:
-    access = Access(tmp_path, workspace_budget=Budget(tokens=1000))
+    access = Access(keys_of(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
     key, text = access.keys.add(Key(id="", name="x", tokens_per_day=100))
     caller = access.caller(text)
     assert caller == Caller(key=key, scopes=key.scopes)
@@ -137,18 +138,18 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
     assert account is not None
     assert account.left()["tokens"] == 100
     bound = CostBound(calls=1, prompt_tokens=60, completion_tokens=20)
-    with account.reserve(bound) as room:
+    with Ledger(Budget(), account=account).reserve(bound) as room:
+        assert account.left()["tokens"] == 20
         room.settle(Usage(llm_calls=1, prompt_tokens=60, completion_tokens=10))
-    access.keep(caller)
     access.close()
-    later = Access(tmp_path, workspace_budget=Budget(tokens=1000))
+    later = Access(keys_of(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
     again = later.account(later.caller(text))
     assert again is not None
     assert again.left()["tokens"] == 30
     local = later.account(LOCAL)
     assert local is not None
     assert local.left()["tokens"] == 930
-    with again.reserve(CostBound(calls=1, prompt_tokens=30)) as room:
+    with Ledger(Budget(), account=again).reserve(CostBound(calls=1, prompt_tokens=30)) as room:
         room.settle(Usage(llm_calls=1, prompt_tokens=30))
     with pytest.raises(Problem) as spent:
         later.account(caller)
@@ -159,7 +160,7 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
 
 @pytest.mark.parametrize("name", ["../other", "A", "", "a/b", ".hidden", "x" * 64, "a\n"])
 def test_a_workspace_is_called_by_a_plain_name(tmp_path: Path, name: str) -> None:
-    keys = Keys(tmp_path)
+    keys = keys_of(EmbeddedIndex(tmp_path))
     if name:
         with pytest.raises(UsageError):
             keys.add(Key(id="", name="x", workspace=name))

@@ -17,8 +17,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.serving.http.conftest import FILES
 
 from fathom.config import settings_of
+from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, Keys
+from fathom.serving.http.keys import Key, keys_of
 from fathom.serving.http.running import Server
 from fathom.settings import Settings
 
@@ -66,7 +67,7 @@ def use(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> No
 
 
 def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address: str) -> None:
-    _, key = Keys(settings.index.directory).add(Key(id="", name="agent"))
+    _, key = keys_of(EmbeddedIndex(settings.index.directory)).add(Key(id="", name="agent"))
 
     async def body(client: Client) -> None:
         reply = await client.call_tool("ask", {"question": QUESTION})
@@ -81,7 +82,7 @@ def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address
 
 
 def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
-    keys = Keys(settings.index.directory)
+    keys = keys_of(EmbeddedIndex(settings.index.directory))
     _, reads = keys.add(Key(id="", name="agent"))
     _, adds = keys.add(Key(id="", name="loader", scopes=frozenset({"ingest"})))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
@@ -105,7 +106,7 @@ def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
 
 
 def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
-    keys = Keys(settings.index.directory)
+    keys = keys_of(EmbeddedIndex(settings.index.directory))
     _, own = keys.add(Key(id="", name="own"))
     _, other = keys.add(Key(id="", name="other", workspace="elsewhere"))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
@@ -131,7 +132,7 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
 
 
 def test_a_question_is_on_the_account_of_its_key(settings: Settings) -> None:
-    keys = Keys(settings.index.directory)
+    keys = keys_of(EmbeddedIndex(settings.index.directory))
     made, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
     assert made.tokens_per_day == 0
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:

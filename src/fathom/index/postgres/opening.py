@@ -74,7 +74,7 @@ def open_writer(
     connections, legs = Connections(address), legs or DatabaseLegs()
     try:
         if identity is not None:
-            _lay_out(connections, address)
+            lay_out(connections, address)
         found = _entered(connections)
         if found is not None:
             with connections.taken() as connection:
@@ -118,7 +118,7 @@ def rebuilding(
     """
     connections, legs = Connections(address), legs or DatabaseLegs()
     try:
-        _lay_out(connections, address)
+        lay_out(connections, address)
         old = _entered(connections)
         _clear(connections, legs)
         before = PostgresReader(connections, legs) if old else None
@@ -197,7 +197,8 @@ def stamp_of(address: Address) -> str | None:
     return found.lineage if found else None
 
 
-def _lay_out(connections: Connections, address: Address) -> None:
+def lay_out(connections: Connections, address: Address) -> None:
+    """Lay the tables out, with a row for the workspace; see `migrate`."""
     with connections.taken() as connection:
         migrate(connection, address)
         connection.execute(

@@ -1,10 +1,12 @@
 """What is kept beside the index of a workspace is read and written in its room alone."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from fathom.errors import RunError
+from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.schema import check_version
 
@@ -45,18 +47,18 @@ def workspace_no(connection: Connection, name: str) -> int | None:
     return row[0] if row else None
 
 
-def open_room(connections: Connections, *, since: int) -> Room:
-    """The room of the workspace that the connections' address names.
+def open_room(connections: Connections, address: Address, *, since: int) -> Room:
+    """The room of the workspace that an address names.
 
     Args:
         connections: Of its server.
+        address: See above.
         since: The version of the tables in which it has its own.
 
     Raises:
         RunError: If an older Fathom laid the tables out, or nothing was ingested.
         IndexMismatch: If a newer one did.
     """
-    address = connections.address
     with connections.taken() as connection:
         found = check_version(connection, address)
         if found < since:
@@ -68,3 +70,27 @@ def open_room(connections: Connections, *, since: int) -> Room:
     if number is None:
         raise RunError(f"{address} has no workspace of this name; run `fathom ingest PATH`")
     return Room(connections, number)
+
+
+class Shared:
+    """Connections that all workspaces of a server have in common, one of them at a time."""
+
+    def __init__(self) -> None:
+        """Nothing is connected before it is needed."""
+        self._lock = threading.Lock()
+        self._opened: dict[tuple[tuple[str, str], ...], Connections] = {}
+
+    def to(self, address: Address) -> Connections:
+        """Those to the server and database of an address."""
+        with self._lock:
+            key = tuple(sorted(address.connection().items()))
+            if key not in self._opened:
+                self._opened[key] = Connections(address)
+            return self._opened[key]
+
+    def close(self) -> None:
+        """Close all; may be used again."""
+        with self._lock:
+            for each in self._opened.values():
+                each.close()
+            self._opened.clear()

@@ -13,7 +13,14 @@ import psycopg
 from fathom.errors import IndexMismatch, RunError, UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection
-from fathom.index.postgres.tables import OTHER_LEGS, OTHER_LEGS_GUARDED, TRACES, TRACES_GUARDED
+from fathom.index.postgres.tables import (
+    OTHER_LEGS,
+    OTHER_LEGS_GUARDED,
+    SERVED,
+    SERVED_GUARDED,
+    TRACES,
+    TRACES_GUARDED,
+)
 
 _FIRST = (
     """CREATE TABLE fathom.workspaces(
@@ -118,6 +125,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(TRACES, TRACES_GUARDED),
     _step(_DROPPED, ("dropped",)),
     _step(OTHER_LEGS, OTHER_LEGS_GUARDED),
+    _step(SERVED, SERVED_GUARDED),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

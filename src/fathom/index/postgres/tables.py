@@ -1,4 +1,4 @@
-"""Tables beside the index of a workspace: of answers, and for other engines; see `schema`."""
+"""Tables beside the index of a workspace: of answers, of other engines, of servers; see `schema`."""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
 _HELD = (
@@ -53,3 +53,53 @@ OTHER_LEGS = (
 )
 """What is recorded for another engine that finds the chunks; empty where PostgreSQL does."""
 OTHER_LEGS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")
+
+_ENTERED = f"{_WORKSPACE} DEFAULT NULLIF(current_setting('fathom.workspace', true), '')::int"
+SERVED = (
+    f"""CREATE TABLE fathom.keys(
+      {_ENTERED}, id text COLLATE "C" NOT NULL, hash text NOT NULL, name text NOT NULL,
+      workspace text NOT NULL, scopes text NOT NULL, created text COLLATE "C" NOT NULL,
+      expires text, per_minute bigint, tokens_per_day bigint, usd_per_day float8,
+      PRIMARY KEY(workspace_no, id))""",
+    f"""CREATE TABLE fathom.accounts(
+      {_ENTERED}, owner text COLLATE "C" NOT NULL, day text COLLATE "C" NOT NULL,
+      tokens bigint NOT NULL DEFAULT 0, nano bigint NOT NULL DEFAULT 0,
+      reserved_tokens bigint NOT NULL DEFAULT 0, reserved_nano bigint NOT NULL DEFAULT 0,
+      PRIMARY KEY(workspace_no, owner, day))""",
+    f"""CREATE TABLE fathom.conversations(
+      {_ENTERED}, id text COLLATE "C" NOT NULL, title text NOT NULL, created text NOT NULL,
+      updated text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
+    f"""CREATE TABLE fathom.turns(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      conversation text COLLATE "C" NOT NULL, question text NOT NULL, trace_id text,
+      asked text NOT NULL)""",
+    "CREATE INDEX ON fathom.turns(workspace_no, conversation)",
+    f"""CREATE TABLE fathom.jobs(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      id text COLLATE "C" NOT NULL, state text NOT NULL, server text NOT NULL DEFAULT '',
+      lease float8 NOT NULL DEFAULT 0, data text NOT NULL, UNIQUE(workspace_no, id))""",
+    "CREATE INDEX ON fathom.jobs(workspace_no, no) WHERE state IN ('waiting', 'running')",
+    f"""CREATE TABLE fathom.replies(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      key text COLLATE "C" NOT NULL, body text NOT NULL, server text NOT NULL,
+      lease float8 NOT NULL, status int NOT NULL DEFAULT 0, media text NOT NULL DEFAULT '',
+      reply text NOT NULL DEFAULT '', UNIQUE(workspace_no, key))""",
+    f"""CREATE TABLE fathom.uploads(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      name text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, size bigint NOT NULL,
+      UNIQUE(workspace_no, name))""",
+    "CREATE INDEX ON fathom.uploads(workspace_no, path)",
+    f"""CREATE TABLE fathom.pieces(
+      {_ENTERED}, upload_no bigint NOT NULL REFERENCES fathom.uploads ON DELETE CASCADE,
+      piece int NOT NULL, bytes bytea NOT NULL, PRIMARY KEY(upload_no, piece))""",
+)
+SERVED_GUARDED = (
+    "keys",
+    "accounts",
+    "conversations",
+    "turns",
+    "jobs",
+    "replies",
+    "uploads",
+    "pieces",
+)

@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
-from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
-from fathom.index.postgres.room import Room, open_room
+from fathom.index.postgres.room import Room
 from fathom.index.postgres.schema import check_version
 from fathom.index.trace_retention import Held, Looked
 from fathom.index.traces import (
@@ -40,10 +39,10 @@ class PostgresTraces:
     """The traces of a workspace; see `TraceStore`. Several machines may use them at once."""
 
     def __init__(self, room: Room, *, max_bytes: int = MAX_BYTES) -> None:
-        """Take over a room with its connections.
+        """Nothing is asked yet.
 
         Args:
-            room: Of the workspace.
+            room: Of the workspace; its connections stay open.
             max_bytes: Beyond it the oldest traces go. What is stored is compressed.
         """
         self.max_bytes = max_bytes
@@ -181,8 +180,7 @@ class PostgresTraces:
             )
 
     def close(self) -> None:
-        """Let go of the connections; calling it twice is fine."""
-        self._room.connections.close()
+        """See `TraceStore.close`; the connections stay open."""
 
     def __enter__(self) -> Self:
         return self
@@ -304,25 +302,7 @@ class PostgresTraces:
         return the_only([row[0] for row in rows], beginning)
 
 
-def has_traces(address: Address) -> bool:
+def has_traces(connections: Connections) -> bool:
     """Whether the tables of a server have room for traces."""
-    connections = Connections(address)
-    try:
-        with connections.taken() as connection:
-            return check_version(connection, address) >= SINCE
-    finally:
-        connections.close()
-
-
-def open_traces(address: Address, *, max_bytes: int = MAX_BYTES) -> PostgresTraces:
-    """The traces of a workspace.
-
-    Raises:
-        RunError: If the tables are of an older Fathom, or the server cannot be reached.
-    """
-    connections = Connections(address)
-    try:
-        return PostgresTraces(open_room(connections, since=SINCE), max_bytes=max_bytes)
-    except BaseException:
-        connections.close()
-        raise
+    with connections.taken() as connection:
+        return check_version(connection, connections.address) >= SINCE

@@ -1,6 +1,8 @@
 """The commands that serve the page and the HTTP interfaces, and look after their keys."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -75,7 +77,8 @@ def keys_add(
         tokens_per_day=tokens_per_day,
         usd_per_day=usd_per_day,
     )
-    made, text = _keys(index).add(wanted)
+    with _keys(index) as kept:
+        made, text = kept.add(wanted)
     if as_json:
         show_json({**_key_json(made), "key": text})
     else:
@@ -87,7 +90,8 @@ def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
     """All keys, with what they allow."""
     from fathom.serving.cli.output import show, show_json
 
-    found = _keys(index).all()
+    with _keys(index) as kept:
+        found = kept.all()
     if as_json:
         show_json({"keys": [_key_json(each) for each in found]})
     else:
@@ -102,16 +106,22 @@ def keys_revoke(
     """Forget a key; who holds it can ask no more."""
     from fathom.serving.cli.output import show
 
-    if not _keys(index).revoke(key_id):
-        raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
+    with _keys(index) as kept:
+        if not kept.revoke(key_id):
+            raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
     show(f"{key_id} revoked")
 
 
-def _keys(index: str | None) -> "Keys":
-    from fathom.serving.http.keys import Keys
+@contextmanager
+def _keys(index: str | None) -> "Iterator[Keys]":
+    from fathom.serving.http.keys import keys_of
 
     with build_engine(index, None) as engine:
-        return Keys(engine.directory)
+        kept = keys_of(engine.index)
+        try:
+            yield kept
+        finally:
+            kept.close()
 
 
 def _key_json(key: "Key") -> dict[str, object]:

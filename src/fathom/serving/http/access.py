@@ -1,12 +1,14 @@
 """Who may do what: the caller behind a request, how often, and what may be spent."""
 
+import asyncio
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from fathom.ledger import Ledger
+from fathom.ledger import Account
+from fathom.serving.http.accounts import DailyAccount
 from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
 from fathom.usage import Budget
@@ -40,11 +42,11 @@ LOCAL = Caller()
 
 
 class Access:
-    """Knows the keys, how often each was used lately, and what each has spent today."""
+    """Knows the keys, how often each was used here lately, and what each has spent today."""
 
     def __init__(
         self,
-        directory: Path,
+        keys: Keys,
         *,
         required: bool = False,
         workspace_budget: Budget | None = None,
@@ -53,18 +55,18 @@ class Access:
         """Nothing is opened before it is needed.
 
         Args:
-            directory: Of the index; its keys lie beside it.
+            keys: Those of the server.
             required: Whether nobody may ask without a key, also while there is none: so where
                 others than the local user reach the server.
             workspace_budget: Tokens and money for each workspace and day.
             clock: Seconds that never run backwards.
         """
-        self.keys = Keys(directory)
+        self.keys = keys
         self._required = required
         self._workspace_budget = workspace_budget or Budget()
         self._clock = clock
+        self._lock = threading.Lock()
         self._buckets: dict[str, tuple[float, float]] = {}
-        self._accounts: dict[str, _Account] = {}
 
     def needs_key(self) -> bool:
         """Whether nobody may ask without a key."""
@@ -91,16 +93,26 @@ class Access:
         self._count(key)
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
-    def account(self, caller: Caller) -> Ledger | None:
+    async def known(self, credential: str) -> Caller:
+        """As `caller`; others are answered meanwhile."""
+        return await asyncio.to_thread(self.caller, credential)
+
+    def has_budget(self, caller: Caller) -> bool:
+        """Whether what the caller spends on a day is limited."""
+        return bool(self._budgets(caller))
+
+    def account(self, caller: Caller) -> Account | None:
         """What the caller may still spend today, as the account of a run; `None` without limit.
 
         Raises:
             Problem: 429 if nothing is left.
         """
-        chain = self._chain(caller)
-        if not chain:
+        day, account = datetime.now(UTC).date().isoformat(), None
+        for owner, budget in self._budgets(caller):
+            account = DailyAccount(self.keys.kept, owner, day, budget, account)
+        if account is None:
             return None
-        left = chain[-1].ledger.left()
+        left = account.left()
         if left["tokens"] <= 0 or left["cost_usd"] <= 0:
             raise Problem(
                 429,
@@ -109,73 +121,40 @@ class Access:
                 next="come again tomorrow (UTC), or ask for a larger one",
                 retry_after=_seconds_to_midnight(),
             )
-        return chain[-1].ledger
-
-    def keep(self, caller: Caller) -> None:
-        """Write down what was spent; a server that is started again begins with it."""
-        for each in self._chain(caller):
-            usage = each.ledger.usage
-            tokens, usd = each.before
-            spent = tokens + usage.tokens, usd + (usage.cost_usd or 0.0)
-            if spent != each.before:
-                self.keys.note_spent(each.owner, each.day, *spent)
+        return account
 
     def close(self) -> None:
-        """Let go of the file of the keys."""
+        """Let go of the keys."""
         self.keys.close()
 
     def _count(self, key: Key) -> None:
         if key.per_minute is None:
             return
-        now, most = self._clock(), float(max(key.per_minute, 1))
+        with self._lock:
+            self._count_one(key, key.per_minute)
+
+    def _count_one(self, key: Key, per_minute: int) -> None:
+        now, most = self._clock(), float(max(per_minute, 1))
         left, before = self._buckets.get(key.id, (most, now))
         left = min(most, left + (now - before) * most / 60)
-        if key.per_minute == 0 or left < 1:
+        if per_minute == 0 or left < 1:
             self._buckets[key.id] = (left, now)
             raise Problem(
                 429,
                 "too_many_requests",
-                f"more than {key.per_minute} requests a minute",
+                f"more than {per_minute} requests a minute",
                 next="come again after the time of Retry-After",
                 retry_after=(1 - left) * 60 / most,
             )
         self._buckets[key.id] = (left - 1, now)
 
-    def _chain(self, caller: Caller) -> "list[_Account]":
-        """The accounts of a caller, that of the workspace first; each is that of the next."""
+    def _budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
+        """Whose budgets limit a caller, and how far; that of the workspace first."""
         owners = [(f"workspace:{caller.workspace}", self._workspace_budget)]
         if caller.key is not None:
             own = Budget(tokens=caller.key.tokens_per_day, cost_usd=caller.key.usd_per_day)
             owners.append((f"key:{caller.key.id}", own))
-        chain: list[_Account] = []
-        for owner, budget in owners:
-            if budget != Budget():
-                chain.append(self._opened(owner, budget, chain[-1].ledger if chain else None))
-        return chain
-
-    def _opened(self, owner: str, budget: Budget, above: Ledger | None) -> "_Account":
-        day = datetime.now(UTC).date().isoformat()
-        known = self._accounts.get(owner)
-        if known is None or known.day != day:
-            tokens, usd = self.keys.spent(owner, day)
-            left = Budget(
-                tokens=None if budget.tokens is None else max(0, budget.tokens - tokens),
-                cost_usd=None if budget.cost_usd is None else max(0.0, budget.cost_usd - usd),
-            )
-            ledger = Ledger(left, account=above)
-            known = _Account(owner=owner, day=day, before=(tokens, usd), ledger=ledger)
-            self._accounts[owner] = known
-        return known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Account:
-    """What an owner may spend on a day; `before` was spent before the server was started."""
-
-    owner: str
-    day: str
-    before: tuple[int, float]
-    ledger: Ledger
+        return [(owner, budget) for owner, budget in owners if budget != Budget()]
 
 
 def _unauthorized(detail: str, todo: str) -> Problem:

@@ -10,12 +10,12 @@ from starlette.middleware import Middleware
 from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.index.engines import side_directory
 from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.asking import Asking
 from fathom.serving.http.guard import Guard
+from fathom.serving.http.keys import keys_of
 from fathom.serving.http.metrics import Counted, Metrics
 from fathom.serving.http.streams import Stopping
 from fathom.serving.http.workspaces import Workspaces
@@ -64,8 +64,8 @@ def access_of(settings: Settings, *, required: bool) -> Access:
     """The keys beside the index that the settings name; see `Access`."""
     serve = settings.serve
     budget = Budget(tokens=serve.tokens_per_day, cost_usd=serve.usd_per_day)
-    directory = side_directory(settings.index.url, settings.index.directory)
-    return Access(directory, required=required, workspace_budget=budget)
+    keys = keys_of(Engine(settings).index)
+    return Access(keys, required=required, workspace_budget=budget)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 Every interface asks through `Asking`; none calls the engine itself.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -52,22 +53,20 @@ class Asking:
             Problem: 429 if the caller's budget is spent, 503 if there is too much to do.
             FathomError: See `Engine.ask`.
         """
-        account = self._access.account(caller)
+        limited = self._access.has_budget(caller)
+        account = await asyncio.to_thread(self._access.account, caller) if limited else None
         seconds = asked.budget.seconds
         async with self.admission.turn(seconds) as waited:
             left = seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
-            try:
-                outcome = await space.engine.aoutcome(
-                    asked.question,
-                    strategy=asked.strategy,
-                    filters=asked.filters,
-                    budget=replace(asked.budget, seconds=left),
-                    history=asked.history,
-                    listener=listener,
-                    account=account,
-                )
-            finally:
-                self._access.keep(caller)
+            outcome = await space.engine.aoutcome(
+                asked.question,
+                strategy=asked.strategy,
+                filters=asked.filters,
+                budget=replace(asked.budget, seconds=left),
+                history=asked.history,
+                listener=listener,
+                account=account,
+            )
         self._metrics.answered(outcome.answer, waited)
         return outcome.answer
 

@@ -11,7 +11,6 @@ from typing import Any
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.serving.http.database import Database
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
@@ -35,13 +34,14 @@ class Conversations:
     def __init__(self, engine: Engine) -> None:
         """Nothing is opened before it is needed."""
         self._engine = engine
-        self._kept = Database(engine.directory / FILE, _TABLES)
+        self._kept = engine.index.database(FILE, _TABLES)
 
     def add(self, title: str = "") -> str:
         """Begin one; returns its id."""
         made, now = token_hex(8), _now()
         self._kept.ask(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?)", (made, title[:TITLE_CHARS], now, now)
+            "INSERT INTO conversations(id, title, created, updated) VALUES (?, ?, ?, ?)",
+            (made, title[:TITLE_CHARS], now, now),
         )
         return made
 
@@ -89,8 +89,8 @@ class Conversations:
         now = _now()
         title = " ".join(question.split())[:TITLE_CHARS]
         known = self._kept.ask(
-            "UPDATE conversations SET updated = ?, title = iif(title = '', ?, title) "
-            "WHERE id = ? RETURNING id",
+            "UPDATE conversations SET updated = ?, "
+            "title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
         if known:

@@ -19,7 +19,7 @@ async def caller(request: Request) -> Caller:
     scheme, _, credential = given.partition(" ")
     if given and scheme.lower() != "bearer":
         raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
-    return access.caller(credential.strip() or request.cookies.get(COOKIE, ""))
+    return await access.known(credential.strip() or request.cookies.get(COOKIE, ""))
 
 
 def _scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:

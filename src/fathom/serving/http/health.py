@@ -1,5 +1,6 @@
 """Whether the server lives, and whether it is ready; its numbers; the session of a browser."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
@@ -49,8 +50,8 @@ async def opened(
     access = request.app.state.access
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")
-    if access.needs_key() or body.key:
-        access.caller(body.key)
+    if body.key or await asyncio.to_thread(access.needs_key):
+        await access.known(body.key)
     reply = Response(status_code=204)
     is_secure = request.url.scheme == "https" or x_forwarded_proto == "https"
     reply.set_cookie(COOKIE, body.key, httponly=True, samesite="strict", secure=is_secure)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
-from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Literal
 
 from fathom.errors import UsageError
-from fathom.serving.http.database import Database
+from fathom.index.database import Database
+from fathom.index.engines import Index
 
 Scope = Literal["read", "ingest", "admin"]
 PREFIX = "fth_"
@@ -23,8 +23,13 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS keys(id TEXT PRIMARY KEY, hash TEXT NOT NULL, name TEXT NOT NULL, "
     "workspace TEXT NOT NULL, scopes TEXT NOT NULL, created TEXT NOT NULL, expires TEXT, "
     "per_minute INTEGER, tokens_per_day INTEGER, usd_per_day REAL)",
-    "CREATE TABLE IF NOT EXISTS spent(owner TEXT NOT NULL, day TEXT NOT NULL, "
-    "tokens INTEGER NOT NULL, usd REAL NOT NULL, PRIMARY KEY(owner, day)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS accounts(owner TEXT NOT NULL, day TEXT NOT NULL, "
+    "tokens INTEGER NOT NULL DEFAULT 0, nano INTEGER NOT NULL DEFAULT 0, "
+    "reserved_tokens INTEGER NOT NULL DEFAULT 0, reserved_nano INTEGER NOT NULL DEFAULT 0, "
+    "PRIMARY KEY(owner, day)) WITHOUT ROWID",
+)
+_COLUMNS = (
+    "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
 
 
@@ -56,19 +61,15 @@ class Key:
 
 
 class Keys:
-    """The keys of one server, in a file beside its index; safe from threads and processes."""
+    """The keys of one server, kept beside its index; safe from threads and processes."""
 
-    def __init__(self, directory: Path) -> None:
-        """Nothing is opened before there is a key.
-
-        Args:
-            directory: Of the index.
-        """
-        self._kept = Database(directory / FILE, _TABLES)
+    def __init__(self, kept: Database) -> None:
+        """Nothing is opened before there is a key; see `keys_of`."""
+        self.kept = kept
 
     def any(self) -> bool:
         """Whether there is a key, also one that has expired."""
-        return self._kept.is_there() and bool(self._kept.ask("SELECT 1 FROM keys LIMIT 1"))
+        return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Keep a key; its `id` and `created` are made here.
@@ -92,51 +93,48 @@ class Keys:
             *(made, _hash(secret), key.name, key.workspace, " ".join(sorted(key.scopes)), created),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
-        self._kept.ask("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        marks = ", ".join("?" * len(values))
+        self.kept.ask(f"INSERT INTO keys({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
         found = next(each for each in self.all() if each.id == made)
         return found, f"{PREFIX}{made}_{secret}"
 
     def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""
-        rows = (
-            self._kept.ask("SELECT * FROM keys ORDER BY created, id")
-            if self._kept.is_there()
-            else []
-        )
+        asked = f"SELECT {_COLUMNS} FROM keys ORDER BY created, id"  # noqa: S608 - constant
+        rows = self.kept.ask(asked) if self.kept.is_there() else []
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
         """Forget a key; whether there was one of this id."""
-        if not self._kept.is_there():
+        if not self.kept.is_there():
             return False
-        return bool(self._kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+        return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
         """The key of this text, whether it has expired or not; `None` if there is none."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
-        if prefix != "fth" or not text.isascii() or not self._kept.is_there():
+        if prefix != "fth" or not text.isascii() or not self.kept.is_there():
             return None
-        rows = self._kept.ask("SELECT * FROM keys WHERE id = ?", (key_id,))
+        asked = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"  # noqa: S608 - constant
+        rows = self.kept.ask(asked, (key_id,))
         kept = str(rows[0][1]) if rows else "0" * 64
         is_right = compare_digest(kept, _hash(secret))
         return _key(rows[0]) if rows and is_right else None
 
-    def spent(self, owner: str, day: str) -> tuple[int, float]:
-        """Tokens and money that an owner has spent on a day."""
-        asked = "SELECT tokens, usd FROM spent WHERE owner = ? AND day = ?"
-        rows = self._kept.ask(asked, (owner, day))
-        return (int(rows[0][0]), float(rows[0][1])) if rows else (0, 0.0)
-
-    def note_spent(self, owner: str, day: str, tokens: int, usd: float) -> None:
-        """Keep what an owner has spent on a day, in all."""
-        self._kept.ask(
-            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", (owner, day, tokens, usd)
-        )
+    def workspaces(self) -> tuple[str, ...]:
+        """Those that keys are for; empty is the default one."""
+        rows = self.kept.ask("SELECT DISTINCT workspace FROM keys") if self.kept.is_there() else []
+        return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:
-        """Let go of the file; may be used again."""
-        self._kept.close()
+        """Let go of them; may be used again."""
+        self.kept.close()
+
+
+def keys_of(index: Index) -> Keys:
+    """The keys of who serves an index."""
+    return Keys(index.database(FILE, _TABLES))
 
 
 def expiry(days: float | None) -> str | None:

@@ -10,8 +10,10 @@ from tests.serving.http.openai.conftest import QUESTION
 from tests.serving.http.openai.test_cited_text import answer
 
 from fathom.config import settings_of
+from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.access import Access
 from fathom.serving.http.app import create_app
+from fathom.serving.http.keys import keys_of
 from fathom.serving.http.openai.errors import check_came_through, error_json
 from fathom.serving.http.problems import Problem
 
@@ -39,7 +41,7 @@ def test_a_run_that_broke_off_is_an_error() -> None:
 
 def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
     settings = settings_of({"index.directory": str(corpus), "offline": True})
-    app = create_app(settings, Access(corpus, required=True))
+    app = create_app(settings, Access(keys_of(EmbeddedIndex(corpus)), required=True))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         for path, method in (
             ("chat/completions", "POST"),

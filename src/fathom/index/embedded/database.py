@@ -10,8 +10,10 @@ from typing import Any
 from fathom.errors import RunError
 
 
-class Database:
-    """Runs statements one by one, each durable when it returns; safe from threads and processes."""
+class FileDatabase:
+    """See `Database`; safe from threads and processes."""
+
+    clock = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
         """Nothing is opened or made before it is needed.

@@ -1,0 +1,73 @@
+"""What a server keeps in the room of a workspace: tables of `tables.SERVED`."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from fathom.errors import UsageError
+from fathom.index.postgres.address import Address
+from fathom.index.postgres.connections import Connection, Connections
+from fathom.index.postgres.opening import lay_out
+from fathom.index.postgres.room import Room, open_room
+
+SINCE = 5
+"""The version of the tables that has these."""
+
+
+class ServerDatabase:
+    """See `Database`; lays the tables out where they are missing."""
+
+    clock = "extract(epoch FROM clock_timestamp())::float8"
+
+    def __init__(self, connections: Connections, address: Address) -> None:
+        """Nothing is asked before it is needed.
+
+        Args:
+            connections: Of the server.
+            address: Of the workspace.
+        """
+        self._connections = connections
+        self._address = address
+        self._lock = threading.Lock()
+        self._room: Room | None = None
+
+    @property
+    def room(self) -> Room:
+        """Where the rows are.
+
+        Raises:
+            UsageError: If the user would see the rows of other workspaces too.
+            RunError: If the server cannot be reached, or has no tables and lets nobody make them.
+        """
+        with self._lock:
+            if self._room is None:
+                lay_out(self._connections, self._address)
+                with self._connections.taken() as connection:
+                    _check_user(connection)
+                self._room = open_room(self._connections, self._address, since=SINCE)
+            return self._room
+
+    def is_there(self) -> bool:
+        """See `Database.is_there`."""
+        return True
+
+    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """See `Database.ask`."""
+        with self.room.entered() as connection:
+            cursor = connection.execute(statement.replace("?", "%s"), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def close(self) -> None:
+        """See `Database.close`; the connections are closed, those at work when they are done."""
+        self._connections.close()
+
+
+def _check_user(connection: Connection) -> None:
+    row = connection.execute(
+        "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+    ).fetchone()
+    if row is not None:
+        raise UsageError(
+            f"{row[0]!r} passes by row-level security, so tenants would not be apart; serve as a "
+            "user who owns the database and is no superuser"
+        )
