@@ -378,7 +378,8 @@ class Engine(Learning):
     ) -> "RunOutcome":
         """The answer says which documents, or calibration, are not any more what they were."""
         cited = outcome.answer.citations
-        warnings = (*warnings_of(cited, index, self._digests), *doubts_of(cited), *cautions)
+        changed = warnings_of(cited, index, self._digests, shared=self.index.is_shared)
+        warnings = (*changed, *doubts_of(cited), *cautions)
         # As the record has it, without secrets: what is given is what can be looked up later.
         answer = answer_of(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))

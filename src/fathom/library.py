@@ -181,6 +181,7 @@ class Library:
         from fathom.index.ingest import Ingester
 
         with (
+            self._sent(anything=not given),
             self._workers() as workers,
             self._writing(roots, anew=rebuild) as (writer, before),
             Sandbox(self.assembly.parse_limits) as sandbox,
@@ -199,6 +200,16 @@ class Library:
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
         self._sweep_traces()
         return report
+
+    @contextmanager
+    def _sent(self, *, anything: bool) -> Iterator[None]:
+        """Files that were sent to a server are on this disk while all that is known is read."""
+        uploads = self.index.uploads() if anything else None
+        if uploads is None:
+            yield
+            return
+        with uploads.on_disk({each.name: Path(each.path) for each in uploads.all()}):
+            yield
 
     @contextmanager
     def _workers(self) -> "Iterator[Workers | None]":

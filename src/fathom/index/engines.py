@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # whoever asks the embedded index knows no other
     from fathom.index.postgres.legs import Legs
     from fathom.index.postgres.room import Shared
     from fathom.index.postgres.traces import PostgresTraces
+    from fathom.index.postgres.uploads import Uploads
     from fathom.index.qdrant.address import QdrantAddress
 
 EMBEDDED = "embedded:"
@@ -99,6 +100,15 @@ class Index(Protocol):
             file: Of an embedded index: the file in its folder.
             tables: Likewise: what makes them, where they are not there yet.
         """
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may fill and ask it."""
+        ...
+
+    def uploads(self) -> "Uploads | None":
+        """Files that were sent to it; `None` where they lie in a folder of this machine."""
         ...
 
 
@@ -180,6 +190,15 @@ class EmbeddedIndex:
     def database(self, file: str, tables: Sequence[str]) -> Database:
         """See `Index.database`."""
         return FileDatabase(self.directory / file, tables)
+
+    @property
+    def is_shared(self) -> bool:
+        """See `Index.is_shared`."""
+        return False
+
+    def uploads(self) -> "Uploads | None":
+        """See `Index.uploads`."""
+        return None
 
     @property
     def trace_place(self) -> str:
@@ -282,6 +301,18 @@ class PostgresIndex:
         from fathom.index.postgres.database import ServerDatabase
 
         return ServerDatabase(self.shared.to(self.address), self.address)
+
+    @property
+    def is_shared(self) -> bool:
+        """See `Index.is_shared`."""
+        return True
+
+    def uploads(self) -> "Uploads | None":
+        """See `Index.uploads`."""
+        from fathom.index.postgres.database import ServerDatabase
+        from fathom.index.postgres.uploads import Uploads
+
+        return Uploads(ServerDatabase(self.shared.to(self.address), self.address))
 
     @property
     def trace_place(self) -> str:

@@ -85,9 +85,17 @@ def outdated(
 
 
 def warnings_of(
-    citations: Iterable[Citation], index: IndexReader, digests: Digests
+    citations: Iterable[Citation], index: IndexReader, digests: Digests, *, shared: bool = False
 ) -> tuple[str, ...]:
-    """Which documents of an answer are no longer what was read, a line for each."""
+    """Which documents of an answer are no longer what was read, a line for each.
+
+    Args:
+        citations: Of the answer.
+        index: Knows what was read.
+        digests: Spares reading files again.
+        shared: Whether files were perhaps read on other machines: one that is not here has not
+            gone then.
+    """
     cited: dict[str, list[str]] = {}
     for citation in citations:
         if citation.source == "corpus":
@@ -96,6 +104,7 @@ def warnings_of(
         f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
         for document, numbers in cited.items()
         if (found := _of_document(index, document, digests)) is not None
+        and not (shared and found.reason == VANISHED)
     )
 
 

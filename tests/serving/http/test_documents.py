@@ -15,7 +15,8 @@ from fathom.config import settings_of
 from fathom.documents.base import ParseLimits, Refused
 from fathom.documents.sandbox.drawing import draw_page, png
 from fathom.serving.http.app import create_app
-from fathom.serving.http.jobs import NOTES, UPLOADS
+from fathom.serving.http.files import UPLOADS
+from fathom.serving.http.jobs import NOTES
 from fathom.serving.http.uploads import Unstorable, safe_name
 from fathom.settings import Settings
 

@@ -30,20 +30,18 @@ class ServerDatabase:
         self._address = address
         self._lock = threading.Lock()
         self._room: Room | None = None
+        self._is_checked = False
 
     @property
     def room(self) -> Room:
         """Where the rows are.
 
         Raises:
-            UsageError: If the user would see the rows of other workspaces too.
             RunError: If the server cannot be reached, or has no tables and lets nobody make them.
         """
         with self._lock:
             if self._room is None:
                 lay_out(self._connections, self._address)
-                with self._connections.taken() as connection:
-                    _check_user(connection)
                 self._room = open_room(self._connections, self._address, since=SINCE)
             return self._room
 
@@ -52,8 +50,15 @@ class ServerDatabase:
         return True
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """See `Database.ask`."""
+        """See `Database.ask`.
+
+        Raises:
+            UsageError: If the user would see the rows of other workspaces too.
+        """
         with self.room.entered() as connection:
+            if not self._is_checked:
+                _check_user(connection)
+                self._is_checked = True
             cursor = connection.execute(statement.replace("?", "%s"), values)
             return cursor.fetchall() if cursor.description else []
 

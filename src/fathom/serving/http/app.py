@@ -72,7 +72,7 @@ def access_of(settings: Settings, *, required: bool) -> Access:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
     engine = spaces.of(LOCAL).engine
-    spaces.resume()
+    await asyncio.to_thread(spaces.resume, app.state.access.keys.workspaces)
     # The models are loaded before the first question comes, while /readyz answers already.
     warming = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
     try:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, File, Header, Query, UploadFile
@@ -21,7 +21,6 @@ from fathom.serving.http.dependencies import Here, MayIngest, MayRead
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import json_reply
-from fathom.serving.http.uploads import store
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import harmless
 from fathom.types import Chunk, Document
@@ -84,7 +83,7 @@ async def upload(
     """
 
     async def work() -> Response:
-        stored = await asyncio.to_thread(store, files, space.jobs.folder)
+        stored = await asyncio.to_thread(space.files.store, files)
         job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
         return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
@@ -111,7 +110,7 @@ def fetched(body: UrlBody, space: Here, _: MayIngest) -> Response:
         )
     found_there = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
     sent = UploadFile(BytesIO(found_there.content), filename=found_there.name)
-    stored = store([sent], space.jobs.folder)
+    stored = space.files.store([sent])
     job = space.jobs.add(stored.names, stored.refused)
     return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
@@ -148,9 +147,9 @@ def found(space: Workspace, document_id: str) -> Document:
     return document
 
 
-def _file(document: Document) -> Path:
-    """The file that a document was read from."""
-    return Path(document.path.removesuffix(f"#{document.id}"))
+def _place(document: Document) -> str:
+    """The path of the file that a document was read from."""
+    return document.path.removesuffix(f"#{document.id}")
 
 
 @router.get(f"{DOCUMENT}/text")
@@ -194,7 +193,7 @@ def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
 @router.get(f"{DOCUMENT}/file")
 def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
     """The file that a document was read from; text is shown, all else is saved."""
-    path = _file(found(space, document_id))
+    path = space.files.opened(_place(found(space, document_id)))
     if not path.is_file():
         raise _gone(document_id)
     is_text = path.suffix.lower() in INLINE
@@ -221,10 +220,10 @@ def page_of(
     The text from `start` to `end`, as a citation gives them, is marked where it is on the page.
     """
     document = found(space, document_id)
-    path = _file(document)
-    if path.suffix.lower() != ".pdf":
+    if PurePath(_place(document)).suffix.lower() != ".pdf":
         raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
     try:
+        path = space.files.opened(_place(document))
         read = path.stat()
         limits = space.engine.assembly.parse_limits
         quote = document.text[start : max(start, end)][:MOST_QUOTED]
@@ -253,7 +252,7 @@ def _gone(document_id: str) -> Problem:
 def shown(document_id: str, space: Here, _: MayRead) -> Response:
     """What a document is, and its outline: sections with where they begin in the text."""
     document = found(space, document_id)
-    path = _file(document)
+    place = _place(document)
     told = {
         "id": document.id,
         "path": document.path,
@@ -262,8 +261,8 @@ def shown(document_id: str, space: Here, _: MayRead) -> Response:
         "metadata": dict(document.metadata),
         "length": len(document.text),
         "pages": max((block.page or 0 for block in document.blocks), default=0),
-        "file": path.is_file(),
-        "format": path.suffix.lower().lstrip("."),
+        "file": space.files.find(place),
+        "format": PurePath(place).suffix.lower().lstrip("."),
         "outline": outline(document),
     }
     return json_reply(harmless(told))
@@ -288,7 +287,7 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
     """Remove a document with its chunks, the traces that hold its text, and what was uploaded."""
     document = found(space, document_id)
     index = space.engine.reader(checked=False)
-    places = [Path(each.path) for each in index.places(document.id)]
+    places = [each.path for each in index.places(document.id)]
     removal = space.jobs.do(lambda: space.engine.remove([document.id]))
     try:
         count = removal.result(BUSY_S)
@@ -299,6 +298,5 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
             ) from None
         count = removal.result()
     for place in places:
-        if place.is_relative_to(space.jobs.folder):
-            place.unlink(missing_ok=True)
+        space.files.remove(place)
     return json_reply({"removed": count})

@@ -1,23 +1,24 @@
 """Ingestion in the background: a job an upload, one after the other in a workspace.
 
 A job that was taken on is not lost: its files are stored, and a note of it, before it is promised;
-a server that is started again goes on with it.
+what a server leaves that ends goes on when it is started again, or at another one.
 """
 
 import json
 import os
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fathom.engine import Engine
+from fathom.errors import UsageError
+from fathom.serving.http.files import Files
+from fathom.serving.http.job_queue import Job, queue_of
 from fathom.serving.http.problems import problem_of
 
 if TYPE_CHECKING:  # who asks reads no files
@@ -25,108 +26,42 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.index.ingest_progress import Advance
 
 T = TypeVar("T")
-State = Literal["waiting", "running", "done", "failed"]
-UPLOADS = "uploads"
-"""Below an index: the files that were sent to it."""
 NOTES = ".jobs"
-"""Below the uploads: what is still to be read."""
-MOST_KEPT = 200
-"""So many jobs are remembered; of older ones only the documents are."""
+"""Below the uploads: where an earlier Fathom noted what was still to be read."""
+BEAT_S = 1.0
+"""So often the others are told how far a job is."""
 NICE = 3
 """Reading files gives way to questions, yet goes on beside many of them."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Job:
-    """Files on their way into the index.
-
-    Attributes:
-        names: What each stored file is called by who sent it, by its path.
-        refused: Files that were not stored: their name as `path`, `outcome` and `reason`.
-        bytes: Of all files; `bytes_done` need no more work.
-        reason: Why the whole job failed; empty unless it did.
-        files: What became of each stored file.
-    """
-
-    id: str
-    names: Mapping[str, str]
-    refused: Sequence[Mapping[str, str]]
-    state: State = "waiting"
-    stage: str = ""
-    files_done: int = 0
-    bytes: int = 0
-    bytes_done: float = 0.0
-    began: float = 0.0
-    seconds: float = 0.0
-    reason: str = ""
-    files: list[dict[str, str]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """As the API tells it; `rate` is in bytes a second, `seconds_left` is a guess."""
-        running = self.state == "running"
-        seconds = time.monotonic() - self.began if running else self.seconds
-        rate = self.bytes_done / seconds if seconds > 0 else 0.0
-        left = None if rate == 0 else max(0.0, (self.bytes - self.bytes_done) / rate)
-        return {
-            "id": self.id,
-            "state": self.state,
-            "stage": self.stage,
-            "files_done": self.files_done + len(self.refused),
-            "files_total": len(self.names) + len(self.refused),
-            "bytes_done": round(self.bytes_done),
-            "bytes_total": self.bytes,
-            "rate": round(rate, 1),
-            "seconds": round(seconds, 3),
-            "seconds_left": round(left or 0.0, 1) if running and left is not None else None,
-            "reason": self.reason,
-            "files": [*self.files, *self.refused],
-        }
-
-    def follow(self, report: "IngestReport", advance: "Advance") -> None:
-        """See `IngestProgress`."""
-        self.stage, self.files_done = advance.stage, min(len(report.files), len(self.names))
-        self.bytes, self.bytes_done = advance.bytes, advance.done
-
-    def finish(self, report: "IngestReport", folder: Path) -> None:
-        """What became of the files."""
-        for each in report.files:
-            path, mark, record = each.path.partition("#")
-            whole = self.names.get(each.path)
-            name = whole or (self.names.get(path) and f"{self.names[path]}{mark}{record}")
-            if name:
-                reason = each.reason.replace(f"{folder}/", "")
-                self.files.append({"path": name, "outcome": each.outcome, "reason": reason})
-        self.files_done, self.bytes_done = len(self.names), self.bytes
-
-
 class _Ended(Exception):
-    """The server ends; the job is gone on with when it is started again."""
+    """The server ends; the job is gone on with when one is started again."""
+
+
+class _Taken(Exception):
+    """Another server has taken the job: this one was not heard of for too long."""
 
 
 class Jobs:
     """The jobs of one workspace."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, files: Files) -> None:
         """No thread is started before there is something to do."""
         self._engine = engine
+        self._files = files
+        self._queue = queue_of(engine.index, token_hex(8))
         self._lock = threading.Lock()
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._thread: ThreadPoolExecutor | None = None
+        self._woken = False
         self._ending = threading.Event()
-
-    @property
-    def folder(self) -> Path:
-        """Where the files lie that were sent."""
-        return (self._engine.directory / UPLOADS).absolute()
 
     def get(self, job_id: str) -> Job | None:
         """The job of this id."""
-        return self._jobs.get(job_id)
+        return self._queue.get(job_id)
 
     def latest(self) -> list[Job]:
         """All that are remembered, newest first."""
-        with self._lock:
-            return list(reversed(self._jobs.values()))
+        return self._queue.latest()
 
     def add(self, names: Mapping[str, str], refused: Sequence[Mapping[str, str]] = ()) -> Job:
         """Ingest stored files, after the jobs that wait already.
@@ -135,23 +70,24 @@ class Jobs:
             names: What each is called by who sent it, by its path.
             refused: Files that were not stored, with the reason.
         """
-        job = Job(id=token_hex(8), names=names, refused=[*refused])
-        note = self._note(job.id)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps({"names": dict(names), "refused": [*refused]}), encoding="utf-8")
-        self._enqueue(job)
+        job = Job(id=token_hex(8), names={**names}, refused=[{**each} for each in refused])
+        self._queue.add(job)
+        self._wake()
         return job
 
     def resume(self) -> None:
-        """Go on with what was promised before the server ended."""
-        for note in sorted((self.folder / NOTES).glob("*.json")):
+        """Go on with what was promised before a server ended, if nobody else does."""
+        for note in sorted((self._files.folder / NOTES).glob("*.json")):
             with suppress(ValueError, KeyError, OSError):
                 told = json.loads(note.read_text(encoding="utf-8"))
-                there = {path: name for path, name in told["names"].items() if Path(path).exists()}
-                self._enqueue(Job(id=note.stem, names=there, refused=told["refused"]))
+                if self._queue.get(note.stem) is None:
+                    self._queue.add(Job(id=note.stem, **told))
+                note.unlink()
+        if self._queue.has_open():
+            self._wake()
 
     def do(self, work: Callable[[], T]) -> "Future[T]":
-        """Change the index otherwise, when the jobs before are done: it has one writer."""
+        """Change the index otherwise, when the jobs before are done: here it has one writer."""
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
@@ -165,41 +101,89 @@ class Jobs:
         with self._lock:
             if self._thread is not None:
                 self._thread.shutdown(wait=True, cancel_futures=True)
+        self._queue.close()
 
-    def _note(self, job_id: str) -> Path:
-        return self.folder / NOTES / f"{job_id}.json"
-
-    def _enqueue(self, job: Job) -> None:
+    def _wake(self) -> None:
+        """Let the thread take a job, when it has done what it was given before."""
         with self._lock:
-            self._jobs[job.id] = job
-            while len(self._jobs) > MOST_KEPT:
-                self._jobs.popitem(last=False)
-        self.do(lambda: self._run(job))
+            if self._woken or self._ending.is_set():
+                return
+            self._woken = True
+        self.do(self._take)
+
+    def _take(self) -> None:
+        with self._lock:
+            self._woken = False
+        job = None if self._ending.is_set() else self._queue.take()
+        if job is not None:
+            self._run(job)
+            self._wake()
 
     def _run(self, job: Job) -> None:
-        job.state, job.began = "running", time.monotonic()
         try:
-            if job.names:
-                paths = [Path(path) for path in job.names]
-                job.finish(self._engine.ingest(paths, on_progress=self._follow(job)), self.folder)
+            job.names, before = self._files.placed(job.names)
+            job.replaced = sorted({*job.replaced, *before})
+            with self._told(job) as follow:
+                self._read(job, follow)
             job.state = "done"
+        except _Taken:
+            return
         except _Ended:
             job.state = "waiting"
-            return
         except Exception as error:  # noqa: BLE001 - a job tells whatever broke
             known = problem_of(error)
             job.state, job.reason = "failed", "; ".join(filter(None, (known.detail, known.next)))
-        finally:
-            job.seconds = time.monotonic() - job.began
-        self._note(job.id).unlink(missing_ok=True)
+        self._queue.save(job)
 
-    def _follow(self, job: Job) -> "IngestProgress":
+    def _read(self, job: Job, follow: "IngestProgress") -> None:
+        with self._files.on_disk(job.names) as paths:
+            if paths:
+                _finish(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
+        for path in job.replaced:
+            with suppress(UsageError):  # it is not known under this path
+                self._engine.remove([path])
+
+    @contextmanager
+    def _told(self, job: Job) -> "Iterator[IngestProgress]":
+        """Tell the others how far a job is; gives what is to be told."""
+        began, before = time.monotonic(), job.seconds
+        over, taken = threading.Event(), threading.Event()
+
+        def beat() -> None:
+            while not over.wait(BEAT_S):
+                job.seconds = before + time.monotonic() - began
+                with suppress(Exception):  # the server is away for a moment; the next one tells
+                    if not self._queue.save(job):
+                        taken.set()
+
         def told(report: "IngestReport", advance: "Advance") -> None:
+            job.stage, job.files_done = advance.stage, min(len(report.files), len(job.names))
+            job.bytes, job.bytes_done = advance.bytes, advance.done
             if self._ending.is_set():
                 raise _Ended
-            job.follow(report, advance)
+            if taken.is_set():
+                raise _Taken
 
-        return told
+        thread = threading.Thread(target=beat, name="fathom-job", daemon=True)
+        thread.start()
+        try:
+            yield told
+        finally:
+            over.set()
+            thread.join()
+            job.seconds = before + time.monotonic() - began
+
+
+def _finish(job: Job, report: "IngestReport", folder: Path) -> None:
+    """What became of the files."""
+    for each in report.files:
+        path, mark, record = each.path.partition("#")
+        whole = job.names.get(each.path)
+        name = whole or (job.names.get(path) and f"{job.names[path]}{mark}{record}")
+        if name:
+            reason = each.reason.replace(f"{folder}/", "")
+            job.files.append({"path": name, "outcome": each.outcome, "reason": reason})
+    job.files_done, job.bytes_done = len(job.names), job.bytes
 
 
 def _give_way() -> None:

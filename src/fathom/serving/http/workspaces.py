@@ -1,17 +1,24 @@
 """Workspaces: what belongs together and to nobody else, each an index directory of its own."""
 
+import logging
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.engine import Engine
+from fathom.errors import FathomError
 from fathom.serving.http.access import Caller
 from fathom.serving.http.conversations import Conversations
+from fathom.serving.http.files import Files, files_of
 from fathom.serving.http.idempotency import Once
 from fathom.serving.http.jobs import Jobs
 
 FOLDER = "workspaces"
 """Below the index of the default workspace."""
+WATCH_S = 5.0
+"""So often it is looked for jobs that another server has left."""
+LOG = logging.getLogger("fathom.serving")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +28,7 @@ class Workspace:
     Attributes:
         name: Empty for the default one.
         engine: Over its index; traces, feedback and calibrations are kept there too.
+        files: That were sent to it.
         jobs: What is being ingested into it.
         conversations: Which questions followed each other.
         once: The replies to requests with a key of idempotency.
@@ -28,6 +36,7 @@ class Workspace:
 
     name: str
     engine: Engine
+    files: Files
     jobs: Jobs
     conversations: Conversations
     once: Once
@@ -50,6 +59,8 @@ class Workspaces:
         self._lock = threading.Lock()
         self._engine = engine
         self._open = {"": _opened("", engine)}
+        self._ending = threading.Event()
+        self._watcher: threading.Thread | None = None
 
     def of(self, caller: Caller) -> Workspace:
         """The workspace of a caller."""
@@ -59,15 +70,36 @@ class Workspaces:
                 self._open[name] = _opened(name, self._engine.workspace(name))
             return self._open[name]
 
-    def resume(self) -> None:
-        """Go on with the jobs of all workspaces that were left when the server ended."""
+    def resume(self, known: Callable[[], Sequence[str]] = tuple) -> None:
+        """Go on with the jobs of all workspaces that a server left when it ended; and watch them.
+
+        Args:
+            known: The workspaces that there are keys for.
+        """
+
+        def watch() -> None:
+            while not self._ending.wait(WATCH_S):
+                self._look(known)
+
+        self._look(known)
+        self._watcher = threading.Thread(target=watch, name="fathom-jobs", daemon=True)
+        self._watcher.start()
+
+    def _look(self, known: Callable[[], Sequence[str]]) -> None:
         folder = self._engine.directory / FOLDER
         names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-        for name in ("", *names):
-            self.of(Caller(workspace=name)).jobs.resume()
+        try:
+            for name in sorted({"", *names, *known(), *list(self._open)}):
+                if not self._ending.is_set():
+                    self.of(Caller(workspace=name)).jobs.resume()
+        except FathomError as error:
+            LOG.warning("jobs are not looked after: %s", error)
 
     def close(self) -> None:
         """Let go of all of them."""
+        self._ending.set()
+        if self._watcher is not None:
+            self._watcher.join()
         with self._lock:
             for each in self._open.values():
                 each.jobs.close()
@@ -76,10 +108,12 @@ class Workspaces:
 
 
 def _opened(name: str, engine: Engine) -> Workspace:
+    files = files_of(engine.index, engine.directory)
     return Workspace(
         name=name,
         engine=engine,
-        jobs=Jobs(engine),
+        files=files,
+        jobs=Jobs(engine, files),
         conversations=Conversations(engine),
         once=Once(),
     )

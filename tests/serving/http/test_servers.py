@@ -1,0 +1,144 @@
+"""Several servers of one index on PostgreSQL, each on a machine of its own: fathom.serving.http's
+`files`, `job_queue`, `accounts`, `idempotency`, and `fathom.index.postgres.uploads`, `database`."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.postgres_server import Server
+from tests.serving.http.conftest import ADDRESS
+from tests.serving.http.test_documents import finished
+
+from fathom import Engine
+from fathom.config import settings_of
+from fathom.errors import UsageError
+from fathom.index.engines import in_workspace
+from fathom.serving.http.app import create_app
+from fathom.serving.http.keys import Key, keys_of
+from fathom.settings import Settings
+
+API = "/api/v1"
+NOTE = b"# Ferry\n\nThe ferry to Osel leaves at 06:40 from pier 9.\n"
+QUESTION = "When does the ferry to Osel leave?"
+
+
+@pytest.fixture
+def url(postgres: Server) -> str:
+    """Of a workspace in which nothing is yet."""
+    return in_workspace(postgres.shared, f"s{os.urandom(6).hex()}")
+
+
+Machine = Callable[[str], TestClient]
+
+
+def settings_on(url: str, disk: Path, **more: object) -> Settings:
+    """Those of a machine whose disk is this folder."""
+    given = {"index.url": url, "index.directory": str(disk), "offline": True}
+    return settings_of({**given, **{key.replace("__", "."): each for key, each in more.items()}})
+
+
+@pytest.fixture
+def machine(url: str, tmp_path: Path) -> Iterator[Machine]:
+    """Starts a server on a machine of this name."""
+    with ExitStack() as running:
+
+        def start(name: str) -> TestClient:
+            app = create_app(settings_on(url, tmp_path / name))
+            return running.enter_context(TestClient(app, base_url=ADDRESS))
+
+        yield start
+
+
+def sent(client: TestClient, name: str, content: bytes, **more: Any) -> dict[str, Any]:
+    reply = client.post(f"{API}/documents", files={"files": (name, content)}, **more)
+    assert reply.status_code == 202, reply.text
+    told: dict[str, Any] = reply.json()
+    return told
+
+
+def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
+    machine: Machine, tmp_path: Path
+) -> None:
+    one, other = machine("one"), machine("other")
+    job = sent(one, "trips/ferry.md", NOTE)["job"]
+    told = finished(other, job)
+    assert [each["path"] for each in told["files"]] == ["trips/ferry.md"]
+    assert told == one.get(f"{API}/jobs/{job}").json() == other.get(f"{API}/jobs").json()["jobs"][0]
+    answer = other.post(f"{API}/ask", json={"question": QUESTION}).json()
+    assert "06:40" in answer["answer"]
+    assert answer["warnings"] == []  # that the file is not on this machine says nothing
+    assert one.get(f"{API}/answers/{answer['trace_id']}").json() == answer
+    [document] = other.get(f"{API}/documents").json()["documents"]
+    assert other.get(f"{API}/documents/{document['id']}/file").content == NOTE
+    assert other.get(f"{API}/documents/{document['id']}").json()["file"] is True
+    # On disk is nothing of it but what was fetched to be shown.
+    left = {each.name for each in tmp_path.rglob("*.md")}
+    assert left == {"ferry.md"}
+    assert {each.parent.parent.name for each in tmp_path.rglob("*.md")} == {"fetched"}
+
+    changed = NOTE.replace(b"06:40", b"07:15")
+    finished(one, sent(other, "trips/ferry.md", changed)["job"])
+    [again] = one.get(f"{API}/documents").json()["documents"]  # in the place of the one before
+    assert one.get(f"{API}/documents/{again['id']}/file").content == changed
+    assert "07:15" in one.post(f"{API}/ask", json={"question": QUESTION}).json()["answer"]
+    assert one.delete(f"{API}/documents/{again['id']}").json() == {"removed": 1}
+    assert other.get(f"{API}/documents").json()["total"] == 0
+    assert other.get(f"{API}/traces").json()["traces"] == []
+
+
+def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
+    machine: Machine, url: str, tmp_path: Path
+) -> None:
+    one = machine("one")
+    finished(one, sent(one, "ferry.md", NOTE)["job"])
+    with Engine(settings_on(url, tmp_path / "one")) as engine:
+        report = engine.ingest(prune=True)
+        assert (report.unchanged, report.removed, report.stale) == (1, 0, 0)
+        assert engine.ingest(rebuild=True).new == 1
+        assert "06:40" in engine.ask(QUESTION).answer
+    assert list(tmp_path.rglob("ferry.md")) == []
+
+
+def test_conversations_and_feedback_go_on_at_another_server(machine: Machine) -> None:
+    one, other = machine("one"), machine("other")
+    finished(one, sent(one, "ferry.md", NOTE)["job"])
+    talk = one.post(f"{API}/conversations", json={}).json()["id"]
+    body = {"question": QUESTION, "conversation": talk}
+    answer = other.post(f"{API}/ask", json=body).json()
+    told = one.get(f"{API}/conversations/{talk}").json()
+    assert [each["answer"] for each in told["turns"]] == [answer]
+    said = {"trace_id": answer["trace_id"], "correct": True}
+    assert one.post(f"{API}/feedback", json=said).status_code == 201
+    again = other.post(f"{API}/ask", json={"question": QUESTION}).json()
+    assert again["phase"] == "verified"
+
+
+def test_a_key_counts_at_every_server_and_ends_at_all(machine: Machine, url: str) -> None:
+    one, other = machine("one"), machine("other")
+    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+        keys = keys_of(engine.index)
+        key, text = keys.add(Key(id="", name="ana", scopes=frozenset({"read", "ingest"})))
+        headers = {"Authorization": f"Bearer {text}"}
+        for client in (one, other):
+            assert client.get(f"{API}/documents").status_code == 401
+            assert client.get(f"{API}/documents", headers=headers).status_code == 200
+        keys.revoke(key.id)
+        keys.close()
+    for client in (one, other):
+        assert client.get(f"{API}/documents", headers=headers).status_code == 401
+        assert client.get(f"{API}/documents").status_code == 200  # nobody needs one any more
+
+
+def test_a_user_who_passes_by_row_level_security_serves_nothing(
+    postgres: Server, tmp_path: Path
+) -> None:
+    url = postgres.database().replace("fathom@", "postgres@")
+    with Engine(settings_on(url, tmp_path)) as engine:
+        keys = keys_of(engine.index)
+        with pytest.raises(UsageError, match="no superuser"):
+            keys.any()
+        keys.close()
