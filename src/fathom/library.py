@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
@@ -23,7 +24,7 @@ from fathom.index.places import (
     places_named,
     roots_of,
 )
-from fathom.index.traces import TraceStore
+from fathom.index.traces import TraceStore, swept
 from fathom.settings import Settings
 from fathom.types import Document
 
@@ -181,7 +182,7 @@ class Library:
         from fathom.index.ingest import Ingester
 
         with (
-            self._sent(anything=not given),
+            nullcontext() if given else self.index.sent_on_disk(),
             self._workers() as workers,
             self._writing(roots, anew=rebuild) as (writer, before),
             Sandbox(self.assembly.parse_limits) as sandbox,
@@ -200,16 +201,6 @@ class Library:
             report = ingester.run(roots, wanted=wanted, prune=prune or rebuild)
         self._sweep_traces()
         return report
-
-    @contextmanager
-    def _sent(self, *, anything: bool) -> Iterator[None]:
-        """Files that were sent to a server are on this disk while all that is known is read."""
-        uploads = self.index.uploads() if anything else None
-        if uploads is None:
-            yield
-            return
-        with uploads.on_disk({each.name: Path(each.path) for each in uploads.all()}):
-            yield
 
     @contextmanager
     def _workers(self) -> "Iterator[Workers | None]":
@@ -367,13 +358,7 @@ class Library:
             if self._traces is None:
                 index = self.reader(checked=False)
                 max_bytes = self.settings.trace.max_mb << 20
-                opened = self.index.open_traces(max_bytes=max_bytes)
-                try:
-                    opened.sweep(index)  # who changed the index last may have been killed before
-                except BaseException:
-                    opened.close()
-                    raise
-                self._traces = opened
+                self._traces = swept(self.index.open_traces(max_bytes=max_bytes), index)
             return self._traces
 
     def has_traces(self) -> bool:

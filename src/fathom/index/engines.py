@@ -1,7 +1,7 @@
 """Which engine keeps an index: the one place that knows of it, and of its URL."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -111,6 +111,14 @@ class Index(Protocol):
         """Files that were sent to it; `None` where they lie in a folder of this machine."""
         ...
 
+    def sent_on_disk(self) -> AbstractContextManager[None]:
+        """Have them on this disk while all that is known is read.
+
+        Raises:
+            RunError: If they cannot be written there.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedIndex:
@@ -199,6 +207,10 @@ class EmbeddedIndex:
     def uploads(self) -> "Uploads | None":
         """See `Index.uploads`."""
         return None
+
+    def sent_on_disk(self) -> AbstractContextManager[None]:
+        """See `Index.sent_on_disk`."""
+        return nullcontext()
 
     @property
     def trace_place(self) -> str:
@@ -307,12 +319,19 @@ class PostgresIndex:
         """See `Index.is_shared`."""
         return True
 
-    def uploads(self) -> "Uploads | None":
+    def uploads(self) -> "Uploads":
         """See `Index.uploads`."""
         from fathom.index.postgres.database import ServerDatabase
         from fathom.index.postgres.uploads import Uploads
 
         return Uploads(ServerDatabase(self.shared.to(self.address), self.address))
+
+    @contextmanager
+    def sent_on_disk(self) -> Iterator[None]:
+        """See `Index.sent_on_disk`."""
+        uploads = self.uploads()
+        with uploads.on_disk({each.name: Path(each.path) for each in uploads.all()}):
+            yield
 
     @property
     def trace_place(self) -> str:

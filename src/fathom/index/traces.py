@@ -166,6 +166,20 @@ class TraceStore(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
+def swept(store: TraceStore, index: IndexReader) -> TraceStore:
+    """A store that was opened just now, swept: who changed the index last may have been killed.
+
+    Raises:
+        RunError: If it cannot be swept; it is closed then.
+    """
+    try:
+        store.sweep(index)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
 def kept_of(trace: Trace, held: Iterable[Held], warnings: Sequence[str]) -> KeptTrace:
     """A trace as it is stored; see `TraceStore.put`."""
     data = zlib.compress(trace.data, 6)

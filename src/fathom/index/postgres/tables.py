@@ -1,4 +1,4 @@
-"""Tables beside the index of a workspace: of answers, of other engines, of servers; see `schema`."""
+"""Tables beside the index of a workspace: of answers, other engines, servers; see `schema`."""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
 _HELD = (
