@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property, partial
-from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
@@ -16,14 +15,7 @@ from fathom.errors import FathomError, IndexMissing, RunError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexStatus, IndexWriter, SourceRecord
 from fathom.index.engines import EmbeddedIndex, Index, index_at, new_shared, side_directory
 from fathom.index.held import Held
-from fathom.index.places import (
-    display,
-    is_below,
-    outermost,
-    outside,
-    places_named,
-    roots_of,
-)
+from fathom.index.places import display, is_below, outermost, outside, places_named, roots_of
 from fathom.index.traces import TraceStore, swept
 from fathom.settings import Settings
 from fathom.types import Document
@@ -390,9 +382,8 @@ class Library:
             IndexMismatch: If it was made with other settings.
         """
         with ExitStack() as stack:
-            if (
-                self._opened is not None
-            ):  # whether it is still the one is asked inside, once for all
+            if self._opened is not None:
+                # Whether it is still the one is asked inside, once for all.
                 stack.enter_context(self._opened.snapshot())
             index = self._filled(checked=checked)
             stack.enter_context(index.snapshot())
