@@ -1,5 +1,9 @@
-"""Several servers of one index on PostgreSQL, each on a machine of its own: fathom.serving.http's
-`files`, `job_queue`, `accounts`, `idempotency`, and `fathom.index.postgres.uploads`, `database`."""
+"""Several servers of one index on PostgreSQL, each on a machine of its own.
+
+Covers fathom.serving.http.files, fathom.serving.http.job_queue, fathom.serving.http.accounts,
+fathom.index.database, fathom.index.embedded.database, fathom.index.postgres.database,
+fathom.index.postgres.uploads, fathom.index.postgres.room and fathom.index.postgres.tables.
+"""
 
 import os
 from collections.abc import Callable, Iterator
