@@ -1,6 +1,7 @@
 """Do tenants of one server see anything of each other? Canaries, and probes of every route.
 
     python benchmarks/tenants.py --tenants 20 --probes 10000
+    python benchmarks/tenants.py --index 'postgresql://ada@db.example/empty'
 
 Each tenant has a document with a word that stands nowhere else, has asked about it, said that the
 answer was right, and begun a conversation. Then each asks with the names of the others' documents,
@@ -22,10 +23,11 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from fathom import Engine
 from fathom.config import settings_of
-from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, keys_of
+from fathom.serving.http.keys import Key, Scope, keys_of
+from fathom.settings import Settings
 
 ADDRESS = "http://127.0.0.1:8000"
 API = "/api/v1"
@@ -166,19 +168,20 @@ def quotes(text: str) -> str:
     return json.dumps([told.get(name) for name in kept]) if isinstance(told, dict) else ""
 
 
-def run(tenants: int, wanted: int, seed: int = 0) -> Found:
-    """Make the tenants, and probe each other's rooms at random until there are enough probes."""
+def run(tenants: int, wanted: int, seed: int = 0, url: str = "") -> Found:
+    """Make the tenants, and probe each other's rooms at random until there are enough probes.
+
+    Args:
+        tenants: How many.
+        wanted: Probes, at least.
+        seed: Draws them.
+        url: Of an index on a server, whose workspaces they become; by default an embedded one.
+    """
     drawn, found = random.Random(seed), Found()
     with tempfile.TemporaryDirectory() as folder:
-        settings = settings_of({"index.directory": str(Path(folder) / "index"), "offline": True})
-        keys, rooms = keys_of(EmbeddedIndex(settings.index.directory)), []
-        for number in range(tenants):
-            name = f"tenant-{number}"
-            scopes = frozenset({"read", "ingest"})
-            key = Key(id="", name=name, workspace=name, scopes=scopes)  # type: ignore[arg-type]
-            headers = {"Authorization": f"Bearer {keys.add(key)[1]}"}
-            rooms.append(Tenant(name=name, word=word_of(number), headers=headers))
-        keys.close()
+        given = {"index.directory": str(Path(folder) / "index"), "index.url": url, "offline": True}
+        settings = settings_of(given)
+        rooms = _rooms(settings, tenants)
         with TestClient(create_app(settings), base_url=ADDRESS) as client:
             for each in rooms:
                 prepared(client, each)
@@ -194,15 +197,31 @@ def run(tenants: int, wanted: int, seed: int = 0) -> Found:
     return found
 
 
+def _rooms(settings: Settings, tenants: int) -> list[Tenant]:
+    """Tenants with a key each, and nothing else yet."""
+    rooms = []
+    with Engine(settings) as engine:
+        keys = keys_of(engine.index)
+        for number in range(tenants):
+            name = f"tenant-{number}"
+            scopes: frozenset[Scope] = frozenset({"read", "ingest"})
+            _, text = keys.add(Key(id="", name=name, workspace=name, scopes=scopes))
+            headers = {"Authorization": f"Bearer {text}"}
+            rooms.append(Tenant(name=name, word=word_of(number), headers=headers))
+        keys.close()
+    return rooms
+
+
 def main() -> int:
     """Report as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tenants", type=int, default=20)
     parser.add_argument("--probes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--index", default="", help="the URL of an empty index on a server")
     chosen = parser.parse_args()
     begun = time.perf_counter()
-    found = run(chosen.tenants, chosen.probes, chosen.seed)
+    found = run(chosen.tenants, chosen.probes, chosen.seed, chosen.index)
     told = {
         "tenants": chosen.tenants,
         "probes": found.probes,

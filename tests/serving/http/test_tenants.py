@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.tenants import run
+from benchmarks.tenants import Found, run
+from tests.postgres_server import Server
 
 from fathom import Engine
 from fathom.config import settings_of
@@ -13,11 +14,23 @@ from fathom.serving.http.workspaces import Workspaces
 
 
 def test_no_probe_of_any_route_shows_what_another_tenant_has() -> None:
-    found = run(tenants=3, wanted=150)
+    check(run(tenants=3, wanted=150), 150)
+
+
+def check(found: Found, wanted: int) -> None:
     assert found.leaks == []
-    assert found.probes >= 150
-    assert found.statuses[404] > 20
+    assert found.probes >= wanted
+    assert found.statuses[404] > wanted / 10
     assert not [status for status in found.statuses if status >= 500]
+
+
+def test_no_probe_shows_what_another_workspace_of_the_same_database_has(postgres: Server) -> None:
+    check(run(tenants=3, wanted=500, url=postgres.database()), 500)
+
+
+@pytest.mark.slow
+def test_twenty_tenants_of_a_database_are_apart_in_ten_thousand_probes(postgres: Server) -> None:
+    check(run(tenants=20, wanted=10_000, url=postgres.database()), 10_000)
 
 
 @pytest.fixture
