@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -19,7 +19,7 @@ from fathom.index.postgres.spaces import drop_space, make_space
 from fathom.index.postgres.store import Store, StoredSpace, index_row
 from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
 from fathom.index.validation import check_entries, check_vectors
-from fathom.types import Chunk
+from fathom.types import Chunk, Document
 
 
 class PostgresWriter(PostgresReader):
@@ -234,9 +234,8 @@ class PostgresWriter(PostgresReader):
             self._add_vectors(store, into, fresh)
             _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
             if not space:
-                for document in {chunk.document_id for chunk in chunks.values()}:
-                    _note_fingerprint(store, document, into)
-            _publish(store, chunks=True)
+                _note_fingerprints(store, {chunk.document_id for chunk in chunks.values()}, into)
+            _publish(store, chunks=False)
 
     def remake_legs(self) -> None:
         """Make anew what finds the chunks, from the rows of the index."""
@@ -279,10 +278,6 @@ def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]
     document, blocks = entry.document, pack_structure(entry.document)
     path, metadata = PurePath(document.path), pack_metadata(document.metadata)
     half = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
-    chunks = [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks]
-    mark = fingerprint(
-        (document.id, document.title, document.language, metadata, document.text), chunks, half
-    )
     text = document.text.encode()
     return (
         store.index.no,
@@ -297,7 +292,7 @@ def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]
         metadata,
         metadata.replace("\\u0000", ""),
         entry.digest,
-        mark,
+        _mark(document, entry.chunks, half),
         datetime.now(UTC).isoformat(timespec="seconds"),
         text,
         blocks,
@@ -435,38 +430,33 @@ def _move(store: Store, documents: Iterable[str]) -> None:
             )
 
 
-def _note_fingerprint(store: Store, document_id: str, space: StoredSpace) -> None:
-    """Once all chunks have their vectors a document is what it were had it come with them."""
-    [(row, document, chunks)] = store.contents_of([document_id])
-    numbers = store.numbers(chunk.id for chunk in chunks)
+def _note_fingerprints(store: Store, documents: Collection[str], space: StoredSpace) -> None:
+    """Documents of which all chunks have their vectors are what they were had these come along."""
+    found = store.contents_of(list(documents))
+    numbers = store.numbers(chunk.id for _, _, chunks in found for chunk in chunks)
     stored = store.space(space.name) or space
-    held = dict(zip(*_listed(store, [*numbers.values()], stored), strict=True))
-    if len(held) < len(chunks):
-        return
-    mark = fingerprint(
-        (
-            document.id,
-            document.title,
-            document.language,
-            pack_metadata(document.metadata),
-            document.text,
-        ),
+    listed, vectors = store.vectors([*numbers.values()], stored)
+    held = dict(zip(listed.tolist(), vectors, strict=True))
+    changed = []
+    for row, document, chunks in found:
+        own = [held[numbers[chunk.id]] for chunk in chunks if numbers[chunk.id] in held]
+        if len(own) == len(chunks):
+            half = b"".join(vector.tobytes() for vector in own)
+            changed.append((_mark(document, chunks, half), store.index.no, row["no"]))
+    with store.connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE fathom.documents SET fingerprint = %s WHERE index_no = %s AND no = %s", changed
+        )
+
+
+def _mark(document: Document, chunks: Sequence[Chunk], half: bytes) -> bytes:
+    """A document's fingerprint; `half` are the vectors of its chunks, in 16 bits."""
+    metadata = pack_metadata(document.metadata)
+    return fingerprint(
+        (document.id, document.title, document.language, metadata, document.text),
         [(chunk.id, chunk.span.start, chunk.span.end) for chunk in chunks],
-        b"".join(held[numbers[chunk.id]].tobytes() for chunk in chunks),
+        half,
     )
-    store.run(
-        "UPDATE fathom.documents SET fingerprint = %(mark)s WHERE index_no = %(index)s "
-        "AND no = %(no)s",
-        mark=mark,
-        no=row["no"],
-    )
-
-
-def _listed(
-    store: Store, numbers: Sequence[int], space: StoredSpace
-) -> tuple[list[int], list[HalfMatrix]]:
-    found, vectors = store.vectors(numbers, space)
-    return found.tolist(), list(vectors)
 
 
 def _let_go(store: Store, entries: Sequence[Entry]) -> None:
