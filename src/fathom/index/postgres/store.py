@@ -18,7 +18,7 @@ from fathom.index.postgres.halfvec import to_vectors
 from fathom.index.postgres.schema import ENTERED
 from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document
 from fathom.text.analyzer import Analyzer
-from fathom.types import Block, Chunk, Document, Filter
+from fathom.types import Chunk, Document, Filter
 
 AT_ONCE = 1_000
 _ANALYZER = Analyzer()
@@ -242,21 +242,22 @@ class Store:
     def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         """The chunks with these ids."""
         rows = self.rows(
-            "SELECT chunks.*, documents.id AS document_id, title, path FROM fathom.chunks "
-            "JOIN fathom.documents ON documents.index_no = chunks.index_no AND "
-            "documents.no = document_no WHERE chunks.index_no = %s AND chunks.id = ANY(%s)",
+            "SELECT chunks.*, documents.id AS document_id, title, path, "
+            # The text goes with the first chunk of its document alone.
+            "CASE WHEN row_number() OVER own = 1 THEN convert_from(text, 'UTF8') END AS text, "
+            "CASE WHEN row_number() OVER own = 1 THEN blocks END AS blocks FROM fathom.chunks "
+            "JOIN fathom.documents ON documents.index_no = chunks.index_no AND documents.no = "
+            "document_no WHERE chunks.index_no = %s AND chunks.id = ANY(%s) "
+            "WINDOW own AS (PARTITION BY document_no ORDER BY chunks.no) "
+            "ORDER BY document_no, chunks.no",
             list(ids),
         )
-        contents = self._contents({row["document_no"] for row in rows})
-        return {row["id"]: to_chunk(row, *contents[row["document_no"]]) for row in rows}
-
-    def _contents(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
-        rows = self.rows(
-            "SELECT no, convert_from(text, 'UTF8') AS text, blocks FROM fathom.documents "
-            "WHERE index_no = %s AND no = ANY(%s)",
-            list(documents),
-        )
-        return {row["no"]: (row["text"], Structure(row["blocks"])) for row in rows}
+        found: dict[str, Chunk] = {}
+        for row in rows:
+            if row["text"] is not None:
+                content = row["text"], Structure(row["blocks"])
+            found[row["id"]] = to_chunk(row, *content)
+        return found
 
     def document(self, document_id: str) -> Document | None:
         """The document with this id."""
