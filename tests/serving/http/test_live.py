@@ -20,10 +20,11 @@ from fastapi import FastAPI
 from starlette.responses import Response
 
 from fathom.context import Listener
+from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http import streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
-from fathom.serving.http.idempotency import Once
+from fathom.serving.http.idempotency import once_of
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import Event, Stopping, frames
 from fathom.settings import Settings
@@ -231,9 +232,11 @@ def test_a_stream_that_breaks_ends_with_a_problem_and_a_silent_one_beats(
     assert "secret" not in text
 
 
-def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_again() -> None:
+def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_again(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
-        once, done = Once(), 0
+        once, done = once_of(EmbeddedIndex(tmp_path)), 0
 
         async def work() -> Response:
             nonlocal done
@@ -250,6 +253,7 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
         replies = await asyncio.gather(*(once.do("key", "body", work) for _ in range(3)))
         assert done == 2
         assert len({id(each) for each in replies}) == 1
+        once.close()
 
     asyncio.run(scene())
 

@@ -6,11 +6,16 @@ fathom.index.postgres.uploads, fathom.index.postgres.room and fathom.index.postg
 """
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
@@ -21,6 +26,7 @@ from fathom import Engine
 from fathom.config import settings_of
 from fathom.errors import UsageError
 from fathom.index.engines import in_workspace
+from fathom.serving.http import workspaces
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, keys_of
 from fathom.settings import Settings
@@ -146,3 +152,80 @@ def test_a_user_who_passes_by_row_level_security_serves_nothing(
         with pytest.raises(UsageError, match="no superuser"):
             keys.any()
         keys.close()
+
+
+def test_a_request_that_is_sent_again_to_another_server_is_done_once(
+    machine: Machine, postgres: Server
+) -> None:
+    one, other = machine("one"), machine("other")
+    headers = {"Idempotency-Key": "again"}
+    job = sent(one, "ferry.md", NOTE, headers=headers)
+    finished(other, job["job"])
+    assert sent(other, "ferry.md", NOTE, headers=headers) == job
+    assert len(one.get(f"{API}/jobs").json()["jobs"]) == 1
+    asked: dict[str, Any] = {
+        "headers": {"Idempotency-Key": "asked"},
+        "json": {"question": QUESTION},
+    }
+    answer = one.post(f"{API}/ask", **asked)
+    again = other.post(f"{API}/ask", **asked)
+    assert (again.content, again.headers["content-type"]) == (
+        answer.content,
+        answer.headers["content-type"],
+    )
+    assert len(other.get(f"{API}/traces").json()["traces"]) == 1
+    reused = {**asked, "json": {"question": "Where is pier 9?"}}
+    assert machine("third").post(f"{API}/ask", **reused).status_code == 422
+    with postgres.connect("d1", "postgres") as connection:  # who sees the rows of all
+        [(held,)] = connection.execute(
+            "SELECT count(*) FROM fathom.replies WHERE reply LIKE '%06:40%'"
+        ).fetchall()
+    assert held == 0
+    [document] = other.get(f"{API}/documents").json()["documents"]
+    other.delete(f"{API}/documents/{document['id']}")
+    late = machine("fourth").post(f"{API}/ask", **asked)
+    assert "06:40" not in late.text
+
+
+DYING = """
+import sys
+from pathlib import Path
+from fathom.config import settings_of
+from fathom.serving.http import job_queue
+from fathom.serving.http.running import run
+job_queue.LEASE_S = 2.0
+settings = settings_of({"index.url": sys.argv[1], "index.directory": sys.argv[2], "offline": True})
+run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, flush=True))
+"""
+
+
+def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
+    machine: Machine, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspaces, "WATCH_S", 0.3)
+    child = subprocess.Popen(
+        [sys.executable, "-c", DYING, url, str(tmp_path / "dying")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    try:
+        address = child.stdout.readline().strip()
+        other = machine("other")
+        files = [
+            ("files", (f"{n}.md", f"# Pier {n}\n\nPier {n} is blue.".encode())) for n in range(60)
+        ]
+        job = httpx.post(f"{address}api/v1/documents", files=files, timeout=120).json()["job"]
+        late = sent(other, "ferry.md", NOTE)["job"]
+        while other.get(f"{API}/jobs/{job}").json()["state"] == "waiting":
+            time.sleep(0.02)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.stdout.close()
+        child.wait(30)
+    told = finished(other, job)
+    assert [each["outcome"] for each in told["files"]] == ["ok"] * 60
+    finished(other, late)
+    documents = other.get(f"{API}/documents").json()
+    assert documents["total"] == 61
+    assert len({each["title"] for each in documents["documents"]}) == 61

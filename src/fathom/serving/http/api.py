@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Header, Query, Request
@@ -18,6 +17,7 @@ from fathom.jsonable import Json
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.asking import MOST_CHARS, Asked
 from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.idempotency import Noted
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
 from fathom.serving.http.telling import Ear, Teller, Told, answer_text
@@ -129,8 +129,12 @@ async def ask(
         await _keep(body, space, answer)
         return Response(answer_text(answer), media_type="application/json")
 
-    once = partial(space.once.do, idempotency_key, body.model_dump_json())
-    return await while_connected(request, once(work))
+    def again(trace_id: str) -> str:
+        return answer_text(space.engine.answer(trace_id))
+
+    noted = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
+    done = space.once.do(idempotency_key, body.model_dump_json(), work, noted)
+    return await while_connected(request, done)
 
 
 @router.post("/ask/stream")

@@ -3,15 +3,51 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
+from secrets import token_hex
 from typing import NamedTuple
 
 from starlette.responses import Response
 
+from fathom.errors import FathomError
+from fathom.index.database import Database
+from fathom.index.engines import Index
 from fathom.serving.http.problems import Problem
 
+FILE = "replies.db"
 MOST_KEPT = 256
-"""Replies; the oldest go first. They do not outlive the server."""
+"""Replies of a workspace; the oldest go first."""
+LEASE_S = 15.0
+"""A server that is not heard of for so long has died; the request may be done again."""
+BEAT_S = 3.0
+LOOK_S = 0.2
+"""So often it is looked whether another server has done a request."""
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS replies(no INTEGER PRIMARY KEY AUTOINCREMENT, "
+    "key TEXT NOT NULL UNIQUE, body TEXT NOT NULL, server TEXT NOT NULL, lease REAL NOT NULL, "
+    "status INTEGER NOT NULL DEFAULT 0, media TEXT NOT NULL DEFAULT '', "
+    "reply TEXT NOT NULL DEFAULT '')",
+)
+Work = Callable[[], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """How a reply is noted, and made again of the note, so that no text of a document is in it.
+
+    Attributes:
+        note: Of a reply; empty where there is none.
+        text: Of a note; a `FathomError` where it is not to be had any more.
+    """
+
+    note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
+    text: Callable[[str], str] = lambda note: note
+
+
+WHOLE = Noted()
+"""The reply itself."""
 
 
 class _Done(NamedTuple):
@@ -22,44 +58,50 @@ class _Done(NamedTuple):
 class Once:
     """The replies of one workspace, by the keys that the clients chose."""
 
-    def __init__(self) -> None:
-        self._done: OrderedDict[str, _Done] = OrderedDict()
+    def __init__(self, kept: Database) -> None:
+        """Nothing is opened before there is a key.
 
-    async def do(self, key: str, body: str, work: Callable[[], Awaitable[Response]]) -> Response:
+        Args:
+            kept: Holds the table `replies`, which other servers see too.
+        """
+        self._done: OrderedDict[str, _Done] = OrderedDict()
+        self._kept = kept
+        self._server = token_hex(8)
+
+    async def do(self, key: str, body: str, work: Work, noted: Noted = WHOLE) -> Response:
         """The reply of the work, or that which was given for the same key before.
 
         Args:
             key: What the client calls the request; empty for none.
             body: What was asked.
             work: Does it.
+            noted: How its reply is kept for other servers, and after this one.
 
         Raises:
             Problem: 422 if the key stands for another request.
         """
         if not key:
             return await work()
+        key = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         asked = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._done.get(key)
         if known is not None:
             if known.body != asked:
-                raise Problem(
-                    422,
-                    "key_reused",
-                    "this Idempotency-Key stands for another request",
-                    next="choose a new one for each request",
-                )
+                raise _reused()
             return await asyncio.shield(known.reply)
-        return await self._first(key, asked, work)
+        return await self._first(key, asked, work, noted)
 
-    async def _first(
-        self, key: str, asked: str, work: Callable[[], Awaitable[Response]]
-    ) -> Response:
+    def close(self) -> None:
+        """Let go of the replies."""
+        self._kept.close()
+
+    async def _first(self, key: str, asked: str, work: Work, noted: Noted) -> Response:
         reply: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._done[key] = _Done(asked, reply)
         while len(self._done) > MOST_KEPT:
             self._done.popitem(last=False)
         try:
-            made = await work()
+            made = await self._alone(key, asked, work, noted)
         except BaseException as error:
             # What failed may be tried again; who waits for it is told why.
             self._done.pop(key, None)
@@ -68,6 +110,95 @@ class Once:
             raise
         reply.set_result(made)
         return made
+
+    async def _alone(self, key: str, asked: str, work: Work, noted: Noted) -> Response:
+        """Do the work if no server has done it; while another one is at it, wait."""
+        while not await asyncio.to_thread(self._begin, key, asked):
+            known = await asyncio.to_thread(self._known, key, asked, noted)
+            if known is not None:
+                return known
+            await asyncio.sleep(LOOK_S)
+        beating = asyncio.ensure_future(self._beat(key))
+        try:
+            made = await work()
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(self._forget, key))
+            raise
+        finally:
+            beating.cancel()
+        await asyncio.to_thread(self._keep, key, made, noted)
+        return made
+
+    async def _beat(self, key: str) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            with suppress(FathomError):  # the next one tells
+                await asyncio.to_thread(
+                    self._kept.ask,
+                    f"UPDATE replies SET lease = {self._kept.clock} + ? "  # noqa: S608 - constant
+                    "WHERE key = ? AND server = ?",
+                    (LEASE_S, key, self._server),
+                )
+
+    def _begin(self, key: str, asked: str) -> bool:
+        """Whether it is this server's to do: nobody has begun, or who has died."""
+        lease = f"{self._kept.clock} + ?"
+        begun = self._kept.ask(
+            f"INSERT INTO replies(key, body, server, lease) VALUES (?, ?, ?, {lease}) "  # noqa: S608 - constant
+            "ON CONFLICT DO NOTHING RETURNING key",
+            (key, asked, self._server, LEASE_S),
+        )
+        return bool(begun) or bool(
+            self._kept.ask(
+                f"UPDATE replies SET server = ?, lease = {lease} WHERE key = ? AND body = ? "  # noqa: S608 - constant
+                f"AND status = 0 AND lease < {self._kept.clock} RETURNING key",
+                (self._server, LEASE_S, key, asked),
+            )
+        )
+
+    def _known(self, key: str, asked: str, noted: Noted) -> Response | None:
+        """The reply of another server, or of before; `None` while it is not there."""
+        asked_for = "SELECT body, status, media, reply FROM replies WHERE key = ?"
+        for body, status, media, note in self._kept.ask(asked_for, (key,)):
+            if body != asked:
+                raise _reused()
+            if status:
+                try:
+                    return Response(noted.text(note), status, media_type=media)
+                except FathomError:  # it went with its documents: what is there now is asked
+                    self._forget(key)
+        return None
+
+    def _keep(self, key: str, made: Response, noted: Noted) -> None:
+        note = noted.note(made)
+        if not note:
+            self._forget(key)
+            return
+        self._kept.ask(
+            "UPDATE replies SET status = ?, media = ?, reply = ? WHERE key = ? AND server = ?",
+            (made.status_code, made.media_type or "", note, key, self._server),
+        )
+        self._kept.ask(
+            "DELETE FROM replies WHERE status > 0 AND no <= (SELECT max(no) FROM replies) - ?",
+            (MOST_KEPT,),
+        )
+
+    def _forget(self, key: str) -> None:
+        self._kept.ask("DELETE FROM replies WHERE key = ?", (key,))
+
+
+def once_of(index: Index) -> Once:
+    """The replies of who serves an index."""
+    return Once(index.database(FILE, _TABLES))
+
+
+def _reused() -> Problem:
+    return Problem(
+        422,
+        "key_reused",
+        "this Idempotency-Key stands for another request",
+        next="choose a new one for each request",
+    )
 
 
 def _left_off() -> Problem:

@@ -11,7 +11,7 @@ from fathom.errors import FathomError
 from fathom.serving.http.access import Caller
 from fathom.serving.http.conversations import Conversations
 from fathom.serving.http.files import Files, files_of
-from fathom.serving.http.idempotency import Once
+from fathom.serving.http.idempotency import Once, once_of
 from fathom.serving.http.jobs import Jobs
 
 FOLDER = "workspaces"
@@ -104,6 +104,7 @@ class Workspaces:
             for each in self._open.values():
                 each.jobs.close()
                 each.conversations.close()
+                each.once.close()
                 each.engine.close()
 
 
@@ -115,5 +116,5 @@ def _opened(name: str, engine: Engine) -> Workspace:
         files=files,
         jobs=Jobs(engine, files),
         conversations=Conversations(engine),
-        once=Once(),
+        once=once_of(engine.index),
     )

@@ -1,0 +1,189 @@
+"""Jobs and daily budgets, wherever they are kept: fathom.serving.http.accounts too."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.postgres_server import Server
+
+from fathom.config import settings_of
+from fathom.engine import Engine
+from fathom.index.database import Database
+from fathom.index.engines import in_workspace
+from fathom.ledger import BudgetRefused, Ledger
+from fathom.reservation import Charge, CostBound
+from fathom.serving.http import job_queue
+from fathom.serving.http.accounts import DailyAccount
+from fathom.serving.http.job_queue import Job, JobQueue, queue_of
+from fathom.serving.http.keys import keys_of
+from fathom.usage import Budget, Price, Usage
+
+Machine = Callable[[], Engine]
+
+
+@pytest.fixture(params=["embedded", "postgres"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """Gives engines of one index, as several servers have them."""
+    url = ""
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        url = in_workspace(server.shared, f"q{os.urandom(6).hex()}")
+    given = {"index.url": url, "index.directory": str(tmp_path), "offline": True}
+    made: list[Engine] = []
+
+    def engine() -> Engine:
+        made.append(Engine(settings_of(given)))
+        return made[-1]
+
+    yield engine
+    for each in made:
+        each.close()
+
+
+def job(name: str) -> Job:
+    return Job(id=name, names={f"/u/{name}.md": f"{name}.md"}, refused=[])
+
+
+def queues(machine: Machine, number: int) -> list[JobQueue]:
+    return [queue_of(machine().index, f"server {at}") for at in range(number)]
+
+
+def test_jobs_are_done_one_after_the_other_by_one_server_each(machine: Machine) -> None:
+    one, other = queues(machine, 2)
+    assert one.latest() == []
+    assert not one.has_open()
+    for name in ("first", "second"):
+        one.add(job(name))
+    assert other.has_open()
+    taken = other.take()
+    assert taken is not None
+    assert (taken.id, taken.state) == ("first", "running")
+    assert not one.has_open()
+    assert one.take() is None  # what was sent last is to be there at last
+    taken.stage, taken.files_done = "reading", 1
+    assert other.save(taken)
+    assert one.get("first") == taken
+    assert not one.save(taken)
+    taken.state = "done"
+    assert other.save(taken)
+    assert not other.save(taken)
+    following = one.take()
+    assert following is not None
+    assert following.id == "second"
+    assert [each.id for each in other.latest()] == ["second", "first"]
+    for each in (one, other):
+        each.close()
+
+
+def test_the_job_of_a_server_that_is_not_heard_of_goes_to_another_one(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = queues(machine, 2)
+    one.add(job("first"))
+    monkeypatch.setattr(job_queue, "LEASE_S", -1.0)
+    slow = one.take()
+    monkeypatch.undo()
+    assert slow is not None
+    assert other.has_open()
+    taken = other.take()
+    assert taken == slow
+    assert not one.save(slow)  # it is told so, and stops
+    assert other.save(slow)
+    for each in (one, other):
+        each.close()
+
+
+def test_no_job_is_ever_taken_by_two(machine: Machine) -> None:
+    servers = queues(machine, 4)
+    servers[0].add(job("only"))
+    with ThreadPoolExecutor(16) as many:
+        taken = list(many.map(lambda number: servers[number % 4].take(), range(32)))
+    assert [each.id for each in taken if each is not None] == ["only"]
+    for each in servers:
+        each.close()
+
+
+def test_of_many_jobs_the_latest_are_remembered_and_those_that_wait(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_queue, "MOST_KEPT", 3)
+    [queue] = queues(machine, 1)
+    for number in range(6):
+        queue.add(job(str(number)))
+        if number < 4 and (taken := queue.take()) is not None:
+            taken.state = "done"
+            queue.save(taken)
+    assert [each.id for each in queue.latest()] == ["5", "4", "3"]
+    assert queue.get("0") is None
+    queue.close()
+
+
+DAY = "2026-11-23"
+
+
+def accounts(kept: Database, budget: Budget, whole: Budget | None = None) -> DailyAccount:
+    above = DailyAccount(kept, "workspace:", DAY, whole) if whole else None
+    return DailyAccount(kept, "key:1", DAY, budget, above)
+
+
+def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Machine) -> None:
+    stores = [keys_of(machine().index).kept for _ in range(3)]
+    bound = CostBound(calls=1, prompt_tokens=7, completion_tokens=3)
+
+    def ask(number: int) -> bool:
+        account = accounts(stores[number % 3], Budget(tokens=200), Budget(tokens=1_000))
+        try:
+            with Ledger(Budget(), account=account).reserve(bound) as room:
+                assert account.left()["tokens"] >= 0
+                room.settle(Usage(llm_calls=1, prompt_tokens=7, completion_tokens=1))
+        except BudgetRefused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(12) as many:
+        done = sum(many.map(ask, range(60)))
+    left = accounts(stores[0], Budget(tokens=200), Budget(tokens=1_000)).left()["tokens"]
+    assert done >= 20  # as many as would fit, were each to spend all that it reserves
+    assert left == 200 - 8 * done
+    assert left >= 0
+    for each in stores:
+        each.close()
+
+
+def test_what_a_killed_server_had_reserved_stays_reserved(machine: Machine) -> None:
+    kept = keys_of(machine().index).kept
+    bound, amount = CostBound(calls=1, prompt_tokens=60), Charge(1, 60, 0)
+    accounts(kept, Budget(tokens=100)).draw(bound, amount)
+    again = accounts(keys_of(machine().index).kept, Budget(tokens=100))
+    assert again.left()["tokens"] == 40
+    with pytest.raises(BudgetRefused, match="tokens would need 60, 40 left"):
+        again.draw(bound, amount)
+    kept.close()
+
+
+def test_what_the_key_may_not_spend_is_given_back_to_its_workspace(machine: Machine) -> None:
+    kept = keys_of(machine().index).kept
+    account = accounts(kept, Budget(tokens=10), Budget(tokens=100))
+    with pytest.raises(BudgetRefused):
+        account.draw(CostBound(calls=1, prompt_tokens=20), Charge(1, 20, 0))
+    assert DailyAccount(kept, "workspace:", DAY, Budget(tokens=100)).left()["tokens"] == 100
+    kept.close()
+
+
+def test_money_is_counted_exactly_and_unknown_prices_are_refused(machine: Machine) -> None:
+    kept = keys_of(machine().index).kept
+    account = accounts(kept, Budget(cost_usd=0.003))
+    price = Price(prompt=10.0, completion=10.0)
+    ledger = Ledger(Budget(), account=account)
+    for _ in range(3):
+        with ledger.reserve(CostBound(calls=1, prompt_tokens=100, price=price)) as room:
+            room.settle(Usage(llm_calls=1, prompt_tokens=100))
+    assert account.left()["cost_usd"] == 0
+    with pytest.raises(BudgetRefused, match="cost_usd"):
+        ledger.reserve(CostBound(calls=1, prompt_tokens=1, price=price))
+    with pytest.raises(BudgetRefused, match="the cost is unknown"):
+        ledger.reserve(CostBound(calls=1, prompt_tokens=1))
+    ledger.reserve(CostBound(retrievals=1)).release()  # a search costs nothing
+    kept.close()
