@@ -304,6 +304,7 @@ def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
     """
     for block in inner.blocks:
         text = block.span.cut(inner.text)
+        builder.recognised(block.recognised)
         if block.kind == "heading":
             builder.heading(text, below + max(1, len(block.headings)))
         elif block.kind == "list_item":
@@ -316,3 +317,4 @@ def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
             builder.footnote(text)
         else:
             builder.paragraph(text)
+    builder.recognised(None)

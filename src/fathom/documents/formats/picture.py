@@ -1,12 +1,12 @@
 """PNG, JPEG and TIFF: the text that stands on pictures is recognised, each is a page."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused
 from fathom.documents.formats.pdf.layout import add_pages, opening_title
-from fathom.documents.formats.pdf.lines import PageLines, Recogniser, recognised_facts
+from fathom.documents.formats.pdf.lines import Line, PageLines, Recogniser, recognised_facts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -42,13 +42,34 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
     except Exception as error:  # Pillow raises what its decoders come upon
         words = " ".join(str(error).split())[:200]
         raise Refused("failed", f"damaged picture ({type(error).__name__}: {words})") from error
-    if sum(sum(map(str.isalnum, line.text)) for page in pages for line in page.lines) < (
-        _FEWEST_LETTERS
-    ):
+    if sum(_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
         raise Refused("no_document", "is a picture with hardly any text that could be recognised")
     builder = Builder()
     add_pages(builder, pages)
     return builder.build(opening_title(pages[0]), recognised_facts(pages), opening=False)
+
+
+def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
+    """The lines on one picture, after `Recogniser.begin`; none where there is hardly any text.
+
+    Raises:
+        Refused: `failed` for a damaged or huge one.
+    """
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None  # see `parse`
+    try:
+        with Image.open(io.BytesIO(data), formats=KINDS) as picture:
+            lines = recogniser.read(_pixels(picture))
+    except (Refused, MemoryError):
+        raise
+    except Exception as error:  # Pillow raises what its decoders come upon
+        raise Refused("failed", f"damaged picture ({type(error).__name__})") from error
+    return lines if _letters(lines) >= _FEWEST_LETTERS else ()
+
+
+def _letters(lines: Iterable[Line]) -> int:
+    return sum(sum(map(str.isalnum, line.text)) for line in lines)
 
 
 def _frames(picture: "Image") -> int:

@@ -221,7 +221,7 @@ def test_pictures_without_text_need_ocr() -> None:
     with pytest.raises(Refused) as refused:
         parse(packed(p(""), media="yes"))
     assert refused.value.outcome == "no_text_layer"
-    assert refused.value.reason == "holds pictures only; run OCR first"
+    assert refused.value.reason == "holds pictures of which none can be recognised, and no text"
 
 
 def test_a_picture_with_a_caption_needs_ocr() -> None:

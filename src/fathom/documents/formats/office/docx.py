@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, Parsed, Refused
 from fathom.documents.formats.office.numbering import Numbering, spell
-from fathom.documents.formats.office.package import Package, chosen, truth
+from fathom.documents.formats.office.package import Package, chosen, relation_id, truth
+from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
     attribute,
@@ -21,6 +23,9 @@ from fathom.documents.xml_members import (
     local,
     number,
 )
+
+if TYPE_CHECKING:
+    from fathom.documents.formats.pdf.lines import Recogniser
 
 # Deleted and moved-away text, properties, field codes, ruby readings.
 _SKIPPED = {
@@ -212,8 +217,8 @@ _SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
 CAPTION_CHARS = 60
 
 
-def parse(data: bytes) -> Parsed:
-    """Parse a DOCX file.
+def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
+    """Parse a DOCX file; the recogniser reads the pictures in it, where there is one.
 
     Raises:
         Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
@@ -222,29 +227,32 @@ def parse(data: bytes) -> Parsed:
     name, root = package.main("word/document.xml")
     body = child(root, "body")
     builder = Builder()
-    walk = _Walk(package, name, builder)
+    pictures = Pictures(package, recogniser)
+    walk = _Walk(package, name, builder, pictures)
     walk.margins()
     if body is not None:
         walk.blocks(body)
+    pictures.add_rest(builder)
     title, metadata = package.properties()
     try:
-        parsed = builder.build(title, metadata)
-    except Refused:
-        if package.has_pictures():
-            raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
-        raise
-    if len(parsed.text) < CAPTION_CHARS and package.has_pictures():
-        raise Refused("no_text_layer", "holds pictures and hardly any text; run OCR first")
-    return parsed
+        parsed = builder.build(title, {**metadata, **pictures.facts()})
+    except Refused as refusal:
+        raise pictures.only(package) or refusal from None
+    scanned = pictures.only(package)
+    if len(parsed.text) < CAPTION_CHARS and not pictures.facts() and scanned is not None:
+        raise scanned
+    return pictures.told(parsed)
 
 
 class _Walk:
     """One pass over a document's body in reading order."""
 
-    def __init__(self, package: Package, name: str, builder: Builder) -> None:
+    def __init__(self, package: Package, name: str, builder: Builder, pictures: Pictures) -> None:
         self._package = package
         self._name = name
         self._builder = builder
+        self._pictures = pictures
+        self._targets = {link.id: link.target for link in package.relations(name)}
         self._styles = Styles(package.related(name, "styles"))
         self._numbering = Numbering(package.related(name, "numbering"))
         self._bodies = {kind: self._read_notes(kind) for kind in _NOTES.values()}
@@ -287,6 +295,8 @@ class _Walk:
         else:
             self._builder.paragraph(inline.text)
         self._aside(inline)
+        for shown in descendants(paragraph, "blip", "imagedata"):
+            self._pictures.add(self._builder, self._targets.get(relation_id(shown), ""))
 
     def _aside(self, inline: Inline) -> None:
         """What a paragraph anchors but does not hold in its own line."""

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fathom.documents.base import Refused
-from fathom.documents.xml_members import Element, attribute, children, local, member_xml, text_of
+from fathom.documents.xml_members import (
+    Element,
+    attribute,
+    children,
+    local,
+    member_xml,
+    read_member,
+    text_of,
+)
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
 
@@ -104,6 +112,27 @@ class Package:
     def has_pictures(self) -> bool:
         """Whether any picture or film is packed in."""
         return any("/media/" in name for name in self._archive.namelist())
+
+    def pictures(self, beginnings: tuple[bytes, ...], fewest_bytes: int) -> list[str]:
+        """Parts that are pictures of these kinds and not small, in order."""
+        found = []
+        for member in self._archive.infolist():
+            if "/media/" in member.filename and member.file_size >= fewest_bytes:
+                with self._archive.open(member) as opened:
+                    if opened.read(8).startswith(beginnings):
+                        found.append(member.filename)
+        return found
+
+    def bytes_of(self, name: str) -> bytes:
+        """A part as it is.
+
+        Raises:
+            Refused: `failed` when it is missing or damaged.
+        """
+        data = read_member(self._archive, name)
+        if data is None:
+            raise Refused("failed", f"no part {name}")
+        return data
 
     def properties(self) -> tuple[str, Mapping[str, Scalar]]:
         """Title, and author and dates as far as they are known."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, Parsed, Refused
 from fathom.documents.formats.office.cells import plain
 from fathom.documents.formats.office.numbering import BULLET, spell
 from fathom.documents.formats.office.package import Package, chosen, relation_id
+from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
     attribute,
@@ -17,6 +19,9 @@ from fathom.documents.xml_members import (
     number,
     text_of,
 )
+
+if TYPE_CHECKING:
+    from fathom.documents.formats.pdf.lines import Recogniser
 
 
 def add_chart(builder: Builder, root: Element) -> None:
@@ -88,8 +93,8 @@ _STYLES = {
 }  # fmt: skip
 
 
-def parse(data: bytes) -> Parsed:
-    """Parse a PPTX file.
+def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
+    """Parse a PPTX file; the recogniser reads the pictures on its slides, where there is one.
 
     Raises:
         Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
@@ -99,17 +104,18 @@ def parse(data: bytes) -> Parsed:
     targets = {link.id: link.target for link in package.relations(name) if link.kind == "slide"}
     slides = [targets.get(relation_id(item), "") for item in descendants(root, "sldId")]
     builder = Builder()
+    pictures = Pictures(package, recogniser)
     titled = False
     for page, slide in enumerate(slides, start=1):
         builder.page(page)
         titled = _Slide(package, slide, builder).add(f"Slide {page}" if titled else "") or titled
+        for link in package.relations(slide):
+            pictures.add(builder, link.target, below=1)
     title, metadata = package.properties()
     try:
-        return builder.build(title, metadata)
-    except Refused:
-        if package.has_pictures():
-            raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
-        raise
+        return pictures.told(builder.build(title, {**metadata, **pictures.facts()}))
+    except Refused as refusal:
+        raise pictures.only(package) or refusal from None
 
 
 class _Slide:
