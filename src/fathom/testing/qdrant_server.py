@@ -82,7 +82,8 @@ class Collection:
             self._wrote.clear()
             if not self._wrote.wait(IDLE_S):
                 for shard in self.shards:
-                    shard.optimize()
+                    while not self._wrote.is_set() and shard.optimize():
+                        """Once more, until few large segments are left."""
 
     def update(self, operations: Mapping[int, edge.UpdateOperation]) -> Json:
         """Apply one operation a shard."""
@@ -347,6 +348,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    wbufsize = 1 << 16
     store: Store
     key: str = ""
 

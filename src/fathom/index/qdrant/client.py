@@ -4,11 +4,14 @@ All of them may be repeated without harm: points have names of their own.
 """
 
 import json
+import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Self
-
-import httpx2
+from urllib.parse import urlencode, urlsplit
 
 from fathom.errors import RunError, UsageError
 from fathom.index.qdrant.address import QdrantAddress
@@ -41,16 +44,19 @@ class QdrantClient:
         self.address = address
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._seconds = seconds
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if address.key is not None:
-            headers["api-key"] = address.key.get_secret_value()
-        self._http = httpx2.Client(
-            base_url=address.url, headers=headers, timeout=seconds, follow_redirects=False
-        )
+            self._headers["api-key"] = address.key.get_secret_value()
+        self._lock = threading.Lock()
+        self._free: list[HTTPConnection] = []
 
     def close(self) -> None:
-        """Let go of the connections."""
-        self._http.close()
+        """Let go of the connections; may be used again."""
+        with self._lock:
+            for connection in self._free:
+                connection.close()
+            self._free.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -83,31 +89,30 @@ class QdrantClient:
             UsageError: If it refuses the key.
         """
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        status, reply = self._tried(method, path, content, params)
-        if status == httpx2.codes.NOT_FOUND:
+        path = f"{path}?{urlencode(params)}" if params else path
+        status, reply = self._tried(method, path, content)
+        if status == HTTPStatus.NOT_FOUND:
             return None
-        if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise UsageError(
                 f"Qdrant at {self.address.url} refuses the API key; check its variable"
             )
         try:
             told = json.loads(reply)
-            if status == httpx2.codes.OK:
+            if status == HTTPStatus.OK:
                 return told["result"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._error(f"said {status} and no JSON of its own") from None
         raise self._error(f"said {status}: {_reason(told)}")
 
-    def _tried(
-        self, method: str, path: str, content: bytes | None, params: Mapping[str, str] | None
-    ) -> tuple[int, bytes]:
+    def _tried(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
         tried = 0
         while True:
             tried += 1
             last = tried >= self._policy.tries
             try:
-                status, reply = self._asked(method, path, content, params)
-            except (httpx2.HTTPError, OSError) as error:
+                status, reply = self._asked(method, path, content)
+            except (HTTPException, OSError) as error:
                 if last:
                     raise self._error(f"cannot be reached ({type(error).__name__})") from None
             else:
@@ -115,16 +120,41 @@ class QdrantClient:
                     return status, reply
             self._sleep(self._policy.wait_s(tried))
 
-    def _asked(
-        self, method: str, path: str, content: bytes | None, params: Mapping[str, str] | None
+    def _asked(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+        """One request; another one where a connection that was kept has been ended meanwhile."""
+        with self._lock:
+            kept = self._free.pop() if self._free else None
+        if kept is not None:
+            try:
+                return self._asked_on(kept, method, path, content)
+            except (HTTPException, ConnectionError):
+                pass
+        return self._asked_on(self._connected(), method, path, content)
+
+    def _connected(self) -> HTTPConnection:
+        parts = urlsplit(self.address.url)
+        host, port = parts.hostname or "", parts.port
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            return HTTPSConnection(host, port, timeout=self._seconds, context=context)
+        return HTTPConnection(host, port, timeout=self._seconds)
+
+    def _asked_on(
+        self, connection: HTTPConnection, method: str, path: str, content: bytes | None
     ) -> tuple[int, bytes]:
-        with self._http.stream(method, path, content=content, params=params) as reply:
-            body = bytearray()
-            for part in reply.iter_raw():
-                body += part
-                if len(body) > MOST_BYTES:
-                    raise self._error(f"sent more than {MOST_BYTES >> 20} MB")
-            return reply.status_code, bytes(body)
+        try:
+            connection.request(method, path, content, self._headers)
+            reply = connection.getresponse()
+            body = reply.read(MOST_BYTES + 1)
+        except BaseException:
+            connection.close()
+            raise
+        if len(body) > MOST_BYTES:
+            connection.close()
+            raise self._error(f"sent more than {MOST_BYTES >> 20} MB")
+        with self._lock:
+            self._free.append(connection)
+        return reply.status, body
 
     def _error(self, what: str) -> RunError:
         return RunError(

@@ -29,6 +29,9 @@ CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 192
 
+DIGITS = 6
+"""Of the numbers of a vector that are sent; half precision errs by far more than what is cut."""
+
 _CHUNK = (1 << 32) - 1
 """The bits of a point's name that are the chunk's number; the others are the tenant's."""
 
@@ -234,7 +237,7 @@ class TenantPoints:
             Unmarked: If the collection lacks the mark.
         """
         search = _quiet(
-            query=[round(number, 7) for number in vector.tolist()],
+            query=[round(number, DIGITS) for number in vector.tolist()],
             using="dense",
             limit=limit,
             filter=self._filter(documents),
@@ -317,4 +320,4 @@ def _name(tenant: uuid.UUID, number: int) -> str:
 
 
 def _chunk(name: str) -> int:
-    return uuid.UUID(name).int & _CHUNK
+    return int(name[-8:], 16)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fathom.index.bm25 import norms, quantised
 from fathom.index.filters import Allowed, Numbers
-from fathom.index.qdrant.collection import Found, Point, TenantPoints, sparse
+from fathom.index.qdrant.collection import DIGITS, Found, Point, TenantPoints, sparse
 
 FEW_CHUNKS = 10_000
 """So many are all looked at, without a graph."""
@@ -25,8 +25,6 @@ MARGIN = 2e-4
 """A product of half precision may err by this much."""
 ROUNDING = 1e-5
 """A sum of single precision may err by this share."""
-DIGITS = 6
-"""Of the numbers of a vector that are sent; what is cut off is far below `MARGIN`."""
 
 Floats = NDArray[np.float64]
 Scored = list[tuple[int, float]]
