@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.index.test_traces import new_workspace, opened, said, trace
 from tests.postgres_server import Server
+from typer.testing import CliRunner
 
 from fathom.engine import Engine
 from fathom.errors import RunError
@@ -19,8 +20,10 @@ from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
 from fathom.index.postgres.room import open_room
 from fathom.index.postgres.schema import MIGRATIONS
+from fathom.index.postgres.tables import OTHER_LEGS_GUARDED, SERVED_GUARDED
 from fathom.index.postgres.traces import has_traces
 from fathom.index.traces import TraceMissing
+from fathom.serving.cli import app
 
 QUESTION = "How long is the notice period?"
 
@@ -150,6 +153,42 @@ def test_tables_from_before_traces_get_them_with_the_next_ingest(
         engine.ingest(tmp_path / "leave.md")
         assert engine.trace(engine.ask(QUESTION).trace_id or "").answer
     open_reader(Address.of(url)).close()
+
+
+def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
+    postgres: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = postgres.database()
+    (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    with engine_of(url, tmp_path / "disk") as engine:
+        engine.ingest(tmp_path / "leave.md")
+    tables = ("traces", "held", "swept", "feedback", "feedback_held")
+    with postgres.connect(f"d{postgres.databases}") as connection:
+        connection.execute("DELETE FROM fathom.layout WHERE version > 1")
+        for table in (*tables, *SERVED_GUARDED, *OTHER_LEGS_GUARDED, "dropped"):
+            connection.execute(f"DROP TABLE fathom.{table} CASCADE")
+    with engine_of(url, tmp_path / "disk") as engine:
+        answer = engine.ask(QUESTION)
+        assert "three months" in answer.answer
+        assert answer.trace_id is None
+        assert "layout 1, this needs 2; `fathom ingest` brings it there" in caplog.text
+        engine.ingest()
+        assert engine.ask(QUESTION).trace_id
+
+
+def test_the_commands_of_another_machine_list_show_and_replay(url: str, tmp_path: Path) -> None:
+    with engine_of(url, tmp_path / "first") as engine:
+        name = engine.ask(QUESTION).trace_id or ""
+    place = ["--index", url, "--set", f"index.directory={tmp_path / 'second'}"]
+    runner = CliRunner()
+    for command in (["trace"], ["trace", name[:8]], ["replay", name[:8]]):
+        done = runner.invoke(app, [*command, *place])
+        assert done.exit_code == 0, done.output
+        if len(command) == 1:
+            assert name[:8] in done.output
+    done = runner.invoke(app, ["doctor", *place])
+    assert "sound" in next(line for line in done.output.splitlines() if "traces" in line)
+    assert not (tmp_path / "second").exists()
 
 
 def test_traces_that_were_kept_on_the_machine_move_to_the_server(url: str, tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def test_a_client_that_leaves_frees_its_work(settings: Settings, live: Live, pat
             else leaving(client, path),
         ):
             wait_for(lambda: slow.begun == 1)
-            assert app.state.asking.admission.running == 1
+            if path.endswith("stream"):  # whoever asked otherwise has left by now
+                assert app.state.asking.admission.running == 1
         wait_for(lambda: slow.cancelled == 1)
         assert app.state.asking.admission.running == 0
 
