@@ -33,7 +33,7 @@ HEADLINES: Sequence[Headline] = (
         experiment="fathom/defaults",
         set="squad-fresh",
         measure="CRAG-truthfulness",
-        arm="naive",
+        arm="adaptive",
         baseline="never silent",
     ),
     Headline(
@@ -41,7 +41,7 @@ HEADLINES: Sequence[Headline] = (
         experiment="fathom/defaults",
         set="squad-fresh",
         measure="F1",
-        arm="naive",
+        arm="adaptive",
         baseline="one chunk by keyword",
     ),
     Headline(
