@@ -63,5 +63,5 @@ def build_graph(store: Store, space: StoredSpace) -> None:
     store.run(
         f"CREATE INDEX IF NOT EXISTS graph_{space.no} ON {space.table} USING hnsw "
         f"((vector::halfvec({space.dimension})) halfvec_ip_ops) "
-        "WITH (m = 16, ef_construction = 128)"
+        "WITH (m = 32, ef_construction = 200)"
     )

@@ -1,0 +1,89 @@
+"""The graph of neighbours, which small indexes do without, and words that are remembered."""
+
+import numpy as np
+import pytest
+from tests.index.postgres.test_opening import workspace
+from tests.postgres_server import Server
+
+from fathom.index.base import Entry, Matrix, Vector
+from fathom.index.filters import Numbers
+from fathom.index.postgres import connections, postings
+from fathom.index.postgres.opening import open_reader, open_writer
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
+from fathom.types import Filter
+
+CHUNKS = 600
+DRAWN = np.random.default_rng(5)
+
+
+def unit(count: int) -> Matrix:
+    drawn = DRAWN.normal(size=(count, 24))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
+
+
+def documents(vectors: Matrix, start: int = 0) -> list[Entry]:
+    """One of a chunk each, the first half of them even."""
+    made = []
+    for number, vector in enumerate(vectors, start):
+        one = entry(f"d{number}", [f"text {number}"], [[1]], half=number % 2)
+        made.append(
+            Entry(document=one.document, chunks=one.chunks, vectors=vector[None], digest="")
+        )
+    return made
+
+
+def nearest(vectors: Matrix, query: Vector, numbers: Numbers) -> set[str]:
+    cosines = vectors[numbers].astype(np.float16).astype(np.float64) @ query
+    return {f"d{number}#0" for number in numbers[np.argsort(-cosines)[:10]]}
+
+
+def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "GRAPH_FROM_CHUNKS", 50)
+    monkeypatch.setattr(postings, "FEW_CHUNKS", 10)
+    # So few chunks are sooner looked at all than by their graph.
+    without = ("SET enable_seqscan = off", "SET enable_sort = off")
+    monkeypatch.setattr(connections, "SETTINGS", (*connections.SETTINGS, *without))
+    vectors, queries = unit(CHUNKS), unit(20)
+    half = Filter("half", "=", 1)
+    with open_writer(workspace(postgres, "graph"), IDENTITY) as writer:
+        put(writer, *documents(vectors[:500]))
+        assert "graph" not in plan(writer)
+        writer.optimize()
+        assert "graph" in plan(writer)
+        put(writer, *documents(vectors[500:], 500))  # joins it
+        writer.forget([f"/c/d{number}" for number in range(0, CHUNKS, 3)])
+        left = np.array([number for number in range(CHUNKS) if number % 3])
+        odd = left[left % 2 == 1]
+        shares = []
+        for query in queries:
+            for numbers, filters in ((left, []), (odd, [half])):
+                found = writer.vector_search(query, k=10, filters=filters)
+                exact = nearest(vectors, query, numbers)
+                shares.append(len({match.chunk_id for match in found} & exact) / 10)
+                cosines = [float(vectors[int(m.chunk_id[1:-2])] @ query) for m in found]
+                assert [m.score for m in found] == pytest.approx(cosines, abs=2e-3)
+        assert np.mean(shares) >= 0.98
+
+
+def plan(writer: object) -> str:
+    """How the server goes about a search of its largest space."""
+    with writer._connections.taken() as connection:  # type: ignore[attr-defined]
+        [(number,)] = connection.execute("SELECT no FROM fathom.spaces WHERE filled > 0").fetchall()
+        zeros = "[" + ",".join("1" * 24) + "]"
+        rows = connection.execute(
+            f"EXPLAIN SELECT chunk_no FROM fathom.vectors_{number} "
+            f"ORDER BY (vector::halfvec(24)) <#> '{zeros}'::halfvec(24) LIMIT 47"
+        ).fetchall()
+    return "\n".join(row[0] for row in rows)
+
+
+def test_what_is_remembered_of_words_is_of_the_state_that_is_read(postgres: Server) -> None:
+    address = workspace(postgres, "remembered")
+    with open_writer(address, IDENTITY) as writer, open_reader(address) as reader:
+        put(writer, CATS)
+        with reader.snapshot():
+            before = reader.keyword_search("cats sleep sea", k=9)
+            put(writer, SHIPS)
+            later = writer.keyword_search("cats sleep sea", k=9)
+            assert reader.keyword_search("cats sleep sea", k=9) == before
+        assert reader.keyword_search("cats sleep sea", k=9) == later != before
