@@ -4,8 +4,10 @@ That is what covers fathom.index.qdrant.legs and fathom.index.qdrant.record, bes
 `tests.index.qdrant.test_legs`.
 """
 
+import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,17 +17,30 @@ from fathom.testing import IndexConformance
 
 pytest.importorskip("psycopg", reason="needs the extra qdrant")
 from tests.postgres_server import Server
-from tests.qdrant_server import KEY_ENV
+from tests.qdrant_server import KEY_ENV, QUICK
 
 from fathom.index.engines import Index, in_workspace, index_at
+from fathom.index.qdrant.address import qdrant_address
+from fathom.index.qdrant.client import QdrantClient
+
+
+@pytest.fixture(scope="module")
+def collections(cluster_url: str) -> Iterator[str]:
+    """The address of collections that go with the tests."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    yield f"{cluster_url}/{name}"
+    with QdrantClient(qdrant_address(cluster_url, key_env=KEY_ENV), policy=QUICK) as client:
+        for suffix in ("words", "4"):
+            with suppress(Exception):  # that of the wheel removes none
+                client.request("DELETE", f"/collections/{name}-{suffix}")
 
 
 class TestQdrant(IndexConformance):
     many_writers = True
 
     @pytest.fixture(autouse=True)
-    def _servers(self, postgres: Server, cluster_url: str) -> None:
-        self.url = f"{postgres.shared}+qdrant:{cluster_url}/conformance"
+    def _servers(self, postgres: Server, collections: str) -> None:
+        self.url = f"{postgres.shared}+qdrant:{collections}"
 
     def _index(self, place: Path) -> Index:
         url = in_workspace(self.url, f"q{zlib.crc32(str(place).encode())}")

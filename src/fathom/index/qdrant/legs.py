@@ -67,12 +67,11 @@ class QdrantLegs:
         self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
     ) -> Scored:
         """See `Legs.keyword_search`."""
-        known, statistics = record.numbers_of(store, terms), store.statistics(terms)
+        leg, statistics, known = record.asked(store, terms)
         weights = {known[term]: weight for term, weight in query_weights(terms, statistics).items()}
         if not weights:
             return []
         space = _words(store)
-        leg = record.leg_of(store, space.no)
         with self._sound(store, space):
             return QdrantWords(self._points(store, space), leg.average).search(
                 weights,
@@ -102,16 +101,15 @@ class QdrantLegs:
 
     def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
         """See `Legs.chunks_with`."""
-        counts = store.statistics(terms).frequencies
-        most = max(counts.values(), default=0)
-        if len(counts) < 2 or most >= MOST_COUNTED:
-            return most
-        space, limit = _words(store), 2 * sum(counts.values())
-        weights = dict.fromkeys(record.numbers_of(store, counts).values(), 1.0)
-        mark = record.leg_of(store, space.no).mark
+        leg, statistics, numbers = record.asked(store, terms)
+        counts = statistics.frequencies.values()
+        if len(counts) < 2 or max(counts) >= MOST_COUNTED:
+            return max(counts, default=0)
+        space, limit = _words(store), 2 * sum(counts)
+        weights = dict.fromkeys(numbers.values(), 1.0)
         with self._sound(store, space):
             while True:
-                found = self._points(store, space).worded(weights, limit, None, mark)
+                found = self._points(store, space).worded(weights, limit, None, leg.mark)
                 if len(found) < limit:
                     return sum(1 for _ in record.listed(store, [one.chunk for one in found]))
                 limit *= 4

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.index.bm25 import norms, quantised
+from fathom.index.bm25 import Statistics, norms, quantised
 from fathom.index.filters import Numbers
 from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.store import Store, StoredSpace
@@ -73,6 +73,20 @@ def drop_leg(store: Store, space: int) -> None:
     store.run(
         "DELETE FROM fathom.legs WHERE index_no = %(index)s AND space_no = %(space)s", space=space
     )
+
+
+def asked(store: Store, terms: Iterable[str]) -> tuple[Leg, Statistics, dict[str, int]]:
+    """The words, and of those terms that occur: what BM25 has to know, and their numbers."""
+    rows = store.rows(
+        "SELECT mark, average, term, chunks, no FROM fathom.legs JOIN fathom.terms USING "
+        "(index_no) JOIN fathom.term_numbers USING (index_no, term) "
+        "WHERE index_no = %s AND space_no = 0 AND term = ANY(%s)",
+        list(terms),
+    )
+    leg = Leg(WORDS, rows[0]["mark"], rows[0]["average"]) if rows else Leg(WORDS, 0, 0.0)
+    counts = {row["term"]: row["chunks"] for row in rows}
+    statistics = Statistics(store.index.chunks, store.index.terms, counts)
+    return leg, statistics, {row["term"]: row["no"] for row in rows}
 
 
 def record_leg(store: Store, leg: Leg) -> None:
