@@ -15,6 +15,7 @@ pytest.importorskip("psycopg", reason="needs the extra qdrant")
 from tests.postgres_server import Server
 from tests.qdrant_server import QUICK, EdgeServer
 
+from fathom.engine import Engine
 from fathom.errors import IndexCorrupt, IndexMismatch, RunError, UsageError
 from fathom.index.copying import copy
 from fathom.index.embedded.opening import open_reader as open_embedded
@@ -27,6 +28,7 @@ from fathom.index.postgres.writer import PostgresWriter
 from fathom.index.qdrant.address import qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 from fathom.index.qdrant.legs import QdrantLegs
+from fathom.serving.cli.doctor import _index
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, entry, put
 
@@ -262,6 +264,33 @@ def test_copied_there_and_back_everything_is_the_same(place: Place, tmp_path: Pa
         assert there.vector_search(axis(1), k=3) == one.vector_search(axis(1), k=3)
         with write_embedded(tmp_path / "two", IDENTITY) as back:
             assert copy(there, back).content == one.status().content
+
+
+def test_an_engine_answers_and_tells_where_qdrant_is_away(
+    place: Place, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.index.qdrant.client.RetryPolicy", lambda: QUICK)
+    (tmp_path / "a.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    (tmp_path / "b.md").write_text("# Pay\n\nPay comes on the last day of the month.\n")
+    url = f"{in_workspace(postgres.shared, 'away')}+qdrant:{place.qdrant.url}"
+    question = "How long is the notice period?"
+    with Engine.open(url, {"index.directory": str(tmp_path / "side")}) as engine:
+        assert engine.ingest(tmp_path / "a.md").new == 1
+        assert "three months" in engine.ask(question).answer
+        place.qdrant.kill()
+        asked: tuple[Asked, ...] = (
+            lambda: engine.ask(question),
+            lambda: engine.search(question),
+            lambda: engine.ingest(tmp_path / "b.md"),
+        )
+        for ask in asked:
+            with pytest.raises(RunError, match=r"Qdrant at http://127.* cannot be reached"):
+                ask()
+        assert "cannot be reached" in _index(engine, fix=True)[0].detail
+        place.qdrant.start()
+        assert "three months" in engine.ask(question).answer
+        assert engine.status().documents == 1
+        assert _index(engine, fix=True)[0].ok
 
 
 @pytest.mark.slow
