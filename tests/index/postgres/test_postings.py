@@ -63,6 +63,10 @@ def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.Monkey
                 cosines = [float(vectors[int(m.chunk_id[1:-2])] @ query) for m in found]
                 assert [m.score for m in found] == pytest.approx(cosines, abs=2e-3)
         assert np.mean(shares) >= 0.98
+        # More than the graph gives at once.
+        many = {match.chunk_id for match in writer.vector_search(queries[0], k=380)}
+        expected = left[np.argsort(-(vectors[left] @ queries[0]))[:380]]
+        assert len(many & {f"d{number}#0" for number in expected}) >= 0.98 * 380
 
 
 def plan(writer: object) -> str:

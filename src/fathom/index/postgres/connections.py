@@ -19,12 +19,13 @@ Connection = psycopg.Connection[TupleRow]
 
 CONNECT_S = 10
 KEPT = 4
+EXPANSION_SEARCH = 300
+"""So many chunks a graph of neighbours gives at once."""
 SETTINGS = (
     "SET default_transaction_isolation = 'read committed'",
     "SET default_transaction_read_only = off",
     "SET search_path = pg_catalog, fathom, public, extensions",
-    "SET hnsw.iterative_scan = strict_order",
-    "SET hnsw.ef_search = 300",
+    f"SET hnsw.ef_search = {EXPANSION_SEARCH}",
     "SET hnsw.max_scan_tuples = 100000",
     "SET jit = off",
     "SET max_parallel_workers_per_gather = 0",  # to start others takes as long as a search
