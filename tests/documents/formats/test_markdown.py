@@ -59,3 +59,11 @@ def test_values_of_the_front_matter_are_what_they_look_like() -> None:
         "last-read": "2021-05-01",
     }
     assert isinstance(parsed.metadata["draft"], bool)
+
+
+def test_nothing_of_one_file_is_known_in_the_next() -> None:
+    assert (
+        "https://one.example"
+        not in parse(b"# A\n\nSee [that][1].\n\n[1]: https://one.example\n").text
+    )
+    assert parse(b"See [that][1].").text == "See [that][1]."

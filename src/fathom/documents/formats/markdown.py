@@ -1,6 +1,7 @@
 """Markdown: headings, numbered steps, code fences and tables keep their form."""
 
 import re
+from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
@@ -35,8 +36,13 @@ def parse(data: bytes) -> Parsed:
 
 def add_markdown(builder: Builder, text: str) -> None:
     """Add the blocks of a Markdown text."""
-    reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
-    _add_all(builder, Node(reader.parse(text)))
+    _add_all(builder, Node(_reader().parse(text)))
+
+
+@cache
+def _reader() -> MarkdownIt:
+    """Holds nothing of what it has read; to make one takes longer than to read a small file."""
+    return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
 
 
 def _facts(lines: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ _FORBIDDEN = (
     "os.truncate",
     "pty.",
 )
+_STATUS_BYTES = 1 << 14
 _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
@@ -132,10 +133,9 @@ def renew_cpu(seconds: int) -> None:
 def peak_bytes() -> int:
     """Most memory this process has held, 0 where the system does not tell."""
     # Not ru_maxrss: that counts the parent's memory from before the exec.
-    with contextlib.suppress(OSError), Path("/proc/self/status").open(encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError), Path("/proc/self/status").open("rb", buffering=0) as status:
+        _, found, after = status.read(_STATUS_BYTES).partition(b"VmHWM:")
+        return int(after.split(None, 1)[0]) * 1024 if found else 0
     return 0
 
 
