@@ -80,6 +80,8 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     ),
 }
 """How each role is asked; the selector has the reorderer's model."""
+QUICK = {"reader", "debater", "decomposer", "questioner"}
+"""One of each sort of reply: quotes, a position, a list, a text; the others take minutes."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,13 @@ async def as_coroutine(asked: Awaitable[object]) -> object:
     return await asked
 
 
-@pytest.mark.parametrize("role", sorted(ASKED))
+@pytest.mark.parametrize(
+    "role",
+    [
+        each if each in QUICK else pytest.param(each, marks=pytest.mark.slow)
+        for each in sorted(ASKED)
+    ],
+)
 def test_the_role_keeps_its_promises_and_replays_without_the_model(
     role: str, tmp_path: Path, real_model: RealModel
 ) -> None:

@@ -93,6 +93,13 @@ def test_the_budget_holds_and_nothing_is_left_behind(
     assert all(citation.verified for citation in answer.citations)
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        each if each in {"naive", "adaptive"} else pytest.param(each, marks=pytest.mark.slow)
+        for each in sorted(STRATEGIES)
+    ],
+)
 def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     tmp_path: Path, strategy: str, real_model: RealModel
 ) -> None:
