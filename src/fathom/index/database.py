@@ -16,6 +16,11 @@ class Database(Protocol):
         """The seconds since 1970 as an expression, the same for all who use the tables."""
         ...
 
+    @property
+    def is_near(self) -> bool:
+        """Whether it is on this disk, so that looking at it takes no time to speak of."""
+        ...
+
     def is_there(self) -> bool:
         """Whether anything may have been kept yet."""
         ...

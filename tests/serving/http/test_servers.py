@@ -25,7 +25,7 @@ from tests.serving.http.test_documents import finished
 from fathom import Engine
 from fathom.config import settings_of
 from fathom.errors import UsageError
-from fathom.index.engines import in_workspace
+from fathom.index.engines import in_workspace, side_directory
 from fathom.serving.http import workspaces
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, keys_of
@@ -52,8 +52,9 @@ def settings_on(url: str, disk: Path, **more: object) -> Settings:
 
 
 @pytest.fixture
-def machine(url: str, tmp_path: Path) -> Iterator[Machine]:
+def machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """Starts a server on a machine of this name."""
+    monkeypatch.setattr(workspaces, "WATCH_S", 0.3)
     with ExitStack() as running:
 
         def start(name: str) -> TestClient:
@@ -98,6 +99,20 @@ def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
     assert one.delete(f"{API}/documents/{again['id']}").json() == {"removed": 1}
     assert other.get(f"{API}/documents").json()["total"] == 0
     assert other.get(f"{API}/traces").json()["traces"] == []
+    while list(tmp_path.rglob("ferry.md")):  # what was fetched goes too, at each of them
+        time.sleep(0.1)
+
+
+def test_what_a_killed_server_left_on_its_disk_goes_when_it_is_started_again(
+    machine: Machine, tmp_path: Path, url: str
+) -> None:
+    one = machine("one")
+    finished(one, sent(one, "ferry.md", NOTE)["job"])
+    left = side_directory(url, tmp_path / "other") / "uploads" / "ferry.md"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(NOTE)
+    machine("other")
+    assert not left.exists()
 
 
 def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
@@ -200,9 +215,8 @@ run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, f
 
 
 def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
-    machine: Machine, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, url: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(workspaces, "WATCH_S", 0.3)
     child = subprocess.Popen(
         [sys.executable, "-c", DYING, url, str(tmp_path / "dying")],
         stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ class FileDatabase:
     """See `Database`; safe from threads and processes."""
 
     clock = "(julianday('now') - 2440587.5) * 86400.0"
+    is_near = True
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
         """Nothing is opened or made before it is needed.

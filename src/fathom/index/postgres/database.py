@@ -18,6 +18,7 @@ class ServerDatabase:
     """See `Database`; lays the tables out where they are missing."""
 
     clock = "extract(epoch FROM clock_timestamp())::float8"
+    is_near = False
 
     def __init__(self, connections: Connections, address: Address) -> None:
         """Nothing is asked before it is needed.

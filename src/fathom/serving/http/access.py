@@ -4,8 +4,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from fathom.ledger import Account
 from fathom.serving.http.accounts import DailyAccount
@@ -13,6 +15,7 @@ from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
 from fathom.usage import Budget
 
+T = TypeVar("T")
 COOKIE = "fathom_key"
 """Holds the key for a browser, which sends no header with a picture or a link."""
 
@@ -65,6 +68,7 @@ class Access:
         self._required = required
         self._workspace_budget = workspace_budget or Budget()
         self._clock = clock
+        self._threads = ThreadPoolExecutor(8, thread_name_prefix="fathom-access")
         self._lock = threading.Lock()
         self._buckets: dict[str, tuple[float, float]] = {}
 
@@ -95,11 +99,17 @@ class Access:
 
     async def known(self, credential: str) -> Caller:
         """As `caller`; others are answered meanwhile."""
-        return await asyncio.to_thread(self.caller, credential)
+        return await self._beside(lambda: self.caller(credential))
 
-    def has_budget(self, caller: Caller) -> bool:
-        """Whether what the caller spends on a day is limited."""
-        return bool(self._budgets(caller))
+    async def opened(self, caller: Caller) -> Account | None:
+        """As `account`, likewise."""
+        return await self._beside(lambda: self.account(caller)) if self._budgets(caller) else None
+
+    async def _beside(self, look: Callable[[], T]) -> T:
+        """Look at what a server keeps without keeping the others waiting, nor behind uploads."""
+        if self.keys.kept.is_near:
+            return look()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
 
     def account(self, caller: Caller) -> Account | None:
         """What the caller may still spend today, as the account of a run; `None` without limit.
@@ -125,6 +135,7 @@ class Access:
 
     def close(self) -> None:
         """Let go of the keys."""
+        self._threads.shutdown(cancel_futures=True)
         self.keys.close()
 
     def _count(self, key: Key) -> None:

@@ -3,7 +3,6 @@
 Every interface asks through `Asking`; none calls the engine itself.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -53,8 +52,7 @@ class Asking:
             Problem: 429 if the caller's budget is spent, 503 if there is too much to do.
             FathomError: See `Engine.ask`.
         """
-        limited = self._access.has_budget(caller)
-        account = await asyncio.to_thread(self._access.account, caller) if limited else None
+        account = await self._access.opened(caller)
         seconds = asked.budget.seconds
         async with self.admission.turn(seconds) as waited:
             left = seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)

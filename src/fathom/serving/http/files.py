@@ -61,6 +61,14 @@ class Files(Protocol):
         """Remove a file, if it was sent."""
         ...
 
+    def tidy(self, *, idle: bool) -> None:
+        """Remove from this disk what is not kept here.
+
+        Args:
+            idle: Whether no job of the workspace is open, so that no file is being read.
+        """
+        ...
+
 
 class LocalFiles:
     """In a folder beside an embedded index."""
@@ -94,6 +102,9 @@ class LocalFiles:
         place = Path(path)
         if place.is_relative_to(self.folder):
             place.unlink(missing_ok=True)
+
+    def tidy(self, *, idle: bool) -> None:
+        """See `Files.tidy`: all is kept here."""
 
 
 class SharedFiles:
@@ -152,6 +163,18 @@ class SharedFiles:
     def remove(self, path: str) -> None:
         """See `Files.remove`."""
         self._uploads.remove(path)
+        self.tidy(idle=False)
+
+    def tidy(self, *, idle: bool) -> None:
+        """See `Files.tidy`: what was fetched goes with its file, what a killed server left too."""
+        kept = self.folder.parent / FETCHED
+        if kept.is_dir():
+            known = {str(each.no) for each in self._uploads.all()}
+            for each in kept.iterdir():
+                if each.name not in known:
+                    shutil.rmtree(each, ignore_errors=True)
+        if idle and self.folder.is_dir():
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _thin(kept: Path) -> None:

@@ -112,6 +112,10 @@ class JobQueue:
             )
         )
 
+    def is_empty(self) -> bool:
+        """Whether no job waits or runs."""
+        return not self._ask(f"SELECT no FROM jobs WHERE {_OPEN} LIMIT 1")  # noqa: S608 - constant
+
     def take(self) -> Job | None:
         """The oldest job that is not done, for this server alone; `None` while another has it.
 

@@ -75,8 +75,12 @@ class Jobs:
         self._wake()
         return job
 
-    def resume(self) -> None:
-        """Go on with what was promised before a server ended, if nobody else does."""
+    def resume(self, *, begins: bool = False) -> None:
+        """Go on with what was promised before a server ended, if nobody else does.
+
+        Args:
+            begins: Whether this server does nothing yet, so that no file here is being read.
+        """
         for note in sorted((self._files.folder / NOTES).glob("*.json")):
             with suppress(ValueError, KeyError, OSError):
                 told = json.loads(note.read_text(encoding="utf-8"))
@@ -85,6 +89,7 @@ class Jobs:
                 note.unlink()
         if self._queue.has_open():
             self._wake()
+        self._files.tidy(idle=begins and self._queue.is_empty())
 
     def do(self, work: Callable[[], T]) -> "Future[T]":
         """Change the index otherwise, when the jobs before are done: here it has one writer."""

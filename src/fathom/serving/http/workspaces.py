@@ -81,17 +81,17 @@ class Workspaces:
             while not self._ending.wait(WATCH_S):
                 self._look(known)
 
-        self._look(known)
+        self._look(known, begins=True)
         self._watcher = threading.Thread(target=watch, name="fathom-jobs", daemon=True)
         self._watcher.start()
 
-    def _look(self, known: Callable[[], Sequence[str]]) -> None:
+    def _look(self, known: Callable[[], Sequence[str]], *, begins: bool = False) -> None:
         folder = self._engine.directory / FOLDER
         names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
         try:
             for name in sorted({"", *names, *known(), *list(self._open)}):
                 if not self._ending.is_set():
-                    self.of(Caller(workspace=name)).jobs.resume()
+                    self.of(Caller(workspace=name)).jobs.resume(begins=begins)
         except FathomError as error:
             LOG.warning("jobs are not looked after: %s", error)
 
