@@ -214,6 +214,7 @@ run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, f
 """
 
 
+@pytest.mark.slow
 def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
     machine: Machine, url: str, tmp_path: Path
 ) -> None:
