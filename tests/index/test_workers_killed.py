@@ -6,11 +6,15 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.index.test_workers import engine_at
@@ -19,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KILLS", "20"))
 DOCUMENTS = 150
-LIMIT_S = 120.0
+LIMIT_S = 400.0
 """For one ingestion; whatever it started is ended then."""
 CHILD = """
 import sys
@@ -28,6 +32,8 @@ from tests.index.test_workers import engine_at
 with engine_at(Path(sys.argv[1]), sys.argv[2]) as engine:
     engine.ingest([Path(sys.argv[3])])
 """
+
+PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False)"
 
 
 @pytest.fixture
@@ -115,4 +121,77 @@ def test_actors_of_ray_make_the_same_index_and_go_on_after_a_kill(
     finally:
         process.kill()
         process.wait()
+    assert held(tmp_path / "ray") == held(tmp_path / "clean")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A cluster of Ray that was started here, by itself; its address for clients."""
+    monkeypatch.setenv("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "30")
+    gcs, client = free_port(), free_port()
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
+    command += [f"--port={gcs}", f"--ray-client-server-port={client}", "--num-cpus=2"]
+    command += ["--include-dashboard=false", "--disable-usage-stats"]
+    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        process = subprocess.Popen(
+            [*command, f"--temp-dir={folder}"],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for_port(client, process)
+            address = f"ray://{own_address()}:{client}"
+            if subprocess.run([sys.executable, "-c", PROBE, address], check=False).returncode:
+                pytest.skip("Ray itself does not reach a cluster that was started here")
+            yield address
+        finally:
+            process.terminate()  # it ends what it started
+            process.wait(LIMIT_S)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def own_address() -> str:
+    """Where Ray's server of clients listens: it takes no other address of the machine."""
+    return str(import_module("ray._private.services").get_node_ip_address())
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex((own_address(), port)) == 0:
+                return
+        time.sleep(0.2)
+    pytest.fail("the cluster did not start")
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
+def test_a_cluster_of_ray_that_is_named_by_its_address_makes_the_same_index(
+    docs: Path, tmp_path: Path, cluster: str
+) -> None:
+    (docs / "rows.jsonl").write_text('{"_id": "1", "text": "A row."}\n{"_id": "2", "text": "B"}\n')
+    assert start(tmp_path / "clean", "1", docs).wait(LIMIT_S) == 0
+    name = f"{cluster}?workers=2"
+    process = start(tmp_path / "ray", name, docs)
+    try:
+        index = tmp_path / "ray" / "index" / "fathom.db"
+        deadline = time.monotonic() + LIMIT_S
+        while not index.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.kill()  # the driver dies; the cluster lives on and takes the next one
+        process.wait()
+        process = start(tmp_path / "ray", name, docs)
+        assert process.wait(LIMIT_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert held(tmp_path / "ray") == held(tmp_path / "clean")
+    process = start(tmp_path / "ray", name, docs)
+    assert process.wait(LIMIT_S) == 0  # again, and nothing is done
     assert held(tmp_path / "ray") == held(tmp_path / "clean")
