@@ -11,6 +11,7 @@ merged, as a cluster does it.
 import argparse
 import json
 import os
+import sys
 import threading
 import time
 import uuid
@@ -391,6 +392,15 @@ class Handler(BaseHTTPRequestHandler):
         return route(self.store, name, json.loads(content) if content else None)
 
 
+class Server(ThreadingHTTPServer):
+    """Says nothing of whoever hung up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as inherited
+        """See `BaseServer.handle_error`."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def main() -> None:
     """Serve until killed; says where on the first line of stdout."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -401,7 +411,7 @@ def main() -> None:
     given = parser.parse_args()
     given.directory.mkdir(parents=True, exist_ok=True)
     own = {"store": Store(given.directory, given.shards), "key": os.environ.get(given.key_env, "")}
-    server = ThreadingHTTPServer(("127.0.0.1", given.port), type("Own", (Handler,), own))
+    server = Server(("127.0.0.1", given.port), type("Own", (Handler,), own))
     print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)  # noqa: T201
     server.serve_forever()
 
