@@ -87,12 +87,12 @@ class Workspaces:
 
     def _look(self, known: Callable[[], Sequence[str]], *, begins: bool = False) -> None:
         folder = self._engine.directory / FOLDER
-        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
         try:
+            names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
             for name in sorted({"", *names, *known(), *list(self._open)}):
                 if not self._ending.is_set():
                     self.of(Caller(workspace=name)).jobs.resume(begins=begins)
-        except FathomError as error:
+        except (FathomError, OSError) as error:  # such as a folder that may not be read for a while
             LOG.warning("jobs are not looked after: %s", error)
 
     def close(self) -> None:

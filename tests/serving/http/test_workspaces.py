@@ -1,0 +1,23 @@
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fathom.config import settings_of
+from fathom.engine import Engine
+from fathom.serving.http.workspaces import Workspaces
+
+
+def test_a_folder_that_may_not_be_read_for_a_while_ends_no_watch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spaces = Workspaces(Engine(settings_of({"index.directory": str(tmp_path), "offline": True})))
+
+    def unreadable() -> Sequence[str]:
+        raise PermissionError(13, "Permission denied", "keys")
+
+    with caplog.at_level(logging.WARNING):
+        spaces.resume(unreadable)
+    spaces.close()
+    assert "jobs are not looked after: [Errno 13] Permission denied: 'keys'" in caplog.text
