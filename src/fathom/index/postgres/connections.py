@@ -19,7 +19,7 @@ Connection = psycopg.Connection[TupleRow]
 
 CONNECT_S = 10
 KEPT = 4
-EXPANSION_SEARCH = 300
+EXPANSION_SEARCH = 200
 """So many chunks a graph of neighbours gives at once."""
 SETTINGS = (
     "SET default_transaction_isolation = 'read committed'",
