@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
-from fathom.documents.formats.sniff import Format, by_name, parser, sniff
+from fathom.documents.formats.sniff import Format, by_name, parser, picturing_parser, sniff
 from fathom.errors import UsageError
 from fathom.extensions import Extension
 
@@ -78,7 +78,7 @@ def parse_stream(
     kind = sniff(data, name)
     try:
         if kind in _PICTURED and recogniser is not None:
-            parsed = parser(kind)(data, recogniser)  # type: ignore[call-arg]
+            parsed = picturing_parser(kind)(data, recogniser)
         else:
             parsed = parser(kind)(data)
     except Refused as refusal:

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import UsageError
+from fathom.errors import IndexMismatch, UsageError
 from fathom.types import Chunk, Document, Filter
 
 Matrix = NDArray[np.float32]
@@ -147,6 +147,33 @@ def check_k(k: int) -> None:
     """
     if k < 1:
         raise UsageError(f"k = {k}: ask for at least 1 hit")
+
+
+MOST_ASKED = 1_000_000
+"""Nobody reads more hits than this; room is made for as many as are asked for."""
+
+
+def bounded(k: int) -> int:
+    """How many hits are looked for where so many are asked for.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    check_k(k)
+    return min(k, MOST_ASKED)
+
+
+def check_dimension(vector: Vector, dimension: int) -> None:
+    """Accept a query's vector.
+
+    Raises:
+        IndexMismatch: If it has another dimension than those stored.
+    """
+    if vector.shape != (dimension,):
+        raise IndexMismatch(
+            f"the query's vector has {vector.size} numbers, those of the index {dimension}; use "
+            "the embedder that made the index, or `fathom ingest --rebuild PATH...`"
+        )
 
 
 class IndexReader(Protocol):

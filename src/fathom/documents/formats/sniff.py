@@ -4,12 +4,20 @@ import importlib
 import re
 import zipfile
 from pathlib import PurePath
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from fathom.documents.base import Parser, Refused
 from fathom.documents.decode import decode_markup
 from fathom.documents.zipguard import open_zip
 from fathom.extensions import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fathom.documents.base import Parsed
+    from fathom.documents.formats.pdf.lines import Recogniser
+
+    PicturingParser = Callable[[bytes, Recogniser], Parsed]
 
 Format = Literal[
     "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
@@ -91,6 +99,11 @@ def parser(kind: Format) -> Parser:
     """The parser of a format, imported now."""
     module = importlib.import_module(f"fathom.documents.formats.{PARSERS[kind]}")
     return cast("Parser", module.parse)
+
+
+def picturing_parser(kind: Format) -> "PicturingParser":
+    """The parser of a format in which there may be pictures of text, imported now."""
+    return cast("PicturingParser", parser(kind))
 
 
 def sniff(data: bytes, name: str) -> Format:

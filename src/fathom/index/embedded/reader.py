@@ -21,7 +21,7 @@ from fathom.index.base import (
     Match,
     SourceRecord,
     Space,
-    check_k,
+    bounded,
 )
 from fathom.index.embedded import schema
 from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
@@ -36,8 +36,6 @@ from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
 WAIT_S = 1.0
-MOST = 1_000_000
-"""Nobody reads more matches than this; room is made for as many as are asked for."""
 SPARE = 4
 """So many connections wait for the next questions."""
 TRIES = 50
@@ -149,7 +147,7 @@ class EmbeddedReader:
         space: Space | None = None,
     ) -> list[Match]:
         """See `IndexReader.vector_search`."""
-        k = _checked(k)
+        k = bounded(k)
         with self._snapshot() as revision:
             leg = self._leg(space, revision)
             allowed = self._allowed(filters, revision)
@@ -174,7 +172,7 @@ class EmbeddedReader:
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """See `IndexReader.keyword_search`."""
-        k = _checked(k)
+        k = bounded(k)
         terms = self._analyzer.query_terms(text)
         with self._current_words() as revision:
             allowed = self._allowed(filters, revision)
@@ -316,8 +314,3 @@ class EmbeddedReader:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _checked(k: int) -> int:
-    check_k(k)
-    return min(k, MOST)

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import IndexMismatch
-from fathom.index.base import Vector
+from fathom.index.base import Vector, check_dimension
 from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
@@ -77,12 +76,7 @@ class VectorLeg:
         """
         if not len(self._numbers):
             return []
-        if vector.shape != (self._space.dimension,):
-            raise IndexMismatch(
-                f"the query's vector has {vector.size} numbers, those of the index "
-                f"{self._space.dimension}; use the embedder that made the index, or "
-                "`fathom ingest --rebuild PATH...`"
-            )
+        check_dimension(vector, self._space.dimension)
         inside = self._numbers
         if allowed is not None:
             inside = allowed.chunks

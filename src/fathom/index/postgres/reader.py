@@ -7,7 +7,6 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import IndexMismatch
 from fathom.index.base import (
     DocumentSummary,
     Entry,
@@ -15,7 +14,8 @@ from fathom.index.base import (
     Match,
     SourceRecord,
     Space,
-    check_k,
+    bounded,
+    check_dimension,
 )
 from fathom.index.held import Held
 from fathom.index.identity import check_space
@@ -27,8 +27,6 @@ from fathom.index.postgres.store import Store, StoredSpace
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
-MOST = 1_000_000
-"""Nobody reads more matches than this."""
 MOST_IDS = 100_000
 """So many ids of chunks are remembered."""
 
@@ -89,18 +87,13 @@ class PostgresReader:
         space: Space | None = None,
     ) -> list[Match]:
         """See `IndexReader.vector_search`."""
-        k = _checked(k)
+        k = bounded(k)
         with self._snapshot() as store:
             stored = self._space(store, space)
             allowed = store.allowed(filters) if filters else None
             if not stored.filled or (allowed is not None and not len(allowed.chunks)):
                 return []
-            if vector.shape != (stored.dimension,):
-                raise IndexMismatch(
-                    f"the query's vector has {vector.size} numbers, those of the index "
-                    f"{stored.dimension}; use the embedder that made the index, or "
-                    "`fathom ingest --rebuild PATH...`"
-                )
+            check_dimension(vector, stored.dimension)
             found = self._legs.vector_search(store, vector, stored, k=k, allowed=allowed)
             return self._ranked(store, found, k)
 
@@ -114,7 +107,7 @@ class PostgresReader:
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
         """See `IndexReader.keyword_search`."""
-        k = _checked(k)
+        k = bounded(k)
         terms = self._analyzer.query_terms(text)
         with self._snapshot() as store:
             allowed = store.allowed(filters) if filters else None
@@ -221,8 +214,3 @@ class PostgresReader:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _checked(k: int) -> int:
-    check_k(k)
-    return min(k, MOST)
