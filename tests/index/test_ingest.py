@@ -9,8 +9,10 @@ from tests.making import engine_at, open_folder, uncaged, unprivileged
 
 from fathom.engine import Engine
 from fathom.index.base import SourceRecord
+from fathom.index.embedded.reader import EmbeddedReader
 
 Write = Callable[[str, str], Path]
+Ask = Callable[..., object]
 
 
 @pytest.fixture
@@ -277,6 +279,61 @@ def test_a_corpus_that_is_gone(engine: Engine, write: Write, tmp_path: Path) -> 
     assert engine.ingest([tmp_path / "moved"]).failed == 0
     assert outcomes(engine).keys() == {"corpus.jsonl", "corpus.jsonl#d0", "corpus.jsonl#d1"}
     assert {Path(one.path).parent.name for one in engine.reader().sources()} == {"moved"}
+
+
+def test_the_id_of_a_record_belongs_to_who_had_it_first(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    first, second = write("one/corpus.jsonl", records(0, 1)), tmp_path / "two" / "corpus.jsonl"
+    engine.ingest([first])
+    write("two/corpus.jsonl", records(1, 2).replace("noon", "dawn"))
+    for _ in range(2):  # what is stored, and what was refused already
+        report = engine.ingest([second.parent])
+        assert report.failed == 1
+        assert report.new + report.unchanged == 1
+    told = engine.reader().source(f"{second}#d1")
+    assert told is not None
+    assert told.reason == f"the id 'd1' belongs to {first}#d1 already; use another --index"
+    assert "noon" in engine.document("d1").text
+    # Both in one batch.
+    engine.ingest([first.parent, second.parent], rebuild=True)
+    assert engine.reader().source(f"{second}#d1") == told
+    assert [each.id for each in engine.documents()] == ["d0", "d1", "d2"]
+
+
+def test_a_record_that_is_carried_over_takes_no_id_of_another(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    second = write("two/corpus.jsonl", records(1))
+    engine.ingest([second])
+    second.write_text(json.dumps({"_id": "d1", "text": ""}))
+    first = write("one/corpus.jsonl", records(1).replace("noon", "dawn"))
+    engine.ingest([first.parent, second.parent], rebuild=True)
+    assert "dawn" in engine.document("d1").text
+    told = engine.reader().source(f"{second}#d1")
+    assert told is not None
+    assert (told.outcome, told.document_id) == ("empty", None)
+
+
+def test_what_is_known_of_documents_is_asked_once_a_batch(
+    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    for name in ("paths", "document", "source"):
+        real = getattr(EmbeddedReader, name)
+
+        def counted(
+            index: EmbeddedReader, *given: object, name: str = name, real: Ask = real
+        ) -> object:
+            asked.append(name)
+            return real(index, *given)
+
+        monkeypatch.setattr(EmbeddedReader, name, counted)
+    write("set/corpus.jsonl", records(*range(200)))
+    for number in range(100):
+        write(f"texts/{number}.md", f"Ferry {number} sails at night.")
+    assert engine.ingest([tmp_path / "set", tmp_path / "texts"]).new == 300
+    assert len(asked) < 30
 
 
 def test_a_name_with_a_number_sign_is_no_record(

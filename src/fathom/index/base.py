@@ -239,6 +239,10 @@ class IndexReader(Protocol):
         """The document with this id."""
         ...
 
+    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+        """The paths of those documents that are there, by id; quicker than to read them."""
+        ...
+
     def entry(self, document_id: str) -> Entry | None:
         """The document with this id as it can be stored elsewhere, with its vectors.
 

@@ -38,6 +38,21 @@ class Pending:
     chunks: tuple[Chunk, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What became of a batch.
+
+    Attributes:
+        documents: Those that are in the index now, each with the place that had it first.
+        refused: Records whose id is that of a document from elsewhere, each with its place.
+        chunks: How many were stored.
+    """
+
+    documents: Sequence[tuple[Pending, str]] = ()
+    refused: Sequence[tuple[Pending, str]] = ()
+    chunks: int = 0
+
+
 class Batch:
     """Takes documents until there are enough of them, or the first is some seconds old.
 
@@ -104,47 +119,62 @@ class Batch:
         full = self._chars > self._room or len(self._pending) >= self._most_documents
         return full or self.clock() - self._since > BATCH_SECONDS
 
+    def pending_at(self, document_id: str) -> str | None:
+        """The place that a document is about to have."""
+        return self._owners.get(document_id)
+
     def owner(self, document_id: str) -> str | None:
         """The place that a document has, or is about to have."""
-        if document_id in self._owners:
-            return self._owners[document_id]
-        stored = self.writer.document(document_id)
-        return stored.path if stored else None
+        return self.pending_at(document_id) or self.writer.paths([document_id]).get(document_id)
 
-    def store(
-        self, told: Callable[[int, int], None] = lambda _chunks, _of: None
-    ) -> "tuple[list[tuple[Pending, str]], int]":
-        """Store what is there: each with the place that had the document first; the chunks.
+    def store(self, told: Callable[[int, int], None] = lambda _chunks, _of: None) -> Stored:
+        """Store what is there, in one step.
 
         Args:
             told: Told meanwhile how many chunks are embedded, of how many.
         """
         if not self._pending:
-            return [], 0
+            return Stored()
         begun = self.clock()
-        entries = list(self._entries(told))
-        self.writer.put(entries, [pending.source for pending in self._pending])
+        # One question for all: where an index is on a server each takes its time.
+        paths = self.writer.paths(list(self._owners))
+        taken = [each for each in self._pending if self._is_taken(each, paths)]
+        taking = [each for each in self._pending if not self._is_taken(each, paths)]
+        entries = list(self._entries(taking, paths, told))
+        self.writer.put(entries, [each.source for each in taking])
         self._adapt(self.clock() - begun)
-        stored = [(pending, self._owners[pending.document.id]) for pending in self._pending]
-        self._pending.clear()
-        self._owners.clear()
-        self._chars = 0
-        return stored, sum(len(entry.chunks) for entry in entries)
+        owners = self._owners | paths
+        self._pending, self._owners, self._chars = [], {}, 0
+        return Stored(
+            documents=[(each, owners[each.document.id]) for each in taking],
+            refused=[(each, paths[each.document.id]) for each in taken],
+            chunks=sum(len(entry.chunks) for entry in entries),
+        )
+
+    def _is_taken(self, pending: Pending, paths: Mapping[str, str]) -> bool:
+        """Whether a record's id is that of a document which is still elsewhere."""
+        path = paths.get(pending.document.id, pending.source.path)
+        elsewhere = pending.is_record and path != pending.source.path
+        return elsewhere and not self.files.is_gone(path)
 
     def _adapt(self, seconds: float) -> None:
         """Let a batch take about as long as what is lost when it is broken off may be old."""
         room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
         self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
 
-    def _entries(self, told: Callable[[int, int], None]) -> Iterator[Entry]:
-        """Cut the pending documents that are not stored yet, equal ones once; embed them too."""
+    def _entries(
+        self,
+        taking: Sequence[Pending],
+        paths: Mapping[str, str],
+        told: Callable[[int, int], None],
+    ) -> Iterator[Entry]:
+        """Cut those documents that are not stored yet, equal ones once; embed them too."""
         fresh: dict[str, Pending] = {}
-        for pending in self._pending:
-            stored = None if pending.is_record else self.writer.document(pending.document.id)
-            if stored is None or pending.moves or self._lets_go(stored):
-                fresh.setdefault(pending.document.id, pending)
-            if stored is not None:
-                self._owners[pending.document.id] = stored.path
+        for pending in taking:
+            key = pending.document.id
+            known = key in paths and not pending.is_record
+            if not known or pending.moves or self._lets_go(key, paths[key]):
+                fresh.setdefault(key, pending)
         split = [
             self._chunker.split(pending.document) if pending.chunks is None else pending.chunks
             for pending in fresh.values()
@@ -179,8 +209,8 @@ class Batch:
                 raise_if_broken(self.embedders[name], error)
         return made
 
-    def _lets_go(self, stored: Document) -> bool:
+    def _lets_go(self, document_id: str, path: str) -> bool:
         """Whether a document is no more, or not for long, where it was."""
         turned = {one.source.path: one.document.id for one in self._pending}
-        elsewhere = turned.get(stored.path, stored.id) != stored.id
-        return elsewhere or self.files.is_gone(stored.path)
+        elsewhere = turned.get(path, document_id) != document_id
+        return elsewhere or self.files.is_gone(path)

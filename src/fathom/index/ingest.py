@@ -306,15 +306,14 @@ class Ingester:
             self._report.unchanged += 1
             return
         document = document_of(parsed, str(parsed.record), place)
-        owner = self._batch.owner(document.id)
+        owner = self._batch.pending_at(document.id) or place
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
-        elif owner not in {None, place} and not self._files.is_gone(str(owner)):
-            reason = f"the id {document.id!r} belongs to {owner} already; use another --index"
-            self._refuse(place, digest, "failed", reason)
+        elif owner != place and not self._files.is_gone(owner):
+            self._refuse_taken(_source(document, digest), owner)
         else:
-            if owner not in {None, place}:
-                self._gone.add(str(owner))
+            if owner != place:
+                self._gone.add(owner)
             self._add(Pending(document, _source(document, digest), known, is_record=True))
 
     def _let_document_go(self, known: SourceRecord | None) -> None:
@@ -359,13 +358,15 @@ class Ingester:
         if self._healed:
             self._writer.put([], self._healed)
             self._healed.clear()
-        stored, chunks = self._batch.store(self._course.embedded)
-        self._report.chunks += chunks
-        for pending, owner in stored:
+        stored = self._batch.store(self._course.embedded)
+        self._report.chunks += stored.chunks
+        for pending, owner in stored.documents:
             if pending.known is not pending.source:  # else it was counted in its turn
                 self._stored(pending, owner)
-        if stored:
-            self._course.settle(chunks)
+        if stored.documents:
+            self._course.settle(stored.chunks)
+        for pending, owner in stored.refused:
+            self._refuse_taken(pending.source, owner)
 
     def _stored(self, pending: Pending, owner: str) -> None:
         source = pending.source
@@ -384,6 +385,11 @@ class Ingester:
         if owner == source.path:
             return ""
         return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
+
+    def _refuse_taken(self, record: SourceRecord, owner: str) -> None:
+        """Note that a record's id is that of a document from elsewhere."""
+        reason = f"the id {record.document_id!r} belongs to {owner} already; use another --index"
+        self._refuse(record.path, record.digest, "failed", reason)
 
     def _refuse(self, place: str, digest: str, outcome: ParseOutcome, reason: str) -> None:
         """Note why a place gives no document now; what it gave before stays."""
@@ -435,6 +441,8 @@ class Ingester:
         if document is None:
             return False
         is_record = self._files.file_of(place) != place
+        if is_record and self._batch.owner(document.id) not in {None, place}:
+            return False
         self._add(Pending(replace(document, path=place), stale, None, is_record=is_record))
         return True
 

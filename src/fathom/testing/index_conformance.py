@@ -241,6 +241,18 @@ class IndexConformance:
         writer.set_roots(["/c", "/caf\udce9"])
         assert reader.roots() == ["/c", "/caf\udce9"]
 
+    def test_paths_of_documents(self, index: tuple[IndexWriter, IndexReader]) -> None:
+        writer, reader = index
+        assert writer.paths(["cats"]) == {}
+        put(writer, CATS, SHIPS)
+        assert reader.paths(["ships", "dogs", "cats"]) == {"cats": "/c/cats", "ships": "/c/ships"}
+        assert reader.paths([]) == {}
+        with reader.snapshot():
+            assert reader.paths(["cats"])
+            writer.forget(["/c/cats"])
+            assert reader.paths(["cats"])
+        assert reader.paths(["cats", "ships"]) == {"ships": "/c/ships"}
+
     def test_a_document_has_the_path_of_a_place_that_holds_it(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:

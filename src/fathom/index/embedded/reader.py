@@ -239,6 +239,11 @@ class EmbeddedReader:
         with self._snapshot() as revision:
             return self._store.document(document_id, revision)
 
+    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+        """See `IndexReader.paths`."""
+        with self._snapshot() as revision:
+            return self._store.paths(ids, revision)
+
     def entry(self, document_id: str) -> Entry | None:
         """See `IndexReader.entry`."""
         with self._snapshot() as revision:

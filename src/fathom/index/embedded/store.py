@@ -287,6 +287,15 @@ class Store:
         for row in rows:
             yield row["no"], to_document(row)
 
+    def paths(self, ids: Sequence[str], revision: int) -> dict[str, str]:
+        """The paths of those documents that are visible, by id."""
+        rows = self.connection.execute(
+            "SELECT id, path FROM documents WHERE added <= ? "
+            "AND id IN (SELECT value FROM json_each(?))",
+            (revision, json.dumps(list(ids))),
+        )
+        return {row["id"]: row["path"] for row in rows.fetchall()}
+
     def summaries(self, revision: int) -> Iterator[DocumentSummary]:
         """All visible documents, ordered by path."""
         rows = self.connection.execute(

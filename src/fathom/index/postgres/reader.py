@@ -151,6 +151,10 @@ class PostgresReader:
         """See `IndexReader.document`."""
         return self._read(lambda store: store.document(document_id))
 
+    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+        """See `IndexReader.paths`."""
+        return self._read(lambda store: store.paths(ids))
+
     def entry(self, document_id: str) -> Entry | None:
         """See `IndexReader.entry`."""
         return self._read(lambda store: store.entry(document_id))

@@ -267,6 +267,13 @@ class Store:
         )
         return to_document(rows[0]) if rows else None
 
+    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+        """The paths of those documents that are there, by id."""
+        rows = self.rows(
+            "SELECT id, path FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)", list(ids)
+        )
+        return {row["id"]: row["path"] for row in rows}
+
     def contents_of(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
         """Whole documents: what their rows say beside, and their chunks in order."""
         rows = self.rows(
