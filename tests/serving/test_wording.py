@@ -34,6 +34,12 @@ def test_a_place_is_named_by_title_section_and_page() -> None:
     assert place_name(citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
 
 
+def test_what_has_no_title_is_named_by_its_file_and_record() -> None:
+    assert (
+        place_name(citation(title="", path="/a/faq.jsonl#q23")) == "faq.jsonl#q23 > Loans, page 3"
+    )
+
+
 def test_a_short_answer_that_says_no_less_is_left_out() -> None:
     assert short_answer(answer(answer="28 days. [1]")) == ""
     assert short_answer(answer()) == "28 days"

@@ -92,12 +92,17 @@ def page_word(path: str) -> str:
     return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
 
 
+def called(place: Place | Citation) -> str:
+    """The title of a document, or else its file and the record in it."""
+    return place.title or PurePath(place.path).name
+
+
 def place_name(place: Place | Citation, words: Wording = ENGLISH) -> str:
-    """Title, section and page of a place, as a person would name it.
+    """Document, section and page of a place, as a person would name it.
 
     Of text that was read off a picture it says so, and how surely, in percent rounded down.
     """
-    name = " > ".join(filter(None, (place.title, place.section)))
+    name = " > ".join(filter(None, (called(place), place.section)))
     page = f", {words.pages[page_word(place.path)]} {place.page}" if place.page else ""
     sure = place.recognised
     read = "" if sure is None else f", {words.recognised} {int(sure * 100)}%"

@@ -293,16 +293,23 @@ def test_documents_go_in_by_drag_and_drop_and_failures_say_why(open_tab: Watched
             const text = "# Harbour crane\\n\\nThe crane lifts 12 tonnes.";
             data.items.add(new File([text], "crane.md"));
             data.items.add(new File(["%PDF-1.4 nonsense"], "broken.pdf"));
+            const record = '{"_id": "c1", "text": "The crane is painted every spring."}';
+            data.items.add(new File([record], "faq.jsonl"));
             return data;
         }"""
     )
     page.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
     job = page.locator(".job.over")
-    expect(job).to_contain_text("Done · 2 of 2 files")
+    expect(job).to_contain_text("Done · 3 of 3 files")
     expect(job.locator("li", has_text="crane.md")).to_contain_text("is in")
     expect(job.locator("li", has_text="broken.pdf")).to_contain_text("damaged PDF")
     row = page.locator("tr", has_text="Harbour crane")
     expect(row).to_be_visible()
+    untitled = page.get_by_role("link", name="faq.jsonl#c1")
+    expect(untitled).to_be_visible()
+    page.get_by_role("button", name="Remove faq.jsonl#c1").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(untitled).to_have_count(0)
     page.get_by_label("Filter by title or file").fill("crane")
     expect(page.locator("table.documents tbody tr:visible")).to_have_count(1)
     row.get_by_role("button", name="Remove Harbour crane").click()

@@ -16,7 +16,7 @@ from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.cli.ending import json_text
 from fathom.serving.cli.terminal import is_terminal, linked, plain
-from fathom.serving.wording import ENGLISH, place_name, readings, short_answer
+from fathom.serving.wording import ENGLISH, called, place_name, readings, short_answer
 from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Hit, Place
 from fathom.usage import Usage
 
@@ -140,7 +140,7 @@ def _disagreeing(answer: Answer) -> list[str]:
     said = readings(answer)
     if not said:
         return []
-    names = {each.n: each.title for each in answer.citations}
+    names = {each.n: called(each) for each in answer.citations}
     return [
         f"{ENGLISH.differing}:",
         *(

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { add, el, fill, icon, iconButton, safeLink } from "./dom.js";
-import { has, number, percent, seconds, t } from "./i18n.js";
+import { called, has, number, percent, seconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 
@@ -48,8 +48,8 @@ const marks = (answer, open) =>
   });
 
 function mark(citation, open) {
-  const label = t("cite.open", { n: citation.n, title: citation.title });
-  return el("button", { type: "button", class: "mark", "aria-label": label, title: citation.title, on: { click: () => open(citation) } }, citation.n);
+  const label = t("cite.open", { n: citation.n, title: called(citation) });
+  return el("button", { type: "button", class: "mark", "aria-label": label, title: called(citation), on: { click: () => open(citation) } }, citation.n);
 }
 
 /** A row of a table as it is quoted, `Name: value | Name: value`, in its cells. */
@@ -90,7 +90,7 @@ function said(citation, open) {
   return el(
     "button",
     { type: "button", class: "who", on: { click: () => open(citation) } },
-    el("strong", {}, citation.title),
+    el("strong", {}, called(citation)),
     el("span", { class: "soft small" }, place(citation)),
     quoteView(citation.quote),
   );
@@ -132,7 +132,7 @@ function source(citation, open) {
     el(
       "span",
       { class: "source-words" },
-      el("strong", {}, citation.title),
+      el("strong", {}, called(citation)),
       el("span", { class: "soft small" }, citation.source === "web" ? t("sources.web") : place(citation)),
       quoteView(citation.quote),
       citation.verified ? null : el("span", { class: "bad small" }, t("sources.unverified")),
@@ -191,7 +191,7 @@ function footer(answer) {
 }
 
 function plain(answer) {
-  const listed = answer.citations.map((each) => `[${each.n}] ${each.title}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
+  const listed = answer.citations.map((each) => `[${each.n}] ${called(each)}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
   return [answer.answer, "", ...listed].join("\n");
 }
 

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { answerView, gist } from "./answer.js";
 import { strategyHint, strategySelect } from "./composer.js";
 import { add, el, fill } from "./dom.js";
-import { number, percent, seconds, t } from "./i18n.js";
+import { called, number, percent, seconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { Run, work } from "./steps.js";
 
@@ -77,7 +77,7 @@ function table(names, answers) {
     ["usage.retrievals", (each) => number(each.usage.retrievals)],
     ["usage.llm", (each) => number(each.usage.llm_calls)],
     ["usage.tokens", (each) => number(tokens(each))],
-    ["compare.sources", (each) => [...new Set(each.citations.map((one) => one.title))].join(", ") || "–"],
+    ["compare.sources", (each) => [...new Set(each.citations.map(called))].join(", ") || "–"],
   ];
   const same = gist(answers[0]).trim().toLowerCase() === gist(answers[1]).trim().toLowerCase();
   return el(

@@ -3,7 +3,7 @@
 import { get, remove, upload } from "./api.js";
 import { walk } from "./answer.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
-import { bytes, count, date, has, number, seconds, t } from "./i18n.js";
+import { bytes, called, count, date, has, number, seconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { documentView } from "./source.js";
 
@@ -50,7 +50,7 @@ export function documentsScreen() {
   function line(each) {
     const file = each.path.split(/[\\/]/).pop();
     const removed = async () => {
-      if (await confirmed(t("documents.sure", { title: each.title }))) {
+      if (await confirmed(t("documents.sure", { title: called(each) }))) {
         try {
           await remove(`/documents/${encodeURIComponent(each.id)}`);
           await load();
@@ -62,12 +62,12 @@ export function documentsScreen() {
     return el(
       "tr",
       { data: { words: `${each.title} ${each.path}`.toLowerCase() } },
-      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(each.id)}` }, each.title)),
+      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(each.id)}` }, called(each))),
       el("td", { class: "c-file soft", title: each.path }, file),
       el("td", { class: "c-language soft" }, has(`language.${each.language}`) ? t(`language.${each.language}`) : each.language),
       el("td", { class: "c-chunks soft" }, number(each.chunks)),
       el("td", { class: "c-updated soft", title: date(each.updated) }, date(each.updated, { time: false })),
-      el("td", {}, iconButton("trash", t("documents.remove.one", { title: each.title }), removed)),
+      el("td", {}, iconButton("trash", t("documents.remove.one", { title: called(each) }), removed)),
     );
   }
   async function send(files) {

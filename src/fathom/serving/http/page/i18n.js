@@ -34,6 +34,11 @@ export function seconds(value) {
   return value < 90 ? t("unit.s", { n: number(value, value < 10 ? 1 : 0) }) : t("unit.min", { n: number(value / 60) });
 }
 
+const name = (path) => path.split(/[\\/]/).pop();
+
+/** What a document is called: its title, or else its file and the record in it. */
+export const called = (document) => document.title || name(document.path);
+
 export const bytes = (value) =>
   value < 1e6 ? `${number(Math.max(value, 0) / 1e3, value < 1e4 ? 1 : 0)} kB` : `${number(value / 1e6, 1)} MB`;
 

@@ -2,7 +2,7 @@
 
 import { get, getText, image } from "./api.js";
 import { add, el, fill, iconButton } from "./dom.js";
-import { number, t } from "./i18n.js";
+import { called, number, t } from "./i18n.js";
 import { walk } from "./answer.js";
 
 const AROUND = 5000;
@@ -61,7 +61,7 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
   function heading(about) {
     const file = about.path.split(/[\\/]/).pop();
     const facts = [file, about.language === "und" ? "" : about.language.toUpperCase(), about.pages ? t("document.pages", { n: number(about.pages) }) : ""];
-    return el("div", {}, el(level, { class: "document-title" }, about.title), el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")));
+    return el("div", {}, el(level, { class: "document-title" }, called(about)), el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")));
   }
   const closer = () => (onClose ? iconButton("close", t("close"), onClose, { data: { close: "" } }) : null);
 
@@ -157,7 +157,7 @@ function pagesOf(link, about, place, signal) {
         picture.src = address;
       });
       URL.revokeObjectURL(address);
-      picture.alt = t("page.alt", { n: page, title: about.title });
+      picture.alt = t("page.alt", { n: page, title: called(about) });
     } catch (problem) {
       if (problem.name !== "AbortError") fill(told, problem.message);
     }

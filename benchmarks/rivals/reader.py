@@ -1,0 +1,32 @@
+"""The one reader that every system is given that has none: Fathom's own cross-reader.
+
+So what is compared is what each system does beside the reading of the same number of texts.
+"""
+
+from collections.abc import Sequence
+
+from fathom.models.shipped import load_shipped_reader
+from fathom.types import Chunk, Span
+
+READ = 8  # texts; as many as Fathom reads by default
+
+
+class SharedReader:
+    """Reads the best texts and says the likeliest span."""
+
+    def __init__(self) -> None:
+        self._model = load_shipped_reader()
+
+    def best(self, question: str, texts: Sequence[str]) -> str:
+        """The likeliest span of the first `READ` texts; empty where there is none."""
+        chunks = [
+            Chunk(id=f"{n}#0", document_id=str(n), text=text, span=Span(0, len(text)), ordinal=0)
+            for n, text in enumerate(texts[:READ])
+        ]
+        readings = self._model.session(question, spans=1).read(chunks)
+        said = [
+            (found.score, found.span.cut(chunk.text))
+            for chunk, reading in zip(chunks, readings, strict=True)
+            for found in reading.spans
+        ]
+        return max(said, default=(0.0, ""))[1]
