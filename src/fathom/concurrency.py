@@ -1,8 +1,8 @@
-"""Asynchronous work for callers of either colour: run to its end, or told as it goes on."""
+"""Asynchronous work: run to its end for callers of either colour, side by side, told on the way."""
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,6 +66,18 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_Unwaited(max_workers=4))
         return runner.run(work)
+
+
+async def side_by_side(jobs: Iterable[Awaitable[T]]) -> list[T]:
+    """The values of jobs that are done at the same time, in their order.
+
+    What one of them raises is raised when all have ended: none goes on behind its caller's back.
+    """
+    ends = await asyncio.gather(*jobs, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+    return [end for end in ends if not isinstance(end, BaseException)]
 
 
 class _Teller(Listener):

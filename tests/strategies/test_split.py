@@ -1,13 +1,16 @@
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
+from fathom.context import DeadlineOver, RunContext
 from fathom.strategies.split import Splitter, SubAnswered
 from fathom.testing.doubles import run_context
-from fathom.types import Draft, Query
+from fathom.types import Draft, Hit, Query
 
 
 def split(question: str, search: Looks, reader: Knows) -> SubAnswered | None:
@@ -54,3 +57,25 @@ def test_a_search_that_the_budget_refuses_leaves_its_question_open() -> None:
     assert search.asked == [FIRST, SECOND]
     assert found is not None
     assert found.draft == Draft()
+
+
+class Breaks(Knows):
+    """Reads the second question at its leisure, while the first one breaks off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended: list[str] = []
+
+    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+        if "Silva" in question:
+            raise DeadlineOver
+        await asyncio.sleep(0.01)
+        self.ended.append(question)
+        return Draft()
+
+
+def test_a_sub_question_that_breaks_off_leaves_none_at_work() -> None:
+    reader = Breaks()
+    with pytest.raises(DeadlineOver):
+        split(PAIR, Looks(), reader)
+    assert reader.ended == ["When was Nora Berg born?"]

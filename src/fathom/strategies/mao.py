@@ -1,6 +1,5 @@
 """A planner composes executors into a workflow for each question and sub-question."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +18,7 @@ from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
+from fathom.concurrency import side_by_side
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
@@ -386,11 +386,7 @@ async def _each(
         with context.step(turn.name) as here:
             return await work(turn, state.query, here)
 
-    done = await asyncio.gather(*map(one, state.turns), return_exceptions=True)
-    for end in done:
-        if isinstance(end, BaseException):
-            raise end
-    return replace(state, turns=tuple(turn for turn in done if isinstance(turn, Turn)))
+    return replace(state, turns=tuple(await side_by_side(map(one, state.turns))))
 
 
 async def _execute(

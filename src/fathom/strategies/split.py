@@ -1,6 +1,5 @@
 """Answering a question by answering the questions that it can be split into."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -9,6 +8,7 @@ from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, bridge
 from fathom.agents.reader import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
+from fathom.concurrency import side_by_side
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
@@ -87,7 +87,7 @@ class Splitter:
     ) -> list["_Turn"]:
         if manner == "parallel":
             jobs = (self._turn(query, text, n, context) for n, text in enumerate(asked, start=1))
-            return list(await asyncio.gather(*jobs))
+            return await side_by_side(jobs)
         turns: list[_Turn] = []
         for number, text in enumerate(asked, start=1):
             earlier = [(turn.question, turn.answer) for turn in turns]
