@@ -90,7 +90,7 @@ class LocalReader:
     """Answers with the span that the pair reader finds best, and quotes the sentence around it.
 
     Equal answers of several hits count together. Hits are read best first, no further than the
-    answer can still change (`looking.look`). Where other documents give another value it is told
+    answer can still change (`early_stop.look`). Where other documents give another value it is told
     beside the answer (`rivals`). A question for a list reads all hits and gives every answer that
     is nearly as likely as the best; where a list of a document holds the answer, or the steps of
     how something is done, all its items are given (`steps`). Yes or no is said only when the pair

@@ -200,7 +200,7 @@ def record_strategy(
     *,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """AskQuestion a strategy what it has not been asked yet.
+    """Ask a strategy what it has not been asked yet.
 
     A question whose run breaks is recorded as failed, and the next one is asked.
 

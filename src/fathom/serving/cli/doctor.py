@@ -26,7 +26,7 @@ class Check:
 
 
 def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
-    """ReadHit at the installation, the models, the index, the traces and the environment.
+    """Look at the installation, the models, the index, the traces and the environment.
 
     What `ask` would refuse is found by making all that it makes before it asks.
 
