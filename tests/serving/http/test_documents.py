@@ -80,6 +80,18 @@ def test_documents_are_listed_page_by_page(client: TestClient) -> None:
     assert len(set(paths)) == 4
 
 
+def test_no_page_passes_over_a_file_whose_name_goes_on_after_another_s(own: TestClient) -> None:
+    sent(own, ("report", b"Two cranes stand here."), ("report (1).md", b"# One\n\nOne crane."))
+    listed = [each["path"] for each in own.get("/api/v1/documents").json()["documents"]]
+    paths, cursor = [], ""
+    while cursor is not None:
+        page = own.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
+        paths += [each["path"] for each in page["documents"]]
+        cursor = page["next"]
+    assert paths == listed
+    assert len(paths) == 6
+
+
 def test_a_document_is_shown_with_an_outline_into_its_text(client: TestClient) -> None:
     name = document(client, "Road Repair Handbook")["id"]
     shown = client.get(f"/api/v1/documents/{name}").json()

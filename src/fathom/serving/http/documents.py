@@ -56,18 +56,14 @@ def listed(
 ) -> Response:
     """The documents by path; `next` is the cursor of the next page."""
     known: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents()), [])
-    rest = [each for each in known if _cursor(each) > cursor] if cursor else known
+    rest = [each for each in known if each.path > cursor]
     page = rest[:limit]
     told = {
         "documents": [asdict(each) for each in page],
         "total": len(known),
-        "next": _cursor(page[-1]) if len(rest) > limit else None,
+        "next": page[-1].path if len(rest) > limit else None,
     }
     return json_reply(harmless(told))
-
-
-def _cursor(summary: DocumentSummary) -> str:
-    return f"{summary.path} {summary.id}"
 
 
 @router.post("/documents", status_code=202)
