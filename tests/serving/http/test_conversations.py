@@ -2,13 +2,18 @@
 fathom.serving.http.problems tells them."""
 
 import json
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from fastapi.testclient import TestClient
 
 from fathom.errors import IndexLocked, ModelUnavailable, RunError, UsageError
+from fathom.index.engines import EmbeddedIndex
+from fathom.index.traces import TraceMissing
 from fathom.ledger import BudgetRefused
+from fathom.serving.http.conversations import MOST_TURNS, Conversations
 from fathom.serving.http.problems import Problem, problem_of
 
 API = "/api/v1/conversations"
@@ -39,6 +44,31 @@ def test_a_conversation_keeps_its_questions_with_the_answers_as_they_were_given(
     assert client.get(f"{API}/{begun}").status_code == 404
     assert client.delete(f"{API}/{begun}").status_code == 404
     assert client.get(f"/api/v1/answers/{first['trace_id']}").status_code == 200
+
+
+@dataclass
+class Forgets:
+    """An engine that has no trace any more, and knows which were looked for."""
+
+    index: EmbeddedIndex
+    sought: list[str] = field(default_factory=list)
+
+    def answer(self, trace_id: str) -> NoReturn:
+        self.sought.append(trace_id)
+        raise TraceMissing(trace_id)
+
+
+def test_a_follow_up_looks_up_the_latest_answers_alone(tmp_path: Path) -> None:
+    engine = Forgets(EmbeddedIndex(tmp_path))
+    kept = Conversations(engine)  # type: ignore[arg-type]  # as much of one as is asked
+    begun = kept.add()
+    for number in range(MOST_TURNS + 5):
+        kept.add_turn(begun, f"question {number}", f"trace {number}")
+    said = kept.dialogue(begun)
+    kept.close()
+    latest = range(5, MOST_TURNS + 5)
+    assert [each["content"] for each in said[::2]] == [f"question {number}" for number in latest]
+    assert engine.sought == [f"trace {number}" for number in latest]
 
 
 def test_conversations_are_listed_newest_first_page_by_page(own: TestClient) -> None:

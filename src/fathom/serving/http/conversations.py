@@ -17,7 +17,9 @@ from fathom.serving.http.telling import answer_json
 FILE = "conversations.db"
 MOST_TURNS = 20
 """So many of the latest are given to a follow-up question."""
+ALL_TURNS = 1 << 31
 TITLE_CHARS = 80
+_NAMES = ("id", "title", "created", "updated")
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS conversations("
     "id TEXT PRIMARY KEY, title TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL)",
@@ -52,8 +54,7 @@ class Conversations:
             "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
             (before, before, limit),
         )
-        names = ("id", "title", "created", "updated")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(_NAMES, row, strict=True)) for row in rows]
 
     def get(self, conversation: str) -> dict[str, Any]:
         """One with its turns, each with the answer as it was given, or `None` if that is gone.
@@ -61,14 +62,7 @@ class Conversations:
         Raises:
             Problem: If there is none of this id.
         """
-        rows = self._kept.ask(
-            "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
-        )
-        if not rows:
-            raise _missing(conversation)
-        names = ("id", "title", "created", "updated")
-        told = dict(zip(names, rows[0], strict=True))
-        return {**told, "turns": self._turns(conversation)}
+        return {**self._found(conversation), "turns": self._turns(conversation)}
 
     def dialogue(self, conversation: str) -> list[Json]:
         """What was said, as a follow-up question needs it.
@@ -76,8 +70,9 @@ class Conversations:
         Raises:
             Problem: If there is none of this id.
         """
+        self._found(conversation)
         said: list[Json] = []
-        for turn in self.get(conversation)["turns"][-MOST_TURNS:]:
+        for turn in self._turns(conversation, MOST_TURNS):
             answer = turn["answer"] or {}
             words = answer.get("short_answer") or answer.get("answer") or "I don't know."
             said.append({"role": "user", "content": turn["question"]})
@@ -116,10 +111,20 @@ class Conversations:
         """Let go of the file."""
         self._kept.close()
 
-    def _turns(self, conversation: str) -> list[dict[str, Any]]:
+    def _found(self, conversation: str) -> dict[str, Any]:
         rows = self._kept.ask(
-            "SELECT question, trace_id, asked FROM turns WHERE conversation = ? ORDER BY no",
-            (conversation,),
+            "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
+        )
+        if not rows:
+            raise _missing(conversation)
+        return dict(zip(_NAMES, rows[0], strict=True))
+
+    def _turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
+        """Its turns in order, or the latest of them; of others no answer is looked up."""
+        rows = self._kept.ask(
+            "SELECT question, trace_id, asked FROM turns WHERE conversation = ? "
+            "ORDER BY no DESC LIMIT ?",
+            (conversation, latest),
         )
         return [
             {
@@ -128,7 +133,7 @@ class Conversations:
                 "asked": asked,
                 "answer": self._answer(trace_id),
             }
-            for question, trace_id, asked in rows
+            for question, trace_id, asked in reversed(rows)
         ]
 
     def _answer(self, trace_id: str | None) -> Json:
