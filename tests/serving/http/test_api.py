@@ -136,6 +136,14 @@ def test_what_can_fail_is_told_with_its_status_before_a_stream_begins(
     assert problem["detail"]
 
 
+def test_a_body_that_is_not_json_is_told_with_the_place(client: TestClient) -> None:
+    reply = client.post(
+        "/api/v1/ask", content='{"question": why}', headers={"Content-Type": "application/json"}
+    )
+    assert reply.status_code == 422
+    assert reply.json()["detail"] == "the body is not JSON at character 13"
+
+
 def test_a_budget_lowers_what_the_effort_allows_and_never_raises_it(client: TestClient) -> None:
     small = asked(client, budget={"max_tokens": 5, "max_calls": 0, "deadline": 9})
     assert small["budget"]["tokens"] == 5

@@ -24,6 +24,7 @@ from fathom.index.traces import TraceMissing
 from fathom.ledger import BudgetRefused
 
 MEDIA_TYPE = "application/problem+json"
+_SCHEMA = "see /openapi.json"
 LOG = logging.getLogger("fathom.serving")
 
 
@@ -115,8 +116,12 @@ def problem_of(error: BaseException) -> Problem:
 def _invalid(error: RequestValidationError) -> Problem:
     """The first thing wrong with a request, by its place in it."""
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return Problem(
+            422, "invalid", f"the body is not JSON at character {first['loc'][-1]}", next=_SCHEMA
+        )
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return Problem(422, "invalid", f"{place}: {first['msg']}", next="see /openapi.json")
+    return Problem(422, "invalid", f"{place}: {first['msg']}", next=_SCHEMA)
 
 
 def problem_of_http(error: HTTPException) -> Problem:
