@@ -20,7 +20,7 @@ from fathom.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import FILE, Key, Keys, keys_of
+from fathom.serving.http.keys import FILE, Key, Keys, expiry, keys_of
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.running import run
 from fathom.settings import Settings
@@ -242,6 +242,21 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     assert told["key"] not in listed
     assert runner.invoke(commands, ["keys", "revoke", told["id"], *index]).exit_code == 0
     assert "no keys" in runner.invoke(commands, ["keys", "list", *index]).stdout
+
+
+def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
+    index = ["--index", str(tmp_path)]
+    options = ["--days", "0.5", "--per-minute", "6", "--tokens-per-day", "70", "--usd-per-day", "8"]
+    made = CliRunner().invoke(commands, ["keys", "add", "ana", *options, "--json", *index])
+    told = json.loads(made.stdout)
+    assert (told["per_minute"], told["tokens_per_day"], told["usd_per_day"]) == (6, 70, 8.0)
+    lasts = datetime.fromisoformat(told["expires"]) - datetime.fromisoformat(told["created"])
+    assert timedelta(hours=11.9) < lasts < timedelta(hours=12.1)
+
+
+def test_a_key_that_no_calendar_ends_is_refused() -> None:
+    with pytest.raises(UsageError, match="--days 1e\\+12: too many"):
+        expiry(1e12)
 
 
 def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: KeyMaker) -> None:

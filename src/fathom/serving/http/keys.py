@@ -138,10 +138,17 @@ def keys_of(index: Index) -> Keys:
 
 
 def expiry(days: float | None) -> str | None:
-    """The instant so many days from now, as keys have it."""
+    """The instant so many days from now, as keys have it.
+
+    Raises:
+        UsageError: If no calendar reaches so far.
+    """
     if days is None:
         return None
-    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+    try:
+        return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+    except OverflowError:
+        raise UsageError(f"--days {days:g}: too many; without it a key never expires") from None
 
 
 def _hash(secret: str) -> str:
