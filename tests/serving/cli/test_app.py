@@ -352,7 +352,9 @@ def test_importing_fathom_opens_no_socket_and_loads_no_heavy_library() -> None:
 
 
 def test_help_and_version(run: Run) -> None:
-    assert "ingest" in run("--help").out
+    shown = run("--help").out
+    assert shown.index("│ ingest ") < shown.index("│ ask ") < shown.index("│ search ")
+    assert shown.index("│ search ") < shown.index("│ status ") < shown.index("│ doctor ")
     assert run("--version").out.strip() == "0.1.0"
     assert run("ask").code == 2
 

@@ -53,24 +53,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(documents.docs, name="docs")
-app.add_typer(documents.vectors, name="vectors")
-app.add_typer(documents.config, name="config")
-app.add_typer(training.train, name="train")
-app.add_typer(keys, name="keys")
-app.add_typer(questions.questions, name="questions")
-app.command()(documents.status)
-app.command()(documents.doctor)
-app.command()(documents.copy)
-app.command()(traces.trace)
-app.command()(traces.replay)
-app.command("eval")(evaluate)
-app.command()(tune)
-app.command()(serve)
-app.command()(calibrate)
-app.command()(feedback)
-app.command()(mcp)
-app.command()(skill)
 
 
 def main() -> NoReturn:
@@ -272,6 +254,26 @@ def _text(argument: str) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None
 
+
+# In the order of the help: what everybody needs comes first.
+app.command()(documents.status)
+app.command()(traces.trace)
+app.command()(traces.replay)
+app.command()(feedback)
+app.command()(serve)
+app.command()(mcp)
+app.command()(skill)
+app.command()(calibrate)
+app.command("eval")(evaluate)
+app.command()(tune)
+app.command()(documents.doctor)
+app.command()(documents.copy)
+app.add_typer(documents.docs, name="docs")
+app.add_typer(documents.config, name="config")
+app.add_typer(documents.vectors, name="vectors")
+app.add_typer(questions.questions, name="questions")
+app.add_typer(training.train, name="train")
+app.add_typer(keys, name="keys")
 
 if __name__ == "__main__":
     main()
