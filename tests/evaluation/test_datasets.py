@@ -109,7 +109,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], mess
 def test_missing_parts_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no corpus\.jsonl"):
         load(tmp_path)
-    with pytest.raises(UsageError, match="not a data set folder"):
+    with pytest.raises(UsageError, match="no such data set; name its folder"):
         load(tmp_path / "nowhere")
     (write(tmp_path) / "qrels.tsv").unlink()
     with pytest.raises(UsageError, match=r"no qrels\.tsv, and no question names relevant"):

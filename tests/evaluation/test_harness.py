@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_call_is_told_before_any_work(toy: Path, tmp_path: 
         for match, given in wrong.items():
             with pytest.raises(UsageError, match=match):
                 evaluate(engine, toy, **given)
-        with pytest.raises(UsageError, match="not a data set folder"):
+        with pytest.raises(UsageError, match="no such data set; name its folder"):
             evaluate(engine, tmp_path / "none")
     assert not (tmp_path / "index").exists()
 

@@ -104,7 +104,7 @@ def load(directory: Path) -> Dataset:
         UsageError: If a file is missing or malformed, an id is unknown or comes twice.
     """
     if not directory.is_dir():
-        raise UsageError(f"{directory} is not a data set folder; expected one with a corpus")
+        raise UsageError(f"{directory}: no such data set; name its folder, or a file of questions")
     corpus = corpus_of(directory)
     queries = existing(directory, "queries.jsonl", "questions.jsonl")
     known = documents_of(corpus)

@@ -266,4 +266,4 @@ def test_a_port_that_is_taken_is_told(settings: Settings) -> None:
         command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", port]
         done = subprocess.run(command, capture_output=True, cwd=Path("/"), check=False)
     assert done.returncode == 2
-    assert b"choose another with --port" in done.stderr
+    assert b"choose another with --host and --port" in done.stderr

@@ -111,7 +111,8 @@ def _run(app: "ASGIApp", host: str, port: int) -> None:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise UsageError(
-            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+            f"cannot listen at {host}:{port}: {error.strerror}; "
+            "choose another with --host and --port"
         ) from None
     name = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"fathom: http://{name}:{listener.getsockname()[1]}{PATH} (Ctrl-C ends it)\n")

@@ -46,7 +46,9 @@ def tune(
         typer.Option(help="Values to try for a setting, a.b=1,2,3; may be repeated."),
     ] = None,
     measure: Annotated[str, typer.Option(help="What is to be best, as `eval` names it.")] = "F1",
-    queries: Annotated[int | None, typer.Option(help="At most so many questions.")] = None,
+    queries: Annotated[
+        int | None, typer.Option(min=1, help="Only so many: a sample, the same every time.")
+    ] = None,
     records: Annotated[
         Path | None, typer.Option(help="Keep a record per question here; a later run goes on.")
     ] = None,

@@ -83,15 +83,10 @@ def run(
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        return socket.create_server((host, port), family=family, backlog=WAITING)
     except OSError as error:
-        listener.close()
         raise UsageError(
-            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+            f"cannot listen at {host}:{port}: {error.strerror}; "
+            "choose another with --host and --port"
         ) from None
-    listener.listen(WAITING)
-    listener.set_inheritable(True)
-    return listener
