@@ -16,6 +16,7 @@ from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
 from fathom.index.engines import SERVERS, in_workspace, place_of
 from fathom.index.filling import still_filled
+from fathom.index.filters import COLUMNS
 from fathom.index.outdated import Digests, doubts_of, warnings_of
 from fathom.learning import Learning, check_strategy
 from fathom.settings import MOST_HITS, Settings
@@ -178,6 +179,14 @@ class Engine(Learning):
         names = {hit.chunk.document_id for hit in hits}
         documents = {name: found for name in names if (found := index.document(name))}
         return [_place(hit.chunk, documents.get(hit.chunk.document_id)) for hit in hits]
+
+    def unmet(self, filters: Sequence[str | Filter]) -> tuple[str, ...]:
+        """Which conditions nothing can meet, as no document has such a key; a line each."""
+        from fathom.retrieval.query import parse_filters
+
+        keys = {each.key for each in parse_filters(filters)}.difference(COLUMNS)
+        lost = sorted(keys.difference(self.status().keys)) if keys else []
+        return tuple(f"no document has {key!r}; `fathom status` lists the keys" for key in lost)
 
     def ask(
         self,
@@ -356,7 +365,8 @@ class Engine(Learning):
                 account=account,
             )
             outcome = await run(chosen, query, origin, surroundings)
-            cautions = (*still_filled(lacking), *self.cautions(name, found))
+            unmet = self.unmet(query.filters) if outcome.answer.status == "abstained" else ()
+            cautions = (*still_filled(lacking), *self.cautions(name, found), *unmet)
             warned = self._warned(outcome, index, cautions)
         return self._kept(warned)
 

@@ -405,6 +405,12 @@ def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Pa
     assert found("year>=2021", "final=true") == {"2021"}
     assert found("read-on<2021-06") == {"2020", "2021"}
     assert found("read-on>2021") == {"2022"}
+    lost = run("search", "harbour report", "--filter", "yaer>=2021")
+    assert lost.out == "nothing found\n"
+    assert lost.err == "fathom: no document has 'yaer'; `fathom status` lists the keys\n"
+    assert run("search", "harbour report", "--filter", "year>2030").err == ""
+    asked = run("ask", "Which harbour report?", "--filter", "yaer>=2021", "--json").json
+    assert asked["warnings"] == ["no document has 'yaer'; `fathom status` lists the keys"]
     keys = run("status", "--json").json["keys"]
     assert keys["year"] == {"kinds": ["number"], "documents": 3}
     assert keys["read-on"]["kinds"] == ["date"]

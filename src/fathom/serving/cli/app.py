@@ -33,6 +33,7 @@ from fathom.serving.cli.options import (
     TokensOption,
     build_engine,
     note_lacking,
+    note_unmet,
     note_writer,
     run_flags,
 )
@@ -239,6 +240,8 @@ def search(
         note_writer(engine)
         hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
         note_lacking(engine)
+        if not hits:
+            note_unmet(engine, filters or ())
         places = engine.places(hits)
     if as_json:
         show_json(hits_json(text, hits, places))

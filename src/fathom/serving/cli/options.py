@@ -1,7 +1,7 @@
 """What several commands share: options, and an engine built from them."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -130,4 +130,10 @@ def note_lacking(engine: "Engine") -> None:
     from fathom.index.filling import still_filled
 
     for line in still_filled(engine.reader(checked=False).lacking_vectors()):
+        sys.stderr.write(f"fathom: {line}\n")
+
+
+def note_unmet(engine: "Engine", filters: Sequence[str]) -> None:
+    """Say on stderr which conditions no document can meet, where nothing was found."""
+    for line in engine.unmet(filters):
         sys.stderr.write(f"fathom: {line}\n")
