@@ -83,7 +83,8 @@ def test_documents_are_listed_page_by_page(client: TestClient) -> None:
 def test_no_page_passes_over_a_file_whose_name_goes_on_after_another_s(own: TestClient) -> None:
     sent(own, ("report", b"Two cranes stand here."), ("report (1).md", b"# One\n\nOne crane."))
     listed = [each["path"] for each in own.get("/api/v1/documents").json()["documents"]]
-    paths, cursor = [], ""
+    paths: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = own.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
         paths += [each["path"] for each in page["documents"]]
