@@ -5,9 +5,10 @@ from tests.making import chunk_of, hit_with
 
 from fathom.agents.answer_candidates import candidates_of
 from fathom.agents.early_stop import ReadHit
+from fathom.agents.reader import LocalReader
 from fathom.agents.steps import Steps, completed, steps_of
 from fathom.documents.base import Builder
-from fathom.testing.doubles import reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
 
@@ -56,6 +57,27 @@ def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> N
     elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
     (other,) = candidates_of([looked(elsewhere, "Ash")])
     assert not steps.answers(other, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("question", "short"),
+    [
+        ("Which papers do I need for a permit?", "a passport, proof of insurance"),
+        ("Which paper is needed for a permit?", "a passport"),
+        ("Which stamps do I need?", "a passport"),
+    ],
+)
+def test_an_item_of_a_list_below_what_is_asked_is_given_with_the_others(
+    question: str, short: str
+) -> None:
+    builder = Builder()
+    builder.paragraph("For a permit these papers are needed:")
+    for item in ("a passport", "proof of insurance"):
+        builder.item(item, "-")
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "a passport", 0.8))
+    draft = LocalReader(pairs=pairs).draft(question, [hit_with(builder)])
+    assert draft.short_answer == short
+    assert [each.quote for each in draft.evidence] == short.split(", ")
 
 
 def test_of_two_lists_the_likelier_answers() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.question_form import asked_count, asks_steps, form_of, word_for
+from fathom.text.question_form import asked_count, asks_items, asks_steps, form_of, word_for
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,30 @@ def test_long_questions_are_no_harder() -> None:
 )
 def test_questions_for_steps(question: str) -> None:
     assert asks_steps(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which documents do I need to apply for a permit?",
+        "What papers must a visitor show?",
+        "What do I need to apply?",
+        "What is needed for a permit?",
+        "Apa syarat izin tambat?",
+        "Dokumen apa yang harus dibawa?",
+    ],
+)
+def test_questions_that_a_list_may_answer(question: str) -> None:
+    assert asks_items(question)
+    assert form_of(question) == "one"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which document do I need?", "What does the permit cost?", "What is the fee?", "Apa itu?"],
+)
+def test_questions_that_no_list_answers(question: str) -> None:
+    assert not asks_items(question)
 
 
 @pytest.mark.parametrize(

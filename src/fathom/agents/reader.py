@@ -26,7 +26,7 @@ from fathom.agents.judge import Judge, LocalJudge
 from fathom.agents.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.rows import Rows
 from fathom.agents.sides import decided, value_of
-from fathom.agents.steps import Steps, completed, steps_of
+from fathom.agents.steps import Steps, completed, list_around, steps_of
 from fathom.agents.verdict import VERDICTS, VerdictLaw, Verdicts
 from fathom.context import RunContext
 from fathom.ledger import BudgetRefused
@@ -36,7 +36,7 @@ from fathom.models.reading import CrossReader
 from fathom.text.answer_kind import asked_kind, tells
 from fathom.text.answer_type import fits
 from fathom.text.language import question_language
-from fathom.text.question_form import asks_steps, form_of, word_for
+from fathom.text.question_form import asks_items, asks_steps, form_of, word_for
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 
@@ -162,6 +162,10 @@ class LocalReader:
             return seen, self._counted(question, draft, steps)
         if not draft.evidence:
             return seen, draft
+        if asks_items(question) and (
+            whole := list_around(question, draft.evidence[0], seen, self.rows.terms)
+        ):
+            return seen, replace(draft, evidence=whole.evidence, short_answer=whole.short)
         own = draft.evidence[0].hit
         rivalry = replace(self.rivalry, likely=self._law(question).rival)
         rivals = rivalry.of(question, draft.short_answer, own, hits, session)

@@ -85,6 +85,19 @@ def steps_of(question: str, seen: Sequence[ReadHit], terms: Terms) -> list[Steps
     return sorted(found, key=lambda steps: -steps.score)
 
 
+def list_around(
+    question: str, quote: Evidence, seen: Sequence[ReadHit], terms: Terms
+) -> Steps | None:
+    """The list below what is asked that a quote is, or stands in, an item of."""
+
+    def holds(item: Evidence) -> bool:
+        same = item.hit.chunk.id == quote.hit.chunk.id
+        return same and item.span.start <= quote.span.start and quote.span.end <= item.span.end
+
+    lists = (steps for steps in steps_of(question, seen, terms) if steps.led)
+    return next((steps for steps in lists if any(map(holds, steps.evidence))), None)
+
+
 def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Evidence, each sentence that ends in a colon followed by the list or code it leads in."""
     whole: list[Evidence] = []

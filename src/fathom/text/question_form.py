@@ -37,6 +37,15 @@ _SEVERAL = re.compile(
     r"|\b(?:what|which)\s+(?:two|three|four|five|six|seven|eight|nine|ten|\d+|several)\s",
     re.IGNORECASE,
 )
+_ITEMS = re.compile(
+    rf"^\W*(?:which|what)\s+(?:[^\W\d_]+\s+)?{_NOT_PLURAL}{_PLURAL}\s+"
+    r"(?:do|does|did|can|could|must|should|may|will|would)\b"
+    r"|^\W*what\s+(?:(?:do|does|must|should|would)\s+[^?]{1,40}?\s+(?:need|require|bring)\b"
+    r"|(?:is|are)\s+(?:needed|required|necessary)\b)"
+    r"|^\W*apa(?:kah)?\s+(?:(?:per)?syarat(?:an|nya|annya)?|yang\s+(?:diperlukan|dibutuhkan))\b"
+    r"|^\W*(?:dokumen|berkas|syarat|persyaratan)\s+apa\b",
+    re.IGNORECASE,
+)
 _COUNT = re.compile(
     rf"(?:^\W*(?:list|name|sebutkan|sebut|tuliskan|daftar)\s+(?:the\s+|all\s+)?"
     rf"|\b(?:what|which|who)\s+(?:are|were)?\s*(?:the\s+)?|\bapa\s+saja\s+)"
@@ -76,6 +85,11 @@ def asked_count(question: str) -> int | None:
 def asks_steps(question: str) -> bool:
     """Whether `question` asks how something is done."""
     return _STEPS.match(question.strip()) is not None
+
+
+def asks_items(question: str) -> bool:
+    """Whether a list of a document may be the answer as a whole: "Which papers do I need?"."""
+    return _ITEMS.match(question.strip()) is not None
 
 
 def word_for(question: str, *, yes: bool) -> str:
