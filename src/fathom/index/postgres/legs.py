@@ -11,6 +11,7 @@ from typing import Protocol
 
 from fathom.index.base import Vector
 from fathom.index.filters import Allowed
+from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.rows import HalfMatrix
 
@@ -113,8 +114,19 @@ class Legs(Protocol):
         """Be as fast as can be; changes no result."""
         ...
 
-    def committed(self) -> None:
-        """The change that was told last is durable, and readers see it."""
+    def committed(self, connections: Connections, index: int) -> None:
+        """The change that was told last is durable, and readers see it.
+
+        What nobody needs to wait for may begin beside what is done next.
+
+        Args:
+            connections: To the workspace.
+            index: The number of the index.
+        """
+        ...
+
+    def settle(self, connections: Connections, index: int) -> None:
+        """Do at once what `committed` has done beside; in no transaction."""
         ...
 
     def opened(self, store: Store) -> None:

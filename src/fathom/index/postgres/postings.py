@@ -1,11 +1,8 @@
 """Words and vectors searched in the database itself: postings of Fathom's own terms, and pgvector.
 
-The chunks that one step stored are a segment. A row of `postings` has, of one term in one segment,
-the numbers of the chunks that have it (four bytes each), how often (two) and how long these
-are (four). A search reads the rows of its terms and scores them here.
+A search reads the rows of its terms, see `segments`, and scores them here.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +13,8 @@ from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
 from fathom.index.bm25 import Statistics, norms, quantised, query_weights
 from fathom.index.filters import Allowed, Numbers
-from fathom.index.postgres.connections import EXPANSION_SEARCH
+from fathom.index.postgres import segments
+from fathom.index.postgres.connections import EXPANSION_SEARCH, Connections
 from fathom.index.postgres.halfvec import packed, to_vectors
 from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.spaces import build_graph
@@ -30,9 +28,9 @@ MOST_DEAD = 0.02
 FEW_DEAD = 400
 FEW_CHUNKS = 10_000
 MERGED_EVERY = 16
+"""So many changes that add chunks."""
 MOST_POSTINGS = 4_000_000
 """So many are remembered, of 12 bytes each."""
-_LARGEST = 2**16 - 1
 
 
 class DatabaseLegs:
@@ -41,6 +39,8 @@ class DatabaseLegs:
     def __init__(self) -> None:
         """Nothing is read yet."""
         self._held: _Held | None = None
+        self._merging = segments.Merging()
+        self._is_due = False
 
     def make_index(self, store: Store) -> None:
         """See `Legs.make_index`."""
@@ -53,27 +53,7 @@ class DatabaseLegs:
         """See `Legs.add`: they are a segment of their own."""
         if not chunks:
             return
-        entered: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-        for chunk in chunks:
-            for term, count in chunk.counts.items():
-                entered[term].append((chunk.number, min(count, _LARGEST), chunk.length))
-        segment = _next_segment(store)
-        columns = zip(*map(_packed, entered.values()), strict=True)
-        numbers, frequencies, lengths = (list(each) for each in columns)
-        store.run(
-            "INSERT INTO fathom.postings(index_no, workspace_no, term, segment, numbers, "
-            "frequencies, lengths) SELECT %(index)s, %(workspace)s, given.term, %(segment)s, "
-            "given.numbers, given.frequencies, given.lengths FROM unnest(%(terms)b::text[], "
-            "%(numbers)b::bytea[], %(frequencies)b::bytea[], %(lengths)b::bytea[]) "
-            "AS given(term, numbers, frequencies, lengths)",
-            segment=segment,
-            terms=list(entered),
-            numbers=numbers,
-            frequencies=frequencies,
-            lengths=lengths,
-        )
-        if segment % MERGED_EVERY == 0:
-            _merge(store)
+        self._is_due |= segments.add(store, chunks) % MERGED_EVERY == 0
 
     def add_vectors(
         self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
@@ -91,7 +71,7 @@ class DatabaseLegs:
         """See `Legs.purge`: writes every row anew that has a removed chunk."""
         gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
         if gone:
-            _delete(store, np.array(sorted(gone), dtype=np.int64))
+            segments.purge(store, np.array(sorted(gone), dtype=np.int64))
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
         """See `Legs.drop_space`."""
@@ -100,17 +80,24 @@ class DatabaseLegs:
         """See `Legs.drop_index`."""
 
     def optimize(self, store: Store) -> None:
-        """See `Legs.optimize`: merges segments, builds graphs of many vectors."""
+        """See `Legs.optimize`: builds graphs of many vectors."""
         dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
         if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
             self.purge(store)
-        _merge(store)
         for space in store.spaces():
             if space.filled > GRAPH_FROM_CHUNKS:
                 build_graph(store, space)
 
-    def committed(self) -> None:
-        """See `Legs.committed`."""
+    def committed(self, connections: Connections, index: int) -> None:
+        """See `Legs.committed`: merges segments, once there are many new ones."""
+        if self._is_due:
+            self._is_due = False
+            self._merging.begin(connections, index)
+
+    def settle(self, connections: Connections, index: int) -> None:
+        """See `Legs.settle`."""
+        self._merging.wait()
+        segments.merge(connections, index)
 
     def opened(self, store: Store) -> None:
         """See `Legs.opened`."""
@@ -127,12 +114,17 @@ class DatabaseLegs:
         """See `Legs.remake`."""
         self.optimize(store)
 
-    def findings(self, store: Store) -> Iterator[str]:  # noqa: ARG002 - see `status.findings`
+    def findings(self, store: Store) -> Iterator[str]:
         """See `Legs.findings`."""
-        yield from ()
+        if wrong := segments.miscounted(store):
+            yield (
+                f"of {len(wrong)} words the postings are not those of the chunks, as of "
+                f"{wrong[0]!r}; restore a backup or run `fathom ingest --rebuild PATH...`"
+            )
 
     def close(self) -> None:
-        """See `Legs.close`."""
+        """See `Legs.close`; ends what is being merged."""
+        self._merging.wait()
 
     def keyword_search(
         self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
@@ -142,8 +134,8 @@ class DatabaseLegs:
         weights = query_weights(terms, held.statistics(store))
         scores = np.zeros(store.index.next_chunk)
         for term, weight in weights.items():
-            for numbers, shares in held.postings[term]:
-                scores[numbers] += weight * shares
+            numbers, shares = held.postings[term]
+            scores[numbers] += weight * shares
         scores[held.removed] = 0
         rounded = scores.astype(np.float32)
         inside = np.flatnonzero(rounded)
@@ -191,73 +183,6 @@ class DatabaseLegs:
             limit *= 4
 
 
-def _next_segment(store: Store) -> int:
-    return int(
-        store.value(
-            "UPDATE fathom.indexes SET next_segment = next_segment + 1 WHERE no = %s "
-            "RETURNING next_segment - 1"
-        )
-    )
-
-
-def _delete(store: Store, gone: Numbers) -> None:
-    """Let go of chunks: writes every row anew that has one of them."""
-    query = (
-        "SELECT term, segment, numbers, frequencies, lengths FROM fathom.postings "
-        "WHERE index_no = %s"
-    )
-    changed = []
-    with store.connection.cursor("postings") as cursor:
-        cursor.execute(query, (store.index.no,))
-        for term, segment, *columns in cursor:
-            kept = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
-            if not kept.all():
-                left = [
-                    np.frombuffer(column, kind)[kept].tobytes()
-                    for column, kind in zip(columns, ("<u4", "<u2", "<u4"), strict=True)
-                ]
-                changed.append((*left, store.index.no, term, segment))
-    with store.connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE fathom.postings SET numbers = %s, frequencies = %s, lengths = %s "
-            "WHERE index_no = %s AND term = %s AND segment = %s",
-            changed,
-        )
-    store.run("DELETE FROM fathom.postings WHERE index_no = %(index)s AND numbers = ''")
-
-
-def _merge(store: Store) -> None:
-    """Make one segment of the small ones, so that none is less than twice what is smaller."""
-    sizes = store.rows(
-        "SELECT segment, sum(octet_length(numbers)) AS size FROM fathom.postings "
-        "WHERE index_no = %s GROUP BY segment ORDER BY size, segment"
-    )
-    merged: list[int] = []
-    total = 0
-    for row in sizes:
-        if merged and row["size"] > 2 * total:
-            break
-        merged.append(row["segment"])
-        total += row["size"]
-    if len(merged) > 1:
-        _merge_all(store, merged)
-
-
-def _merge_all(store: Store, segments: Sequence[int]) -> None:
-    store.run(
-        "WITH old AS (DELETE FROM fathom.postings WHERE index_no = %(index)s AND "
-        "segment = ANY(%(segments)s) RETURNING *) "
-        "INSERT INTO fathom.postings(index_no, workspace_no, term, segment, numbers, "
-        "frequencies, lengths) "
-        "SELECT index_no, workspace_no, term, %(next)s, string_agg(numbers, ''::bytea ORDER BY "
-        "segment), string_agg(frequencies, ''::bytea ORDER BY segment), "
-        "string_agg(lengths, ''::bytea ORDER BY segment) FROM old "
-        "GROUP BY index_no, workspace_no, term",
-        segments=list(segments),
-        next=_next_segment(store),
-    )
-
-
 Shares = NDArray[np.float64]
 """Of each posting `f / (f + norm)`; see `bm25`."""
 
@@ -271,7 +196,7 @@ class _Held:
     def __init__(self, state: tuple[str, int], removed: Numbers) -> None:
         self.state = state
         self.removed = removed
-        self.postings: dict[str, list[tuple[NDArray[np.uint32], Shares]]] = {}
+        self.postings: dict[str, tuple[NDArray[np.uint32], Shares]] = {}
         self.size = 0
         self._frequencies: dict[str, int] = {}
 
@@ -288,16 +213,24 @@ class _Held:
             (store.index.no, list(terms)),
             binary=True,
         ).fetchall()
-        average = self.statistics(store).average
-        found: dict[str, list[tuple[NDArray[np.uint32], Shares]]] = {term: [] for term in terms}
-        for term, chunks, numbers, frequencies, lengths in rows:
-            self._frequencies[term] = chunks
-            if numbers:
-                counts = np.frombuffer(frequencies, "<u2").astype(np.float64)
-                against = norms(quantised(np.frombuffer(lengths, "<u4").astype(np.int64)), average)
-                found[term].append((np.frombuffer(numbers, "<u4"), counts / (counts + against)))
-                self.size += len(counts)
-        self.postings.update(found)
+        self._frequencies.update((row[0], row[1]) for row in rows)
+        # All at once, as a term may have many rows: then each is a part of these.
+        numbers = np.frombuffer(b"".join(row[2] or b"" for row in rows), "<u4")
+        counts = np.frombuffer(b"".join(row[3] or b"" for row in rows), "<u2").astype(np.float64)
+        lengths = np.frombuffer(b"".join(row[4] or b"" for row in rows), "<u4")
+        by_length = norms(
+            quantised(np.arange(lengths.max(initial=0) + 1)), self.statistics(store).average
+        )
+        shares = counts / (counts + by_length[lengths])
+        sizes: dict[str, int] = {}
+        for row in rows:
+            sizes[row[0]] = sizes.get(row[0], 0) + len(row[2] or b"") // 4
+        self.postings.update(dict.fromkeys(terms, (numbers[:0], shares[:0])))
+        start = 0
+        for term, size in sizes.items():
+            self.postings[term] = numbers[start : start + size], shares[start : start + size]
+            start += size
+        self.size += len(numbers)
 
 
 def _removed(store: Store) -> Numbers:
@@ -339,10 +272,3 @@ def _near(
 def _largest(values: NDArray[np.floating[Any]], k: int) -> float:
     """The `k`-th largest."""
     return float(np.partition(values, len(values) - k)[len(values) - k])
-
-
-def _packed(found: Sequence[tuple[int, int, int]]) -> tuple[bytes, ...]:
-    """Numbers, frequencies and lengths, each as the bytes of an array."""
-    columns = np.array(found, dtype=np.int64).T
-    kinds = ("<u4", "<u2", "<u4")
-    return tuple(column.astype(kind).tobytes() for column, kind in zip(columns, kinds, strict=True))

@@ -84,7 +84,8 @@ def index_row(
         number: Of an index in it.
         lock: Whether others must not change it until the transaction ends.
     """
-    query = f"{index_query(number)}{' FOR UPDATE' if lock else ''}"
+    # Whoever merges segments, see there, does not change it and need not wait.
+    query = f"{index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query).fetchone()
     return IndexRow(**row) if row else None

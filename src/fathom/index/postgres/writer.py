@@ -34,7 +34,7 @@ class PostgresWriter(PostgresReader):
         """A change: whole, or not at all where it fails."""
         with self._transaction() as store:
             yield store
-        self._legs.committed()
+        self._legs.committed(self._connections, store.index.no)
 
     @contextmanager
     def _transaction(self) -> Iterator[Store]:
@@ -241,12 +241,14 @@ class PostgresWriter(PostgresReader):
         """Make anew what finds the chunks, from the rows of the index."""
         with self._change() as store:
             self._legs.remake(store)
+        self._legs.settle(self._connections, store.index.no)
 
     def optimize(self) -> None:
         """See `IndexWriter.optimize`."""
         with self._change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
             self._legs.optimize(store)
+        self._legs.settle(self._connections, store.index.no)
 
 
 def _known(store: Store, name: str) -> StoredSpace:

@@ -22,6 +22,7 @@ from fathom.errors import IndexCorrupt, IndexMismatch, RunError
 from fathom.index.base import Vector
 from fathom.index.bm25 import Statistics, query_weights
 from fathom.index.filters import Allowed, Numbers
+from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.qdrant import record
@@ -222,8 +223,11 @@ class QdrantLegs:
             record.leave(store, space, None, for_s=self._grace_s)
         record.drop_leg(store, space.no)
 
-    def committed(self) -> None:
+    def committed(self, connections: Connections, index: int) -> None:
         """See `Legs.committed`."""
+
+    def settle(self, connections: Connections, index: int) -> None:
+        """See `Legs.settle`."""
 
     def optimize(self, store: Store) -> None:
         """See `Legs.optimize`: removes what nobody reads any more, and weighs words anew."""
