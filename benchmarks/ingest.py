@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ import numpy as np
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.embedded.opening import open_reader
-from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_report import IngestReport
 from fathom.models.base import Matrix
 from fathom.settings.tree import Settings
 
@@ -169,4 +170,4 @@ def _median(runs: Sequence[dict[str, Any]], workers: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    import_module("ingest").main()  # this file, under a name by which workers find `Given`

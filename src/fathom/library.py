@@ -23,7 +23,7 @@ from fathom.types import Document
 if TYPE_CHECKING:  # who asks reads no files
     from fathom.assembly import Assembly
     from fathom.control.calibration import Calibration
-    from fathom.index.ingest import IngestProgress, IngestReport
+    from fathom.index.ingest_report import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
     from fathom.index.postgres.room import Shared
     from fathom.index.workers.base import Workers

@@ -10,8 +10,8 @@ from tests.making import FEES, QUESTION, uncaged
 from fathom.engine import Engine
 from fathom.errors import ModelError
 from fathom.index.embedded.opening import open_reader
-from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_report import IngestReport
 from fathom.models.base import Matrix
 from fathom.serving.cli.output import ingest_text
 from fathom.settings import Settings

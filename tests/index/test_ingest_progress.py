@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at
 
-from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance, Course
+from fathom.index.ingest_report import IngestReport
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from fathom.documents.discover import Wanted
 from fathom.index.base import SourceRecord
 from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest_progress import Advance
-from fathom.index.places import REMEMBERED, Files
-from fathom.index.survey import AT_ONCE, Survey, merged
+from fathom.index.places import AT_ONCE, REMEMBERED, Files
+from fathom.index.survey import Survey, merged
 
 NAMES = st.sets(st.text("ab/.#$-0é", min_size=1, max_size=6).map(lambda name: f"/r/{name}"))
 

@@ -28,9 +28,9 @@ from fathom.index.workers.base import (
     Ended,
     FileRead,
     Lost,
+    Pool,
     ReadFile,
     Task,
-    in_order,
 )
 from fathom.index.workers.local import Processes
 from fathom.index.workers.opening import opened_workers
@@ -77,14 +77,14 @@ def digest(found: Done | Lost) -> str:
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_results_come_in_the_order_of_the_tasks_each_once(size: int) -> None:
     workers = Scripted(size, dies={"3": TRIES - 1, "5": 1})
-    found = [(task.path, digest(each)) for task, each in in_order(workers, tasks(40))]
+    found = [(task.path, digest(each)) for task, each in Pool(workers).in_order(tasks(40))]
     assert found == [(str(n), str(n)) for n in range(40)]
     assert len(workers.started) == 40 + TRIES
 
 
 def test_a_task_that_kills_every_worker_is_given_up_and_the_others_go_on() -> None:
     workers = Scripted(2, dies={"3": 99})
-    found = [digest(each) for _, each in in_order(workers, tasks(6))]
+    found = [digest(each) for _, each in Pool(workers).in_order(tasks(6))]
     assert found == ["0", "1", "2", "lost", "4", "5"]
     assert workers.started.count("3") == TRIES
 
@@ -97,10 +97,35 @@ def test_tasks_are_taken_as_they_are_needed() -> None:
             taken.append(task)
             yield task
 
-    run = in_order(Scripted(3), many())
+    run = Pool(Scripted(3)).in_order(many())
     for number in range(50):
         next(run)
         assert len(taken) <= number + 1 + AHEAD * 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_run_goes_on_inside_another_and_both_keep_their_order(size: int) -> None:
+    workers = Scripted(size, dies={"7": 1, "3.1": TRIES - 1, "5.2": 99})
+    pool, found, inner = Pool(workers), [], []
+    for task, each in pool.in_order(tasks(12)):
+        found.append((task.path, digest(each)))
+        if task.path in {"0", "3", "5"}:
+            named = [ReadFile(f"{task.path}.{n}", "") for n in range(20)]
+            inner += [digest(one) for _, one in pool.in_order(named)]
+    assert found == [(str(n), str(n)) for n in range(12)]
+    expected = [f"{outer}.{n}" for outer in "035" for n in range(20)]
+    assert inner == ["lost" if name == "5.2" else name for name in expected]
+
+
+def test_a_run_that_is_given_up_leaves_nothing_behind() -> None:
+    pool, found = Pool(Scripted(2)), []
+    for task, _ in pool.in_order(tasks(10)):
+        found.append(task.path)
+        for inner, _ in pool.in_order([ReadFile(f"{task.path}.{n}", "") for n in range(9)]):
+            if inner.path.endswith(".1"):
+                break
+    assert found == [str(n) for n in range(10)]
+    assert list(pool.in_order([])) == []
 
 
 @pytest.mark.parametrize(
@@ -211,7 +236,7 @@ def embeds(*texts: str) -> list[Embed]:
 def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
     workers = Processes(2, packed(tmp_path, Slow(64)))
     try:
-        work = list(in_order(workers, embeds("first")))  # they are up
+        work = list(Pool(workers).in_order(embeds("first")))  # they are up
         first = workers.pids
 
         def kill() -> None:
@@ -220,7 +245,7 @@ def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
 
         killer = Thread(target=kill)
         killer.start()
-        work = list(in_order(workers, embeds(*(f"text {n}" for n in range(40)))))
+        work = list(Pool(workers).in_order(embeds(*(f"text {n}" for n in range(40)))))
         killer.join()
     finally:
         workers.close()
@@ -234,13 +259,13 @@ def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
 def test_a_text_that_kills_is_given_up_and_a_fault_is_told(tmp_path: Path) -> None:
     workers = Processes(2, packed(tmp_path, Deadly(64)))
     try:
-        found = [each for _, each in in_order(workers, embeds("a", "poison", "b"))]
+        found = [each for _, each in Pool(workers).in_order(embeds("a", "poison", "b"))]
         assert [isinstance(each, Lost) for each in found] == [False, True, False]
     finally:
         workers.close()
     workers = Processes(1, packed(tmp_path, Wrong(64)))
     try:
-        ((_, failed),) = in_order(workers, embeds("a"))
+        ((_, failed),) = Pool(workers).in_order(embeds("a"))
         assert isinstance(failed, Lost)
         assert "unit length" in failed.reason
     finally:
@@ -286,11 +311,11 @@ class Hanging(HashingEmbedder):
 def test_a_worker_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = Processes(2, packed(tmp_path, Hanging(64)))
     try:
-        list(in_order(workers, embeds("a", "b")))  # they are up
+        list(Pool(workers).in_order(embeds("a", "b")))  # they are up
         monkeypatch.setattr("fathom.index.workers.base.EMBED_SECONDS", 3.0)
         monkeypatch.setattr("fathom.index.workers.base.EMBED_TEXT_SECONDS", 0.0)
         batch = [Embed("", ("c", "hang")), *embeds("d", "e")]
-        found = [each for _, each in in_order(workers, batch)]
+        found = [each for _, each in Pool(workers).in_order(batch)]
         assert found[0] == Lost("its worker took 3 s")
         assert not any(isinstance(each, Lost) for each in found[1:])
     finally:
@@ -305,7 +330,7 @@ def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
     workers = Processes(1, tools)
     try:
         with pytest.raises(IndexMismatch, match=r"another embedder\.model"):
-            list(in_order(workers, embeds("a")))
+            list(Pool(workers).in_order(embeds("a")))
     finally:
         workers.close()
 
@@ -324,7 +349,7 @@ def test_an_embedder_that_cannot_be_sent_is_refused_by_name(tmp_path: Path) -> N
 
 def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
     workers = Processes(2, packed(tmp_path, HashingEmbedder(64)))
-    list(in_order(workers, embeds("a", "b")))
+    list(Pool(workers).in_order(embeds("a", "b")))
     pids = workers.pids
     workers.close()
     for pid in pids:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from heapq import merge
 from pathlib import Path, PurePath
 
+from fathom.documents.disk_set import DiskSet
 from fathom.errors import UsageError
 from fathom.extensions import format_of
 
@@ -90,7 +91,7 @@ def discover(
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
     link is followed only if it leads to a file inside the folder that was named which is not given
     anyway; linked folders are never entered. Of a folder that holds a corpus file only that file is
-    given. The names of the folders on the way are held, and what has several hard links.
+    given. The names of the folders on the way are held; what has several hard links, on disk.
 
     Args:
         paths: Files and folders.
@@ -106,19 +107,18 @@ def discover(
             raise UsageError(f"{path}: no such file or folder; check the path")
     under = (_under(path, wanted or Wanted(), on_error) for path in roots)
     last = ""
-    seen: set[tuple[int, int]] = set()
-    for file in merge(*under, key=shown):
-        try:
-            found = file.stat()
-        except OSError:
-            continue  # gone since it was listed
-        identity = found.st_dev, found.st_ino
-        if shown(file) == last or identity in seen:
-            continue
-        if found.st_nlink > 1:
-            seen.add(identity)
-        last = shown(file)
-        yield file
+    with DiskSet() as seen:
+        for file in merge(*under, key=shown):
+            try:
+                found = file.stat()
+            except OSError:
+                continue  # gone since it was listed
+            if shown(file) == last:
+                continue
+            if found.st_nlink > 1 and not seen.add(f"{found.st_dev}:{found.st_ino}"):
+                continue
+            last = shown(file)
+            yield file
 
 
 def shown(path: PurePath) -> str:

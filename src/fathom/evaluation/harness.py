@@ -19,7 +19,7 @@ from fathom.settings.retrievers import split
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
-    from fathom.index.ingest import IngestProgress
+    from fathom.index.ingest_report import IngestProgress
 
 DEFAULT = "hybrid"
 """The retriever that is measured where nothing is named."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from fathom.errors import FathomError, RunError
 from fathom.index.base import IndexWriter, Vector
-from fathom.index.workers.base import Embed, Lost, Workers, in_order
+from fathom.index.workers.base import Embed, Lost, Pool
 from fathom.models.base import Embedder, embed_many
 from fathom.types import Chunk
 
@@ -131,7 +131,7 @@ def raise_if_broken(embedder: Embedder, error: FathomError) -> None:
 def fill_by_workers(
     writer: IndexWriter,
     embedders: Mapping[str, Embedder],
-    workers: Workers,
+    pool: Pool,
     told: Told = lambda _made, _wanted: None,
 ) -> Filled:
     """As `fill_spaces`, by workers, whose vectors are stored in the order of the chunks.
@@ -139,7 +139,7 @@ def fill_by_workers(
     Raises:
         RunError: If they fail at any text; what is done by then is kept.
     """
-    filling = _ByWorkers(writer, workers, told)
+    filling = _ByWorkers(writer, pool, told)
     for name in embedders:
         filling.fill(name)
     return Filled(filling.made, tuple(filling.refused))
@@ -148,11 +148,11 @@ def fill_by_workers(
 class _ByWorkers:
     """Goes over the chunks of a space, then over halves of what was lost, until all is told."""
 
-    def __init__(self, writer: IndexWriter, workers: Workers, told: Told) -> None:
+    def __init__(self, writer: IndexWriter, pool: Pool, told: Told) -> None:
         self.made = 0
         self.refused: list[Refusal] = []
         self._writer = writer
-        self._workers = workers
+        self._pool = pool
         self._told = told
 
     def fill(self, space: str) -> None:
@@ -168,7 +168,7 @@ class _ByWorkers:
         waiting: deque[Ids] = deque()
         lost: list[Ids] = []
         in_a_row = 0
-        for task, found in in_order(self._workers, self._tasks(space, batches, waiting)):
+        for task, found in self._pool.in_order(self._tasks(space, batches, waiting)):
             ids = waiting.popleft()
             if isinstance(found, np.ndarray):
                 in_a_row = 0
@@ -201,7 +201,7 @@ class _ByWorkers:
         self.refused += [Refusal(chunk, _reason(found)) for chunk in self._writer.chunks(ids)]
 
     def _probe(self, space: str) -> None:
-        for _, found in in_order(self._workers, [Embed(space, (PROBE,))]):
+        for _, found in self._pool.in_order([Embed(space, (PROBE,))]):
             if not isinstance(found, np.ndarray):
                 raise _broken(found)
 

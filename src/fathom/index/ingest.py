@@ -6,74 +6,30 @@ marked stale; only what is proved gone is removed, and only where that was asked
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
 from fathom.documents.discover import Wanted, absolute, content_digest, document_id
+from fathom.documents.disk_set import DiskSet
 from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
+from fathom.index.cut_ahead import Found, cut_ahead
 from fathom.index.filling import fill_by_workers, fill_spaces
-from fathom.index.ingest_progress import Advance, Course, size_of
-from fathom.index.places import GONE, RECORD_GONE, display, is_gone, path_at
+from fathom.index.ingest_progress import Course, size_of
+from fathom.index.ingest_report import IngestProgress, IngestReport
+from fathom.index.places import GONE, RECORD_GONE, display, is_gone, paged, pages, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
 from fathom.index.survey import Survey, Surveyed, There
-from fathom.index.workers.base import FileRead, Workers
-from fathom.index.workers.work import document_of
+from fathom.index.workers.base import Cut, FileRead, Pool, Workers
+from fathom.index.workers.work import document_of, record_place
 from fathom.types import Document
-
-MOST_TOLD = 100_000
-"""When so many files are told of, those that were read well are only counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """What became of one file; `reason` is one line, empty when there is nothing to say."""
-
-    path: str
-    outcome: str
-    reason: str
-
-
-@dataclass(slots=True, kw_only=True)
-class IngestReport:
-    """What an ingestion did; the counts are of documents, `failed` also of files without one.
-
-    Attributes:
-        failed: Files, folders and records that could not be read.
-        stale: Documents that stay although their place could not be read or is gone.
-        skipped: Files that are no documents (pictures, programs) and were not asked for.
-        filled: Vectors that chunks got which an earlier run had stored without.
-        unembedded: Vectors that could not be made, as the embedder failed at the text or did not
-            survive it; those chunks are found by their words only, and tried again next time.
-        files: One entry a file (of a corpus also one a record that failed), in order; of those
-            with nothing to say at most `MOST_TOLD`.
-    """
-
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    failed: int = 0
-    stale: int = 0
-    skipped: int = 0
-    chunks: int = 0
-    filled: int = 0
-    unembedded: int = 0
-    seconds: float = 0.0
-    files: list[FileReport] = field(default_factory=list)
-
-    @property
-    def documents(self) -> int:
-        """Documents that are in the index now, of those looked at."""
-        return self.new + self.changed + self.unchanged
-
-
-IngestProgress = Callable[[IngestReport, Advance], None]
-"""Told the counts so far and how far it all is."""
 
 
 class Ingester:
@@ -108,12 +64,12 @@ class Ingester:
         self._clock = batch.clock
         self._sandbox = sandbox
         self._before = before
-        self._workers = workers
+        self._pool = None if workers is None else Pool(workers)
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = IngestReport()
         self._course = Course(lambda advance: on_progress(self._report, advance))
         self._prune = False
-        self._gone: set[str] = set()
+        self._gone = DiskSet()
         self._healed: list[SourceRecord] = []
         self._held_records = False
 
@@ -139,7 +95,7 @@ class Ingester:
         sizes = (size_of(one.file) for one in survey.places() if one.file is not None)
         self._course.begin(sizes)
         there = self._there(survey.places(self._closed))
-        for one, found in read_ahead(there, self._workers, self._sandbox):
+        for one, found in read_ahead(there, self._pool, self._sandbox):
             self._course.open(one.place, size_of(one.file))
             self._file(one, found)
             self._course.close(stored=self._batch.is_empty)
@@ -153,15 +109,15 @@ class Ingester:
 
     def _fill(self) -> None:
         embedders = self._batch.embedders
-        if self._workers is None:
+        if self._pool is None:
             found = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
         else:
-            found = fill_by_workers(self._writer, embedders, self._workers, self._course.filled)
+            found = fill_by_workers(self._writer, embedders, self._pool, self._course.filled)
         stored = 0 if self._batch.wait_vectors else self._report.chunks
         self._report.filled = max(0, found.made - stored * len(embedders))
         self._report.unembedded = len(found.refused)
         for one in found.refused:
-            self._done(one.chunk.path, "no_vectors", f"{one}; found by its words only")
+            self._report.tell(one.chunk.path, "no_vectors", f"{one}; found by its words only")
 
     def _there(self, places: Iterable[Surveyed]) -> Iterator[There]:
         """Those that may be there; the others are let go of when all has been read."""
@@ -173,7 +129,7 @@ class Ingester:
 
     def _closed(self, folder: Path, error: OSError) -> None:
         self._report.failed += 1
-        self._done(display(folder), "failed", f"cannot be read: {error.strerror}")
+        self._report.tell(display(folder), "failed", f"cannot be read: {error.strerror}")
 
     def _file(self, one: There, found: FileRead) -> None:
         place, known = one.place, one.known
@@ -196,7 +152,7 @@ class Ingester:
         reason = f"cannot be read: {error.strerror}"
         self._refuse(place, "", "failed", reason)
         if self._is_corpus(place):
-            self._missing(place, set(), reason)
+            self._missing(place, (), reason)
 
     def _is_corpus(self, file: str) -> bool:
         return self._files.file_of(f"{file}#") == file
@@ -213,42 +169,51 @@ class Ingester:
         if known.outcome == "stale":
             self._writer.put([], [_ok(known)])
         self._report.unchanged += 1
-        self._done(known.path, "ok", "unchanged")
+        self._report.tell(known.path, "ok", "unchanged")
         return True
 
     def _corpus_still_true(self, known: SourceRecord) -> bool:
         if known.outcome == "stale" or self._prune:
             return False  # which of its records are there is seen by reading it
-        outcomes = [record.outcome for record in self._records(known.path)]
-        kept = outcomes.count("ok") + outcomes.count("stale")
-        self._report.unchanged += outcomes.count("ok")
-        self._report.stale += outcomes.count("stale")
-        self._report.failed += len(outcomes) - kept
-        self._done(known.path, "ok", "unchanged")
+        outcomes = Counter(record.outcome for record in self._records(known.path))
+        self._report.unchanged += outcomes["ok"]
+        self._report.stale += outcomes["stale"]
+        self._report.failed += outcomes.total() - outcomes["ok"] - outcomes["stale"]
+        self._report.tell(known.path, "ok", "unchanged")
         return True
 
-    def _records(self, file: str, index: IndexReader | None = None) -> list[SourceRecord]:
-        return [
-            source
-            for source in (index or self._writer).sources(file)
-            if source.path != file and self._files.file_of(source.path) == file
-        ]
+    def _records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
+        """Of a corpus file, in order, few of them held at a time."""
+        for source in paged(index or self._writer, file):
+            if source.path != file and self._files.file_of(source.path) == file:
+                yield source
 
     def _read(self, one: There, digest: str, found: FileRead) -> None:
-        place, held = one.place, set[str]()
-        try:
-            for part in found_parts(found) or read(one.file, self._sandbox, self._course.page):
-                if isinstance(part, Parsed) and part.record is None:
-                    self._whole(part, one, digest, found)
+        place, parts = one.place, found_parts(found)
+        parts = iter(parts or read(one.file, self._sandbox, self._course.page))
+        with DiskSet() as held:
+            try:
+                first = next(parts, None)
+                if isinstance(first, Parsed) and first.record is None:
+                    self._whole(first, one, digest, found)
                     return
-                if not held:
-                    self._begin_corpus(place, one.known)
-                held.add(self._part(part, place, digest))
-                self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
-        except Refused as refusal:
-            if self._is_corpus(place):
-                self._missing(place, held, refusal.reason)
-            raise
+                self._begin_corpus(place, one.known)
+                if first is not None:
+                    self._parts(chain([first], parts), place, digest, held)
+            except Refused as refusal:
+                if self._is_corpus(place):
+                    self._missing(place, held, refusal.reason)
+                raise
+            self._end_corpus(place, digest, held)
+
+    def _parts(
+        self, parts: Iterable[Parsed | Failure], place: str, digest: str, held: DiskSet
+    ) -> None:
+        for part, cut in cut_ahead(parts, place, self._pool, partial(self._is_news, place)):
+            held.add(self._part(part, cut, place, digest))
+            self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
+
+    def _end_corpus(self, place: str, digest: str, held: DiskSet) -> None:
         # Written last: an interrupted corpus file is read again, and finds its records there.
         self._flush()
         self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
@@ -256,7 +221,7 @@ class Ingester:
             self._gone.update(one.path for one in self._records(place) if one.path not in held)
         else:
             self._missing(place, held, RECORD_GONE)
-        self._done(place, "ok", f"{len(held)} records")
+        self._report.tell(place, "ok", f"{len(held)} records")
 
     def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
         # Noted first too: its records must be known for records if this is broken off.
@@ -266,24 +231,24 @@ class Ingester:
             self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
         self._files.add_corpus(place)
 
-    def _missing(self, file: str, held: set[str], reason: str) -> None:
+    def _missing(self, file: str, held: Container[str], reason: str) -> None:
         """Mark the records of a corpus file that it does not hold, or that could not be read."""
         self._flush()
-        known = {one.path: one for one in self._records(file)}
-        self._mark_stale([one for path, one in known.items() if path not in held], reason)
+        for page in pages(self._records(file)):
+            self._mark_stale([one for one in page if one.path not in held], reason)
         if self._before is not None and reason != RECORD_GONE:
             for one in self._records(file, self._before):
-                if one.path not in known and one.path not in held:
+                if one.path not in held and self._writer.source(one.path) is None:
                     self._carry_over(one.path, reason)
 
-    def _part(self, part: Parsed | Failure, file: str, digest: str) -> str:
+    def _part(self, part: Parsed | Failure, cut: Found, file: str, digest: str) -> str:
         """Take one record, or note why there is none; returns its place."""
         if isinstance(part, Failure):
-            place = f"{file}#{part.record or part.line}"
+            place = record_place(file, part.record or part.line)
             self._refuse(place, digest, part.outcome, part.reason)
         else:
-            place = f"{file}#{part.record}"
-            self._record(part, place)
+            place = record_place(file, part.record)
+            self._record(part, cut, place)
         return place
 
     def _whole(self, part: Parsed, one: There, digest: str, found: FileRead) -> None:
@@ -296,25 +261,35 @@ class Ingester:
         cut = found.chunks if found.parts else None
         self._add(Pending(document, _source(document, digest, part.unread), known, chunks=cut))
 
-    def _record(self, parsed: Parsed, place: str) -> None:
-        content = [parsed.title, parsed.text, sorted(parsed.metadata.items())]
-        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-        known = self._writer.source(place) if self._held_records else None
-        if known is not None and known.digest == digest and known.document_id is not None:
+    def _is_news(self, file: str, record: Parsed) -> bool:
+        """Whether a record is not stored as it is."""
+        known = self._known_record(record_place(file, record.record))
+        return not _holds(known, _record_digest(record))
+
+    def _known_record(self, place: str) -> SourceRecord | None:
+        return self._writer.source(place) if self._held_records else None
+
+    def _record(self, parsed: Parsed, cut: Found, place: str) -> None:
+        digest, known = _record_digest(parsed), self._known_record(place)
+        if known is not None and _holds(known, digest):
             if known.outcome == "stale":
                 self._healed.append(_ok(known))
             self._report.unchanged += 1
             return
-        document = document_of(parsed, str(parsed.record), place)
+        language, chunks = (cut.language, cut.chunks) if isinstance(cut, Cut) else ("", None)
+        document = document_of(parsed, str(parsed.record), place, language)
         owner = self._batch.pending_at(document.id) or place
+        source = _source(document, digest)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
+        elif isinstance(cut, Refused):
+            self._refuse(place, digest, cut.outcome, cut.reason)
         elif owner != place and not self._files.is_gone(owner):
-            self._refuse_taken(_source(document, digest), owner)
+            self._refuse_taken(source, owner)
         else:
             if owner != place:
                 self._gone.add(owner)
-            self._add(Pending(document, _source(document, digest), known, is_record=True))
+            self._add(Pending(document, source, known, is_record=True, chunks=chunks))
 
     def _let_document_go(self, known: SourceRecord | None) -> None:
         """Before a place lets go of its document: make it that of another place that holds it."""
@@ -379,7 +354,9 @@ class Ingester:
         if owner != source.path and self._files.is_gone(owner):
             self._gone.add(owner)
         if not pending.is_record:
-            self._done(source.path, source.outcome, source.reason or self._twin(source, owner))
+            self._report.tell(
+                source.path, source.outcome, source.reason or self._twin(source, owner)
+            )
 
     def _twin(self, source: SourceRecord, owner: str) -> str:
         if owner == source.path:
@@ -397,7 +374,7 @@ class Ingester:
         if known is not None and (known.document_id is not None or known.is_corpus):
             self._report.failed += 1
             self._mark_stale([known], reason)
-            self._done(place, "stale", reason)
+            self._report.tell(place, "stale", reason)
         elif self._carry_over(place, reason):
             self._report.failed += 1
         else:
@@ -410,10 +387,10 @@ class Ingester:
         """Report a place without a document; one that nobody asked for is no failure."""
         if outcome == "no_document" and not self._asked_for(place):
             self._report.skipped += 1
-            self._done(place, "skipped", reason)
+            self._report.tell(place, "skipped", reason)
         else:
             self._report.failed += 1
-            self._done(place, outcome, reason)
+            self._report.tell(place, outcome, reason)
 
     def _mark_stale(self, known: Iterable[SourceRecord], reason: str) -> None:
         """Say of places that what they gave is what they gave once."""
@@ -435,7 +412,7 @@ class Ingester:
             self._writer.put([], [stale])
             for record in self._records(place, self._before):
                 self._carry_over(record.path, reason)
-            self._done(place, "stale", reason)
+            self._report.tell(place, "stale", reason)
             return True
         document = self._before.document(source.document_id) if source.document_id else None
         if document is None:
@@ -448,38 +425,59 @@ class Ingester:
 
     def _let_go(self) -> None:
         """Places whose file or record is gone: what only they held is removed if that is asked."""
-        files = {self._files.file_of(place) for place in self._gone}
-        files = {file for file in files if self._files.is_gone(file)}
-        gone = {
-            source.path: source
-            for place in sorted(self._gone | files)
-            for source in [self._writer.source(place), *self._records(place)]
-            if source is not None
-        }
-        for source in gone.values():
-            self._let_document_go(source)
-        self._flush()
-        kept = [] if self._prune else [s for s in gone.values() if self._only_here(s, gone)]
-        files = {self._files.file_of(source.path) for source in kept}
-        kept += [gone[file] for file in files if file in gone and gone[file] not in kept]
-        forgotten = gone.keys() - {source.path for source in kept}
-        if forgotten:
-            self._report.removed += self._writer.forget(sorted(forgotten))
-        self._mark_stale(kept, GONE)
-        for source in kept:
-            if self._files.file_of(source.path) == source.path:
-                self._done(source.path, "stale", GONE)
+        for place in self._gone:
+            if self._files.is_gone(place):
+                self._gone.add(self._files.file_of(place))
+        for page in pages(self._leaving()):
+            for source, _ in page:
+                self._let_document_go(source)
+            self._flush()
+            forgotten = [source.path for source, stays in page if not stays]
+            if forgotten:
+                self._report.removed += self._writer.forget(forgotten)
+            kept = [source for source, stays in page if stays]
+            self._mark_stale(kept, GONE)
+            for source in kept:
+                if self._files.file_of(source.path) == source.path:
+                    self._report.tell(source.path, "stale", GONE)
 
-    def _only_here(self, source: SourceRecord, gone: Container[str]) -> bool:
-        """Whether a document would be lost with these places."""
-        if source.document_id is None:
+    def _leaving(self) -> Iterator[tuple[SourceRecord, bool]]:
+        """What is known of the places that are gone, and whether it stays.
+
+        Of a corpus file the records come first: while one is known, so is that it is one.
+        """
+        for place in self._gone:
+            file = self._files.file_of(place)
+            if file != place and file in self._gone:
+                continue  # it comes with its file
+            any_stays = False
+            for record in self._records(place):
+                stays = self._stays(record)
+                any_stays |= stays
+                yield record, stays
+            source = self._writer.source(place)
+            if source is not None:
+                yield source, any_stays or self._stays(source)
+
+    def _stays(self, source: SourceRecord) -> bool:
+        """Whether a document would be lost with the places that are gone, and shall not be."""
+        if self._prune or source.document_id is None:
             return False
         places = self._writer.places(source.document_id)
-        return not any(one.outcome == "ok" and one.path not in gone for one in places)
+        return not any(one.outcome == "ok" and not self._is_leaving(one.path) for one in places)
 
-    def _done(self, path: str, outcome: str, reason: str) -> None:
-        if outcome != "ok" or len(self._report.files) < MOST_TOLD:
-            self._report.files.append(FileReport(path, outcome, reason))
+    def _is_leaving(self, place: str) -> bool:
+        return place in self._gone or self._files.file_of(place) in self._gone
+
+
+def _record_digest(record: Parsed) -> str:
+    content = [record.title, record.text, sorted(record.metadata.items())]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _holds(known: SourceRecord | None, digest: str) -> bool:
+    """Whether what is known of a record is what its file holds, as a document."""
+    return known is not None and known.digest == digest and known.document_id is not None
 
 
 def _ok(source: SourceRecord) -> SourceRecord:

@@ -5,12 +5,18 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from fathom.documents.discover import absolute, shown
 from fathom.errors import UsageError
-from fathom.index.base import IndexReader
+from fathom.index.base import IndexReader, SourceRecord
 
+T = TypeVar("T")
+
+AT_ONCE = 512
+"""So many of the places that an index knows are held at a time."""
 REMEMBERED = 10_000
 """So many files are remembered at most."""
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
@@ -97,6 +103,21 @@ class Files:
 def _make_room(remembered: dict[str, bool]) -> None:
     if len(remembered) >= REMEMBERED:
         remembered.clear()
+
+
+def paged(index: IndexReader, below: str = "/") -> Iterator[SourceRecord]:
+    """See `IndexReader.sources`; few of them are held at a time, and each may be changed."""
+    after = ""
+    while page := list(index.sources(below, after=after, most=AT_ONCE)):
+        after = page[-1].path
+        yield from page
+
+
+def pages(items: Iterable[T]) -> Iterator[list[T]]:
+    """All of them, `AT_ONCE` at a time."""
+    more = iter(items)
+    while page := list(islice(more, AT_ONCE)):
+        yield page
 
 
 def roots_of(index: IndexReader) -> list[Path]:

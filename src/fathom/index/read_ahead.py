@@ -10,27 +10,27 @@ from fathom.documents.discover import content_digest
 from fathom.documents.sandbox.parent import Sandbox, begin
 from fathom.index.base import SourceRecord
 from fathom.index.survey import There
-from fathom.index.workers.base import TRIES, Done, FileRead, Lost, ReadFile, Workers, in_order
+from fathom.index.workers.base import TRIES, Done, FileRead, Lost, Pool, ReadFile
 
 BEGUN = 16
 """So many files are looked at before their turn, at most."""
 
 
 def read_ahead(
-    places: Iterable[There], workers: Workers | None, sandbox: Sandbox
+    places: Iterable[There], pool: Pool | None, sandbox: Sandbox
 ) -> Iterator[tuple[There, FileRead]]:
     """The places in their order, each with what is known of its content.
 
     Args:
         places: Of files that are to be read.
-        workers: Who say what they found in it.
+        pool: Workers who say what they found in it.
         sandbox: Of who writes; without workers it has begun to read the next files meanwhile.
     """
-    if workers is None:
+    if pool is None:
         yield from _begun(places, sandbox)
         return
     ahead: deque[There] = deque()
-    for _, found in in_order(workers, _tasks(places, ahead)):
+    for _, found in pool.in_order(_tasks(places, ahead)):
         one = ahead.popleft()
         yield one, _outcome(one.file, found)
 

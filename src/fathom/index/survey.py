@@ -9,10 +9,7 @@ from pathlib import Path, PurePath
 
 from fathom.documents.discover import OnError, Wanted, discover
 from fathom.index.base import IndexReader, SourceRecord
-from fathom.index.places import Files, display, is_below, outermost, path_at
-
-AT_ONCE = 512
-"""So many of the places that an index knows are held at a time."""
+from fathom.index.places import Files, display, is_below, outermost, paged, path_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +123,9 @@ def _files_of(
     index: IndexReader, root: str, file_of: Callable[[str], str]
 ) -> Iterator[SourceRecord]:
     """The files that an index knows below a root, without the records of corpus files."""
-    after = ""
-    while page := list(index.sources(root, after=after, most=AT_ONCE)):
-        after = page[-1].path
-        # What only begins like a record of a file is the name of another one.
-        yield from (
-            one for one in page if file_of(one.path) == one.path and is_below(one.path, root)
-        )
+    # What only begins like a record of a file is the name of another one.
+    yield from (
+        one
+        for one in paged(index, root)
+        if file_of(one.path) == one.path and is_below(one.path, root)
+    )

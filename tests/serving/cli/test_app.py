@@ -81,7 +81,7 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     assert made.code == 0
     assert list(made.json) == [
         "new", "changed", "unchanged", "removed", "failed", "stale", "skipped", "chunks",
-        "filled", "unembedded", "seconds", "files",
+        "filled", "unembedded", "seconds", "files", "untold",
     ]  # fmt: skip
     assert (made.json["new"], made.json["failed"]) == (2, 0)
     assert {file["outcome"] for file in made.json["files"]} == {"ok"}

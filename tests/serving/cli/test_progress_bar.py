@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from fathom.index.ingest import FileReport, IngestReport
 from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_report import FileReport, IngestReport
 from fathom.serving.cli.progress_bar import Board, Pace, duration, ingest_bar
 
 

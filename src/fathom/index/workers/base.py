@@ -1,6 +1,7 @@
 """What is given to workers, and how it comes back: in order, each once, whoever of them dies."""
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -53,6 +54,19 @@ class Embed:
         return EMBED_SECONDS + EMBED_TEXT_SECONDS * len(self.texts)
 
 
+@dataclass(frozen=True, slots=True)
+class CutRecords:
+    """Records of a corpus file to be cut; `place` is that of the file."""
+
+    place: str
+    records: tuple[Parsed, ...]
+
+    @property
+    def seconds(self) -> float:
+        """What is read was let through by the sandbox already; who writes has no limit either."""
+        return math.inf
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
     """What reading a file gave.
@@ -60,7 +74,7 @@ class FileRead:
     Attributes:
         digest: Of its bytes.
         parts: The document. Nothing where its content is known, and of a corpus file, whose
-            records are too many to be held: who writes reads it.
+            records are too many to be held: who writes reads it, and has them cut.
         chunks: Of the document.
         refused: Why there is no document.
         error: Why its bytes could not be read.
@@ -74,21 +88,36 @@ class FileRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """What a worker made of a record: its language, and its chunks."""
+
+    language: str
+    chunks: tuple[Chunk, ...]
+
+
+RecordsCut = tuple[Cut | Refused, ...]
+"""In the order of the records; of one that cannot be cut, why."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """Nothing came of it, as its worker died or failed; `reason` is one line."""
 
     reason: str
 
 
-Task = ReadFile | Embed
+Task = ReadFile | CutRecords | Embed
 
 
 def tries(task: Task) -> int:
     """How often a task is given to workers who get lost; of several texts one is to blame."""
-    return 1 if isinstance(task, Embed) and len(task.texts) > 1 else TRIES
+    if isinstance(task, ReadFile):
+        return TRIES
+    texts = task.texts if isinstance(task, Embed) else task.records
+    return 1 if len(texts) > 1 else TRIES
 
 
-Done = FileRead | Matrix | Lost | FathomError
+Done = FileRead | RecordsCut | Matrix | Lost | FathomError
 Ended = tuple[int, Done]
 TaskT = TypeVar("TaskT", bound=Task)
 
@@ -137,57 +166,82 @@ class Workers(Protocol):
         ...
 
 
-def in_order(workers: Workers, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done]]:
-    """Each task with what came of it, in the order of the tasks.
+class Pool:
+    """Workers who are shared by runs of tasks, of which one may go on inside another."""
 
-    Tasks are taken as workers become idle, at most `AHEAD` for each before the results of those
-    before them are taken. A task that was lost is given to another worker, see `tries`.
+    def __init__(self, workers: Workers) -> None:
+        """Nothing is begun yet.
 
-    Raises:
-        FathomError: That a worker had to raise.
-    """
-    run = _Run(workers, tasks)
-    for ticket in count():
-        while ticket not in run.came:
-            run.begin()
-            if not run.given:
-                return
-            run.collect()
-        result = run.came.pop(ticket)
-        if isinstance(result, FathomError):
-            raise result
-        task = run.given.pop(ticket)
-        run.begin()  # nobody is idle while the result is stored
-        yield task, result
+        Args:
+            workers: Who are asked by nobody else meanwhile.
+        """
+        self._workers = workers
+        self._tickets = count()
+        self._given: dict[int, Task] = {}
+        """Begun, and the result is not taken."""
+        self._tries: dict[int, int] = {}
+        """Of those that a worker has now."""
+        self._came: dict[int, Done] = {}
+
+    def in_order(self, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done]]:
+        """Each task with what came of it, in the order of the tasks.
+
+        Tasks are taken as workers become idle, at most `AHEAD` for each before the results of those
+        before them are taken. A task that was lost is given to another worker, see `tries`. Another
+        run may be gone through before the next result is taken.
+
+        Raises:
+            FathomError: That a worker had to raise.
+        """
+        run = _Run(tasks)
+        try:
+            while self._begin(run):
+                if not run.given or run.given[0][0] not in self._came:
+                    self._collect()
+                    continue
+                ticket, task = run.given.popleft()
+                del self._given[ticket]
+                result = self._came.pop(ticket)
+                if isinstance(result, FathomError):
+                    raise result
+                self._begin(run)  # nobody is idle while the result is stored
+                yield task, result
+        finally:
+            for ticket, _ in run.given:
+                del self._given[ticket]
+                self._came.pop(ticket, None)
+
+    def _begin(self, run: "_Run[TaskT]") -> bool:
+        """Give tasks to all who are idle; whether there is anything to wait for."""
+        size = self._workers.size
+        while run.more is not None and len(self._tries) < size and len(run.given) < AHEAD * size:
+            task = next(run.more, None)
+            if task is None:
+                run.more = None
+                break
+            ticket = next(self._tickets)
+            run.given.append((ticket, task))
+            self._given[ticket], self._tries[ticket] = task, 1
+            self._workers.start(ticket, task)
+        return bool(run.given) or run.more is not None
+
+    def _collect(self) -> None:
+        """Wait for results, of whatever run; what was lost is tried again."""
+        for ticket, result in self._workers.ended():
+            task = self._given.get(ticket)
+            if task is None:  # its run was given up
+                del self._tries[ticket]
+            elif isinstance(result, Lost) and self._tries[ticket] < tries(task):
+                self._tries[ticket] += 1
+                self._workers.start(ticket, task)
+            else:
+                self._came[ticket] = result
+                del self._tries[ticket]
 
 
 class _Run(Generic[TaskT]):
-    """Which tasks are given and not taken back, and what came of them."""
+    """Tasks that are to come, `None` when there are no more, and those begun and not taken."""
 
-    def __init__(self, workers: Workers, tasks: Iterable[TaskT]) -> None:
-        self.given: dict[int, TaskT] = {}
-        self.came: dict[int, Done] = {}
-        self._workers = workers
-        self._more = enumerate(tasks)
-        self._tries: dict[int, int] = {}
-        """Of those that a worker has now."""
-
-    def begin(self) -> None:
-        """Give tasks to all who are idle."""
-        size = self._workers.size
-        while len(self._tries) < size and len(self.given) < AHEAD * size:
-            ticket, task = next(self._more, (-1, None))
-            if task is None:
-                return
-            self.given[ticket], self._tries[ticket] = task, 1
-            self._workers.start(ticket, task)
-
-    def collect(self) -> None:
-        """Wait for results; what was lost is tried again."""
-        for ticket, result in self._workers.ended():
-            if isinstance(result, Lost) and self._tries[ticket] < tries(self.given[ticket]):
-                self._tries[ticket] += 1
-                self._workers.start(ticket, self.given[ticket])
-            else:
-                self.came[ticket] = result
-                del self._tries[ticket]
+    def __init__(self, tasks: Iterable[TaskT]) -> None:
+        self.more: Iterator[TaskT] | None = iter(tasks)
+        self.given: deque[tuple[int, TaskT]] = deque()

@@ -7,10 +7,10 @@ from fathom.documents.base import Parsed, Refused
 from fathom.documents.discover import content_digest, document_id
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.errors import FathomError
-from fathom.index.workers.base import Done, FileRead, Lost, ReadFile, Task, Tools
+from fathom.index.workers.base import Cut, CutRecords, Done, FileRead, Lost, ReadFile, Task, Tools
 from fathom.models.base import embed_many
 from fathom.text.language import detect
-from fathom.types import Document
+from fathom.types import Chunk, Document
 
 
 class Work:
@@ -33,6 +33,8 @@ class Work:
         try:
             if isinstance(task, ReadFile):
                 return self._read(task)
+            if isinstance(task, CutRecords):
+                return tuple(self._cut(record, task.place) for record in task.records)
         except FathomError as error:
             return error
         try:
@@ -52,30 +54,53 @@ class Work:
             return self._parsed(file, task.place, digest)
         except Refused as refused:
             return FileRead(digest=digest, refused=refused)
+
+    def _cut(self, record: Parsed, place: str) -> Cut | Refused:
+        document = document_of(record, str(record.record), record_place(place, record.record))
+        try:
+            return Cut(document.language, self._split(document))
+        except Refused as refused:
+            return refused
+
+    def _split(self, document: Document) -> tuple[Chunk, ...]:
+        try:
+            return self._tools.chunker.split(document)
         except FathomError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a document causes is its outcome
+        except Exception as error:  # whatever a document causes is its outcome
             reason = f"cannot be cut: {type(error).__name__}: {' '.join(str(error).split())}"[:300]
-            return FileRead(digest=digest, refused=Refused("failed", reason))
+            raise Refused("failed", reason) from error
 
     def _parsed(self, file: Path, place: str, digest: str) -> FileRead:
         for part in read(file, self._sandbox):
             if not isinstance(part, Parsed) or part.record is not None:
                 return FileRead(digest=digest)  # a corpus
             document = document_of(part, document_id(digest), place)
-            chunks = self._tools.chunker.split(document)
+            chunks = self._split(document)
             return FileRead(digest=digest, parts=(part,), chunks=chunks)
         return FileRead(digest=digest)
 
 
-def document_of(parsed: Parsed, document_id: str, place: str) -> Document:
-    """What was parsed as a document with its id, its place and its language."""
+def record_place(file: str, record: str | int | None) -> str:
+    """The place of a record of a corpus file, by its id or the number of its line."""
+    return f"{file}#{record}"
+
+
+def document_of(parsed: Parsed, document_id: str, place: str, language: str = "") -> Document:
+    """What was parsed as a document with its id, its place and its language.
+
+    Args:
+        parsed: From the sandbox.
+        document_id: Of the document.
+        place: Where it was.
+        language: Where it has been detected before.
+    """
     return Document(
         id=document_id,
         text=parsed.text,
         path=place,
         title=parsed.title or Path(place).stem if parsed.record is None else parsed.title,
-        language=detect(parsed.text),
+        language=language or detect(parsed.text),
         metadata=parsed.metadata,
         blocks=parsed.blocks,
         lines=parsed.lines,

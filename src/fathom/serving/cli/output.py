@@ -61,7 +61,7 @@ def file_link(path: str, document: str) -> str:
 
 
 if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
-    from fathom.index.ingest import IngestReport
+    from fathom.index.ingest_report import IngestReport
     from fathom.index.outdated import Outdated
     from fathom.llm.prompt import Prompt
     from fathom.serving.cli.doctor import Check
@@ -282,8 +282,10 @@ def ingest_text(report: "IngestReport") -> str:
     ]
     if report.filled:
         lines.append(f"{report.filled} vectors made of chunks that were stored before")
-    bad = [file for file in report.files if file.outcome not in {"ok", "skipped"}]
+    bad = [file for file in report.files if file.is_bad]
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
+    if report.untold:
+        lines.append(f"  and {report.untold} more of this kind")
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
     lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
     return "\n".join(lines)

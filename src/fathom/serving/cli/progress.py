@@ -10,8 +10,8 @@ from fathom.errors import Interrupted
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # who asks does not ingest
-    from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.ingest_progress import Advance
+    from fathom.index.ingest_report import IngestProgress, IngestReport
 
 _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 

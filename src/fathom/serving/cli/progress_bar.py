@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fathom.index.ingest import IngestReport
 from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_report import IngestReport
 from fathom.serving.cli.terminal import plain
 
 WINDOW_S = 20.0

@@ -22,8 +22,8 @@ from fathom.serving.http.job_queue import Job, queue_of
 from fathom.serving.http.problems import problem_of
 
 if TYPE_CHECKING:  # who asks reads no files
-    from fathom.index.ingest import IngestProgress, IngestReport
     from fathom.index.ingest_progress import Advance
+    from fathom.index.ingest_report import IngestProgress, IngestReport
 
 T = TypeVar("T")
 NOTES = ".jobs"
