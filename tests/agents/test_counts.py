@@ -28,6 +28,10 @@ def test_the_question_says_what_is_counted(question: str, what: str) -> None:
     assert counted(question) == what
 
 
+def test_words_without_end_are_looked_through_in_one_go() -> None:
+    assert counted("how many x " * 100_000) == ""  # would take minutes if each place were tried
+
+
 def drafted(
     *items: str, lead: str = "The library has these branches:", text: str = "", answer: str = ""
 ) -> Draft:

@@ -8,8 +8,8 @@ from fathom.agents.steps import Steps, steps_of
 from fathom.text.numbers import numbers
 
 _COUNTED = re.compile(
-    r"\bhow many\s+(?P<en>.+?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|must|"
-    r"should|will|there)\b"
+    r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
+    r"must|should|will|there)\b"
     r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
     r"(?P<id>[^?]+?)"
     r"(?:\s+(?:yang|di|pada|dalam|dari|milik|ada)\b|\s*\?|$)",

@@ -12,13 +12,14 @@ from fathom.context import Listener
 from fathom.serving.http.access import Access, Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.metrics import Metrics
+from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace
 from fathom.types import Answer
 from fathom.usage import Budget
 
 E = TypeVar("E")
 MOST_CHARS = 20_000
-"""Of a question over HTTP."""
+"""Of a question over HTTP, whichever interface asks: reading longer ones would hold up others."""
 
 AT_ONCE_S = 0.05
 """Who waited less has not waited: a question's budget is then recorded as it was given."""
@@ -49,9 +50,17 @@ class Asking:
         """Answer a question when its turn has come.
 
         Raises:
-            Problem: 429 if the caller's budget is spent, 503 if there is too much to do.
+            Problem: 422 if the question is too long, 429 if the caller's budget is spent, 503 if
+                there is too much to do.
             FathomError: See `Engine.ask`.
         """
+        if len(asked.question) > MOST_CHARS:
+            raise Problem(
+                422,
+                "invalid",
+                f"the question has {len(asked.question)} characters, at most {MOST_CHARS} are read",
+                next="upload long text as a document and ask about it",
+            )
         account = await self._access.opened(caller)
         seconds = asked.budget.seconds
         async with self.admission.turn(seconds) as waited:

@@ -86,3 +86,10 @@ def test_the_question_behind_documents_of_open_webui_is_found() -> None:
     )
     assert chore(prompt) is None
     assert question_in(prompt) == "When does the library open?"
+
+
+@pytest.mark.parametrize("text", ["\n", " ", "<chat_history>", "### Task: "])
+def test_prompts_without_end_are_told_from_chores_in_one_go(text: str) -> None:
+    prompt = text * (4_000_000 // len(text))  # would take hours if each place were tried
+    assert chore(prompt) is None
+    assert question_in(prompt) == prompt

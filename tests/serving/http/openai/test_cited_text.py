@@ -160,3 +160,8 @@ def test_what_was_said_is_found_again_in_what_a_client_sends_back() -> None:
 def test_no_address_is_empty() -> None:
     assert EVIL not in link_to(citation(document=""), BASE)
     assert link_to(citation(source="web", document=""), BASE) == BASE
+
+
+def test_line_breaks_without_end_are_looked_through_in_one_go() -> None:
+    text = "\n" * 4_000_000  # would take hours if each of them were tried
+    assert said(text) == text

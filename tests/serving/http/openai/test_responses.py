@@ -82,6 +82,9 @@ def test_an_abstention_is_completed(client: TestClient) -> None:
         ({"reasoning": {"effort": "some"}}, 400, "unsupported_parameter"),
         ({"input": []}, 400, "no_question"),
         ({"model": "gpt-4"}, 404, "model_not_found"),
+        ({"input": "why " * 5_001}, 422, "invalid"),
+        ({"input": [{"role": "x" * 99, "content": "a"}]}, 400, "no_question"),
+        ({"input": [{"role": "user", "content": [{"type": []}]}]}, 400, "no_question"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])

@@ -22,6 +22,7 @@ from fathom.serving.http.problems import Problem
 from fathom.settings import Settings
 
 MOST_MESSAGES = 2_000
+LONGEST_ROLE = 40
 _EFFORTS: Mapping[str, Effort] = {
     "none": "low",
     "minimal": "low",
@@ -42,7 +43,7 @@ class _Body(BaseModel):
 class Message(_Body):
     """A turn; of parts the texts count."""
 
-    role: str = Field(max_length=40)
+    role: str = Field(max_length=LONGEST_ROLE)
     content: str | list[dict[str, Any]] | None = None
 
 
@@ -150,7 +151,7 @@ class ResponsesBody(_Asking):
         if isinstance(self.input, str):
             return [Message(role="user", content=self.input)]
         return [
-            Message(role=str(item["role"]), content=_content(item.get("content")))
+            Message(role=str(item["role"])[:LONGEST_ROLE], content=_content(item.get("content")))
             for item in self.input
             if "role" in item
         ]
@@ -217,7 +218,7 @@ def _content(content: object) -> str | list[dict[str, Any]] | None:
 def _text(content: str | list[dict[str, Any]] | None) -> str:
     """A text, or the texts among its parts: pictures and files are passed over."""
     if isinstance(content, list):
-        texts = (part.get("text") for part in content if part.get("type", "text") in _PARTS)
+        texts = (part.get("text") for part in content if str(part.get("type", "text")) in _PARTS)
         return "\n".join(text for text in texts if isinstance(text, str))
     return content or ""
 

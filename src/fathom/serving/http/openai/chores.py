@@ -15,7 +15,7 @@ LONGEST_TITLE = 60
 _TAGS = 3
 _OPEN_WEBUI = re.compile(r"\s*### Task:\s")
 _FORM = re.compile(r'\{\s*"(title|tags|follow_ups|queries|prompt|text|emoji)"\s*:')
-_CHAT = re.compile(r"<chat_history>\n?(.*)</chat_history>", re.DOTALL)
+_CHAT = "<chat_history>", "</chat_history>"
 _LIBRECHAT = re.compile(r"\s*(?:Provide|Please generate) a concise, 5-word-or-less title\b")
 _TURN = re.compile(r"^(USER|ASSISTANT|User|AI): ", re.MULTILINE)
 _CONTEXT = re.compile(
@@ -32,11 +32,11 @@ def chore(prompt: str) -> str | None:
     """
     if _LIBRECHAT.match(prompt):
         return _title(next(_turns(prompt, "User"), ""))
-    form, chat = _FORM.search(prompt), _CHAT.search(prompt)
+    form, chat = _FORM.search(prompt), _chat_in(prompt)
     if not _OPEN_WEBUI.match(prompt) or form is None or chat is None:
         return None
     reply = _REPLIES.get(form[1])
-    asked = list(_turns(chat[1], "USER"))
+    asked = list(_turns(chat, "USER"))
     return json.dumps({form[1]: reply(asked) if reply else ""}, ensure_ascii=False)
 
 
@@ -45,7 +45,16 @@ def question_in(prompt: str) -> str:
 
     Where there is nothing behind them, the prompt as it is.
     """
-    return _CONTEXT.sub("", prompt) or prompt
+    found = _CONTEXT.match(prompt)
+    return (prompt[found.end() :] if found else prompt) or prompt
+
+
+def _chat_in(prompt: str) -> str | None:
+    """What stands between the first mark of a chat and the last one of its end."""
+    begin, end = _CHAT
+    _, begun, rest = prompt.partition(begin)
+    chat, ended, _ = rest.rpartition(end)
+    return chat.removeprefix("\n") if begun and ended else None
 
 
 def _turns(chat: str, speaker: str) -> Iterator[str]:

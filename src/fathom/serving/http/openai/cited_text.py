@@ -25,7 +25,8 @@ QUOTED_WORDS = 8
 """So many words of a quote find it on a page of the web."""
 _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sources, words.nearest))
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
-_OURS = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|\n+\*\*(?:{_HEADS})\*\*\n(?:.|\n)*\Z")
+# From the first of several line breaks on alone: a client can send any number of them.
+_OURS = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
