@@ -74,9 +74,12 @@ def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Pat
 
 
 def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> None:
-    with engine_at(folder) as engine:
+    with engine_at(folder, ask={"min_probability": 0.0}) as engine:
         engine.calibrate(sure(800, right_from=3.2))
         loose = engine.ask(QUESTION)
+    with engine_at(folder) as usual:
+        assert (loose.confidence or 1) < usual.settings.ask.min_probability
+        assert usual.ask(QUESTION).stop_reason == "low_confidence"
     with engine_at(folder, ask={"max_error": 0.1}) as strict:
         answer = strict.ask(QUESTION)
         assert loose.status == "answered"

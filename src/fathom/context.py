@@ -64,12 +64,14 @@ class Weighed(NamedTuple):
     Attributes:
         confidence: Probability of being right; `None` where nobody can say.
         enough: Whether it may be given, as far as the rate of errors is concerned.
+        probable: Whether it is not too likely wrong to be given as the only answer.
         by: Whose questions the calibration was learned from; empty without one.
     """
 
     confidence: float | None
     enough: bool = True
     by: str = ""
+    probable: bool = True
 
 
 Weigh = Callable[[Mapping[str, float]], Weighed]

@@ -125,7 +125,7 @@ class Engine(Learning):
 
     def unbounded(self) -> "Engine":
         """An engine of its own that gives answers however often they are wrong."""
-        ask = self.settings.ask.model_copy(update={"max_error": None})
+        ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
         return Engine(
             self.settings.model_copy(update={"ask": ask}),
             embedder=self._embedder,
@@ -348,7 +348,7 @@ class Engine(Learning):
                 budget=budget or self.assembly.budget,
                 arguments={
                     "filters": query.filters,
-                    "calibration": weigher(found, name, self.settings.ask.max_error).to_json(),
+                    "calibration": weigher(found, name, self.settings.ask).to_json(),
                     **({"history": turns} if turns else {}),
                     **({"clean": True} if self.settings.ask.clean_question else {}),
                     **(self.verified(query) if verified and not turns else {}),

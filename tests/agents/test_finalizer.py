@@ -1,14 +1,28 @@
 """A quote is verbatim and verified, or it is not shown."""
 
 import asyncio
+from dataclasses import replace
 
+import pytest
 from tests.making import chunk_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.context import Weigh, Weighed
 from fathom.documents.base import Builder
 from fathom.retrieval.quotes import Quotes
 from fathom.testing.doubles import run_context
-from fathom.types import Answer, Block, Chunk, Claim, Document, Draft, Evidence, Hit, Span
+from fathom.types import (
+    Alternative,
+    Answer,
+    Block,
+    Chunk,
+    Claim,
+    Document,
+    Draft,
+    Evidence,
+    Hit,
+    Span,
+)
 
 TEXT = "Fees\n\nA permit costs 40 crowns. It is valid for a year."
 DOCUMENT = Document(
@@ -21,6 +35,7 @@ DOCUMENT = Document(
         Block(kind="paragraph", span=Span(6, 55), headings=("Fees", "Permits"), page=2),
     ),
 )
+OTHER = Alternative(text="50 crowns", evidence=(0,))
 CHUNK = Chunk(id="d1#0", document_id="d1", text=TEXT[6:], span=Span(6, len(TEXT)), ordinal=0)
 
 
@@ -34,11 +49,13 @@ def final(
     of: Draft,
     document: Document | None = DOCUMENT,
     question: str = "What does a permit cost?",
+    weigh: Weigh | None = None,
 ) -> Answer:
     quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
-        return asyncio.run(finalizer(question, of, phase="read", context=context))
+        here = replace(context, weigh=weigh)
+        return asyncio.run(finalizer(question, of, phase="read", context=here))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:
@@ -51,6 +68,28 @@ def test_offsets_of_a_quote_point_into_the_document() -> None:
     assert (citation.path, citation.title, citation.section) == ("fees.md", "Fees", "Permits")
     assert (citation.page, citation.line) == (2, 3)
     assert answer.stop_reason == "answered"
+
+
+@pytest.mark.parametrize(
+    ("weighed", "others", "status"),
+    [
+        (Weighed(0.7), (), "answered"),
+        (Weighed(None), (), "answered"),
+        (Weighed(0.1, probable=False), (), "abstained"),
+        (Weighed(0.1, probable=False), (OTHER,), "answered"),
+        (Weighed(0.1, probable=False), (replace(OTHER, refuted=True),), "abstained"),
+        (Weighed(0.1, probable=False, enough=False), (OTHER,), "abstained"),
+    ],
+)
+def test_what_is_improbable_is_given_only_beside_who_disagrees(
+    weighed: Weighed, others: tuple[Alternative, ...], status: str
+) -> None:
+    answer = final(replace(draft(0, 25), alternatives=others), weigh=lambda _: weighed)
+    assert bool(answer.conflicts) == (status == "answered" and bool(others))
+    assert (answer.status, answer.confidence) == (status, weighed.confidence)
+    assert answer.citations
+    if status == "abstained":
+        assert (answer.stop_reason, answer.answer) == ("low_confidence", "")
 
 
 def test_a_heading_above_a_chunk_is_cited_where_it_stands() -> None:

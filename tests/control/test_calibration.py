@@ -49,7 +49,7 @@ def test_a_rate_between_two_is_served_by_the_lower_one() -> None:
 def test_it_is_read_as_it_was_written() -> None:
     made = replace(MADE, certificates=learn(answers(200)).certificates)
     assert Calibration.from_json(made.to_json()) == made
-    weigher = Weigher(law=LAW, by="own questions", threshold=0.4)
+    weigher = Weigher(law=LAW, by="own questions", threshold=0.4, least=0.2)
     assert Weigher.from_json(weigher.to_json()) == weigher
     assert Weigher.from_json(Weigher().to_json()) == Weigher()
 
@@ -69,6 +69,21 @@ def test_an_answer_is_enough_from_the_threshold_on() -> None:
     weigh = Weigher(law=LAW, by="own questions", threshold=0.5)
     assert weigh({"sure": 0.0}).enough
     assert not weigh({"sure": -0.01}).enough
+
+
+def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
+    weigh = Weigher(law=LAW, by="own questions", least=0.5)
+    assert weigh({"sure": 0.0}).probable
+    unlikely = weigh({"sure": -0.01})
+    assert not unlikely.probable
+    assert unlikely.enough
+    assert weigh({}).probable  # nobody can say
+
+
+def test_a_trace_of_before_there_was_a_least_confidence_is_weighed_as_then() -> None:
+    given = Weigher(law=LAW, by="own questions", threshold=0.4).to_json()
+    del given["least"]
+    assert Weigher.from_json(given) == Weigher(law=LAW, by="own questions", threshold=0.4)
 
 
 def test_learning_gives_a_law_certificates_and_how_signals_were_spread() -> None:

@@ -146,9 +146,15 @@ class Finalizer:
 
 
 def _weighed(answer: Answer, weighed: Weighed) -> Answer:
-    """The answer with its calibrated confidence; withheld where that is not enough."""
+    """The answer with its calibrated confidence; withheld where that is not enough.
+
+    One that shows who says otherwise, unrefuted, claims less than to be right: it need not be
+    probable.
+    """
     answer = replace(answer, confidence=weighed.confidence, calibration=weighed.by or None)
-    if weighed.enough or answer.status != "answered":
+    open_sides = any(not each.refuted for each in answer.conflicts)
+    enough = weighed.enough and (weighed.probable or open_sides)
+    if enough or answer.status != "answered":
         return answer
     return replace(
         answer,

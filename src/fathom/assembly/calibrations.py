@@ -22,11 +22,11 @@ from fathom.errors import UsageError
 from fathom.extensions import STRATEGIES, find
 from fathom.jsonable import Json, canonical, digest
 from fathom.models.shipped import card_of
-from fathom.settings import Settings
+from fathom.settings import AskSettings, Settings
 from fathom.tracing.trace import Trace
 
 SHIPPED = "calibration.json"
-_OF_NO_MATTER = frozenset({"ask.max_error", "ask.strategy", "ask.seed"})
+_OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers that a calibration is learned from."""
 _STAND_IN = "naive"
 _SHOWN = 3
@@ -69,13 +69,13 @@ def chosen(assembly: Assembly, strategy: str, kept: Mapping[str, str]) -> Chosen
     return Chosen(calibration=given, stale=stale)
 
 
-def weigher(found: Chosen, strategy: str, max_error: float | None) -> Weigher:
+def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
     """What weighs the answers of a run.
 
     Raises:
         UsageError: If a rate of errors is asked for that nothing certifies; it names what would.
     """
-    known = found.calibration
+    known, max_error = found.calibration, ask.max_error
     threshold: float | None = 0.0
     if max_error is not None:
         if found.stale or known is None:
@@ -89,7 +89,7 @@ def weigher(found: Chosen, strategy: str, max_error: float | None) -> Weigher:
             raise UsageError(_uncertified(known, strategy, max_error))
     if known is None or threshold is None:
         return Weigher()
-    return Weigher(law=known.law, by=known.source, threshold=threshold)
+    return Weigher(law=known.law, by=known.source, threshold=threshold, least=ask.min_probability)
 
 
 def _uncertified(known: Calibration, strategy: str, max_error: float) -> str:

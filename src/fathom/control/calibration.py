@@ -105,12 +105,14 @@ class Weigher:
     Attributes:
         law: `None` where there is none that fits.
         by: See `Weighed`.
-        threshold: The least confidence of an answer that is given.
+        threshold: The least confidence of an answer that is given, as a rate of errors asks for.
+        least: The least confidence of an answer that is given as the only one.
     """
 
     law: SurenessLaw | None = None
     by: str = ""
     threshold: float = 0.0
+    least: float = 0.0
 
     def __call__(self, signals: Signals) -> Weighed:
         """What is to be thought of an answer with these signals.
@@ -121,18 +123,24 @@ class Weigher:
         if self.law is None or not signals:
             return Weighed(None, enough=self.threshold <= 0)
         confidence = self.law(signals)
-        return Weighed(confidence, enough=confidence >= self.threshold, by=self.by)
+        return Weighed(
+            confidence,
+            enough=confidence >= self.threshold,
+            by=self.by,
+            probable=confidence >= self.least,
+        )
 
     def to_json(self) -> Json:
         """As `from_json` takes it."""
         law = self.law.to_json() if self.law else None
-        return {"law": law, "by": self.by, "threshold": self.threshold}
+        return {"law": law, "by": self.by, "threshold": self.threshold, "least": self.least}
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
         """The weigher of an object."""
         law = SurenessLaw.from_json(given["law"]) if given["law"] else None
-        return cls(law=law, by=given["by"], threshold=given["threshold"])
+        least = given.get("least", 0.0)  # which was not known once
+        return cls(law=law, by=given["by"], threshold=given["threshold"], least=least)
 
 
 class Learned(NamedTuple):
