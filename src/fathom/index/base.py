@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,7 @@ class SourceRecord:
         return self.document_id is None and self.outcome in {"ok", "stale"}
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A chunk found by one leg of the index; `score` grows with likeness."""
 
     chunk_id: str

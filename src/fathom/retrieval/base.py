@@ -1,6 +1,6 @@
 """What a retriever promises."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fathom.index.base import IndexReader, Match
@@ -30,14 +30,31 @@ class Retriever(Protocol):
         ...
 
 
-def to_hits(matches: Sequence[Match], index: IndexReader, retriever: str) -> list[Hit]:
-    """ReadHit up the chunks of `matches`, which are in rank order.
+def to_hits(
+    matches: Sequence[Match],
+    index: IndexReader,
+    retriever: str,
+    found_by: Callable[[str], int] = lambda _: 1,
+) -> list[Hit]:
+    """Read up the chunks of `matches`, which are in rank order.
 
     A chunk that is gone is left out and the ranks close up behind it.
+
+    Args:
+        matches: Best first.
+        index: Holds the chunks.
+        retriever: Who ranked them.
+        found_by: See `Hit`; by the id of a chunk.
     """
     chunks = {chunk.id: chunk for chunk in index.chunks([m.chunk_id for m in matches])}
     found = [match for match in matches if match.chunk_id in chunks]
     return [
-        Hit(chunk=chunks[match.chunk_id], score=match.score, rank=rank, retriever=retriever)
+        Hit(
+            chunk=chunks[match.chunk_id],
+            score=match.score,
+            rank=rank,
+            retriever=retriever,
+            found_by=found_by(match.chunk_id),
+        )
         for rank, match in enumerate(found, start=1)
     ]

@@ -38,11 +38,11 @@ class ReciprocalRank:
 
         Ties are broken by the best single rank, then by chunk id.
         """
-        gains: dict[str, list[float]] = {}
-        for ranking, weight in zip(rankings, weights, strict=True):
-            for rank, match in enumerate(ranking, start=1):
-                gains.setdefault(match.chunk_id, []).append(weight / (self.rrf_k + rank))
-        return _sorted(gains, rankings)
+        gains = [
+            [weight / (self.rrf_k + rank) for rank in range(1, len(ranking) + 1)]
+            for ranking, weight in zip(rankings, weights, strict=True)
+        ]
+        return _fused(rankings, gains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +62,35 @@ class WeightedSum:
         Ties are broken by the best single rank, then by chunk id.
         """
         normalise = NORMALISERS[self.normaliser]
-        gains: dict[str, list[float]] = {}
-        for ranking, weight in zip(rankings, weights, strict=True):
-            values = normalise([match.score for match in ranking])
-            for match, value in zip(ranking, values, strict=True):
-                gains.setdefault(match.chunk_id, []).append(weight * value)
-        return _sorted(gains, rankings)
+        gains = [
+            [weight * value for value in normalise([match.score for match in ranking])]
+            for ranking, weight in zip(rankings, weights, strict=True)
+        ]
+        return _fused(rankings, gains)
 
 
-def _sorted(gains: Mapping[str, list[float]], rankings: Sequence[Ranking]) -> list[Match]:
+@dataclass(slots=True)
+class _Gained:
+    """What a chunk gains of the rankings, and its best rank in them."""
+
+    best: int
+    gains: list[float]
+
+
+def _fused(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
+    """The chunks of all rankings, by the sum of what each place in one gives."""
+    found: dict[str, _Gained] = {}
+    for ranking, given in zip(rankings, gains, strict=True):
+        for rank, (match, gain) in enumerate(zip(ranking, given, strict=True)):
+            known = found.get(match.chunk_id)
+            if known is None:
+                found[match.chunk_id] = _Gained(rank, [gain])
+            else:
+                known.best = min(rank, known.best)
+                known.gains.append(gain)
     # fsum: the sum must not depend on the order in which the rankings come.
-    scores = {chunk_id: math.fsum(parts) for chunk_id, parts in gains.items()}
-    best: dict[str, int] = {}
-    for ranking in rankings:
-        for rank, match in enumerate(ranking, start=1):
-            best[match.chunk_id] = min(rank, best.get(match.chunk_id, rank))
-    order = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], best[chunk_id], chunk_id))
-    return [Match(chunk_id, scores[chunk_id]) for chunk_id in order]
+    order = sorted([(-math.fsum(one.gains), one.best, name) for name, one in found.items()])
+    return [Match(chunk_id, -score) for score, _, chunk_id in order]
 
 
 def fuse_hits(

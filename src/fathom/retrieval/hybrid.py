@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fathom.index.base import IndexReader, Space, check_k
 from fathom.models.base import Embedder
@@ -52,5 +52,4 @@ class HybridRetriever:
             found.append(near)
         fused = self.fusion(found, self.weights(query.text))
         votes = Counter(match.chunk_id for ranking in found for match in ranking[: self.agreeing])
-        hits = to_hits(fused[:k], self.index, self.name)
-        return [replace(hit, found_by=votes[hit.chunk.id]) for hit in hits]
+        return to_hits(fused[:k], self.index, self.name, votes.__getitem__)

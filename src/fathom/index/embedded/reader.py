@@ -3,8 +3,8 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,8 @@ WAIT_S = 1.0
 SPARE = 4
 """So many connections wait for the next questions."""
 TRIES = 50
+MOST_IDS = 20_000
+"""So many are remembered, about three megabytes."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,24 @@ class _View:
     store: Store
     keyword: KeywordLeg
     legs: dict[str, VectorLeg]
+
+
+class _Ids:
+    """Ids of chunks that were looked up, by number; the numbers of a lineage are given once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+        self._lineage = ""
+
+    def of(self, store: Store, numbers: Sequence[int]) -> Mapping[int, str]:
+        """The ids of these chunks, and maybe of others."""
+        lineage = store.meta("lineage")
+        if lineage != self._lineage or len(self._known) > MOST_IDS:
+            self._known, self._lineage = {}, lineage
+        lacking = [number for number in numbers if number not in self._known]
+        if lacking:
+            self._known |= store.chunk_ids(lacking)
+        return self._known
 
 
 class EmbeddedReader:
@@ -68,9 +88,10 @@ class EmbeddedReader:
             keyword: Its keyword leg.
             mend: Gives a keyword leg of the store's state, whatever it takes.
         """
-        self._directory = directory
+        self._directory, self._file = directory, directory / schema.FILE
         self._latest = self._newest = _View(store, keyword, {})
         self._held = Held[_View]()
+        self._ids = _Ids()
         self._spare: list[sqlite3.Connection] = []
         self._mend = mend
         self._analyzer = Analyzer()
@@ -101,14 +122,17 @@ class EmbeddedReader:
     def _view(self) -> "_View | None":
         """The last state, which stays as it is; `None` where it does so by itself."""
         for _ in range(TRIES):
-            with self._current_words() as revision:
-                marker = self._store.marker(revision)
-                view = _View(Store(self._another()), copy(self._keyword), dict(self._latest.legs))
-            view.store.connection.execute("BEGIN")
-            if view.store.marker(view.store.published()) == marker:
-                self._newest = view
-                return view
-            self._spare_later(view.store.connection)  # somebody published between the two
+            store = Store(self._another(), still=True)
+            with self._damage_named():
+                store.connection.execute("BEGIN")
+                wanted = store.marker(store.chunks_at())
+            with self._busy:
+                if self._latest.keyword.marker() == wanted:
+                    self._newest = _View(store, copy(self._latest.keyword), dict(self._latest.legs))
+                    return self._newest
+            self._spare_later(store.connection)
+            with self._current_words():
+                pass  # somebody published since the words were looked at
         return None  # another file is in the place of the one that is open, which nobody writes to
 
     def _another(self) -> sqlite3.Connection:
@@ -128,12 +152,15 @@ class EmbeddedReader:
     @contextmanager
     def _snapshot(self) -> Iterator[int]:
         """One state of SQLite for everything inside; gives the revision."""
-        with self._busy, schema.corruption_named(self._directory / schema.FILE, self._damage):
+        with self._busy, self._damage_named():
             if self._store.connection.in_transaction:
                 yield self._store.published()
                 return
             with schema.transaction(self._store.connection, write=False):
                 yield self._store.published()
+
+    def _damage_named(self) -> AbstractContextManager[None]:
+        return schema.corruption_named(self._file, self._damage)
 
     def _damage(self) -> Iterator[str]:
         return truth_findings(self._directory, self._store)
@@ -224,9 +251,9 @@ class EmbeddedReader:
         return self._store.allowed(filters, revision) if filters else None
 
     def _ranked(self, found: Sequence[tuple[int, float]], k: int) -> list[Match]:
-        ids = self._store.chunk_ids(number for number, _ in found)
-        matches = [Match(ids[number], score) for number, score in found]
-        return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
+        ids = self._ids.of(self._store, [number for number, _ in found])
+        best = sorted([(-score, ids[number]) for number, score in found])[:k]
+        return [Match(chunk_id, -score) for score, chunk_id in best]
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
         """See `IndexReader.chunks`."""

@@ -7,6 +7,8 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +32,32 @@ from fathom.types import Block, Chunk, Document, Filter
 class Store:
     """Reads rows that are visible at a revision; see `schema` for what visible means."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, still: bool = False) -> None:
+        """Take over a connection.
+
+        Args:
+            connection: To the file.
+            still: Whether it is in one read transaction as long as this is used; then what is
+                known of the whole index is read once.
+        """
         connection.row_factory = sqlite3.Row
         self.connection = connection
+        self._is_still = still
+
+    @cached_property
+    def _all_meta(self) -> dict[str, str]:
+        return dict(self._pairs("SELECT key, value FROM meta"))
+
+    def _pairs(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, Any]]:
+        """Rows of two columns without names, which are made sooner."""
+        cursor = self.connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(query, values).fetchall()
 
     def meta(self, key: str) -> str:
         """A value that every index has, or `""`."""
+        if self._is_still:
+            return self._all_meta.get(key, "")
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
@@ -189,11 +211,8 @@ class Store:
 
     def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Ids by number."""
-        rows = self.connection.execute(
-            "SELECT no, id FROM chunks WHERE no IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(numbers)),),
-        )
-        return {row[0]: row[1] for row in rows}
+        query = "SELECT no, id FROM chunks WHERE no IN (SELECT value FROM json_each(?))"
+        return dict(self._pairs(query, (json.dumps(list(numbers)),)))
 
     def allowed(self, filters: Sequence[Filter], revision: int) -> Allowed:
         """What the filters let through.

@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 
 from fathom.index.base import Vector, check_dimension
 from fathom.index.embedded.hnsw import Graph, GraphRecord
+from fathom.index.embedded.scan import Floats, Scan
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 from fathom.index.filters import Allowed, Numbers
 from fathom.index.rows import cosines
 
-# The quick product in float32 may err by this much against the exact one.
-MARGIN = 2e-5
 FEW_CHUNKS = 10_000
 
 Scored = list[tuple[int, float]]
@@ -36,7 +35,7 @@ class VectorLeg:
         self._graph: Graph | None = None
         self._record: GraphRecord | None = None
         self._numbers: Numbers = np.empty(0, dtype=np.int64)
-        self._tail: Vector = np.empty((0, 0), dtype=np.float32)
+        self._tail = Scan(np.empty((0, 0), dtype=np.float16))
 
     def refresh(self, store: Store, revision: int, space: StoredSpace) -> None:
         """Bring what is held to this state of the chunks; those without a vector are left out."""
@@ -59,10 +58,10 @@ class VectorLeg:
             except OSError:
                 self._graph = None  # every chunk is scanned until a writer rebuilds it
 
-    def _read_tail(self, store: Store, revision: int) -> Vector:
+    def _read_tail(self, store: Store, revision: int) -> Scan:
         if not self._space.dimension:
-            return np.empty((0, 0), dtype=np.float32)
-        return store.vectors_after(revision, self._until, self._space).astype(np.float32)
+            return Scan(np.empty((0, 0), dtype=np.float16))
+        return Scan(store.vectors_after(revision, self._until, self._space))
 
     @property
     def _until(self) -> int:
@@ -82,23 +81,21 @@ class VectorLeg:
             inside = allowed.chunks
             if self._space.lacking:
                 inside = inside[_among(inside, self._numbers)]
-        near = self._near_in_tail(vector, k, inside)
+        near, exact = self._near_in_tail(vector, k, inside)
         covered = inside[: np.searchsorted(inside, self._until, side="right")]
         if len(covered):
-            near = np.concatenate([self._near_in_graph(vector, k, covered), near])
-        return self._score(store, vector, k, near)
+            more = self._near_in_graph(vector, k, covered)
+            found = cosines(store.vectors(more.tolist(), self._space), vector)
+            near, exact = np.concatenate([more, near]), np.concatenate([found, exact])
+        return _best(near, exact, k)
 
-    def _near_in_tail(self, vector: Vector, k: int, inside: Numbers) -> Numbers:
-        tail = self._numbers[len(self._numbers) - len(self._tail) :]
-        scores = self._tail @ vector
-        if len(inside) != len(self._numbers):
-            kept = _among(tail, inside)
-            tail, scores = tail[kept], scores[kept]
-        if len(scores) <= k:
-            return tail
-        threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-        near: Numbers = tail[scores >= threshold - MARGIN]
-        return near
+    def _near_in_tail(self, vector: Vector, k: int, inside: Numbers) -> tuple[Numbers, Floats]:
+        if not len(self._tail):
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        numbers = self._numbers[len(self._numbers) - len(self._tail) :]
+        kept = None if len(inside) == len(self._numbers) else _among(numbers, inside)
+        places, exact = self._tail.nearest(vector, k, kept)
+        return numbers[places], exact
 
     def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
         if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
@@ -116,12 +113,12 @@ class VectorLeg:
             count *= 4
         return covered
 
-    def _score(self, store: Store, vector: Vector, k: int, near: Numbers) -> Scored:
-        exact = cosines(store.vectors(near.tolist(), self._space), vector)
-        if len(exact) > k:
-            threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
-            near, exact = near[exact >= threshold], exact[exact >= threshold]
-        return list(zip(near.tolist(), exact.tolist(), strict=True))
+
+def _best(near: Numbers, exact: Floats, k: int) -> Scored:
+    if len(exact) > k:
+        threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
+        near, exact = near[exact >= threshold], exact[exact >= threshold]
+    return list(zip(near.tolist(), exact.tolist(), strict=True))
 
 
 def _among(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:

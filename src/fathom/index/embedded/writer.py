@@ -182,9 +182,8 @@ class EmbeddedWriter(EmbeddedReader):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        named = schema.corruption_named(self._directory / schema.FILE, self._damage)
         # What is changed is the last state, also inside a snapshot.
-        with self._busy, self._held.holding(None), named:
+        with self._busy, self._held.holding(None), self._damage_named():
             yield
 
     def _finish(self, added: Sequence[Added] | None = None) -> None:
