@@ -31,6 +31,24 @@ def test_few_pages_tell_nothing() -> None:
     assert kept([*two, ["Report", "e", "f", "3"]]) == [[1, 2]] * 3
 
 
+def test_a_page_number_below_a_letterhead_is_left_out() -> None:
+    pages = [
+        ["PRESIDENT", "REPUBLIC", f"- {n} -", f"Article {n}", "It holds.", f"It {word}s.", word]
+        for n, word in ((2, "do"), (3, "go"), (4, "be"))
+    ]
+    assert kept(pages) == [[3, 4, 5, 6]] * 3
+    same = [["PRESIDENT", "REPUBLIC", "Article", "It holds.", "So", n, 2 * n] for n in "xyz"]
+    assert kept(same) == [[2, 3, 4, 5, 6]] * 3  # what is no number is not peeled off further
+
+
+def test_catchwords_at_the_foot_of_a_page_are_left_out() -> None:
+    one = ["One holds.", "Two holds.", "(2) The council ..."]
+    two = ["(2) The Council meets.", "It votes.", "CHAPTER II . . ."]
+    three = ["CHAPTER II AIMS", "They are many ..."]
+    assert kept([one, two, three]) == [[0, 1], [0, 1], [0, 1]]
+    assert kept([["And so on ..."], ["And so on it went."]]) == [[0], [0]]
+
+
 def test_a_page_never_loses_all_it_holds() -> None:
     assert kept([["Report"], ["Report"], ["Report"]]) == [[0]] * 3
 
