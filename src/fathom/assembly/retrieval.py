@@ -20,6 +20,7 @@ from fathom.retrieval.vector import (
     VectorRetriever,
 )
 from fathom.settings.retrievers import split
+from fathom.settings.tree import RetrievalSettings
 from fathom.text.language import detect
 from fathom.types import Hit
 
@@ -74,6 +75,7 @@ class RetrievalParts(ModelParts):
                 *(self._vector_weight(space, text) for space in spaces),
             ],
             candidates=settings.candidates,
+            defining=settings.definitions,
             name=name,
         )
 
@@ -90,6 +92,8 @@ class RetrievalParts(ModelParts):
         later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
         if not self.settings.retrieval.embedders:  # as searches were recorded before there were any
             later |= {"embedders", "embedder_weights"}
+        if self.settings.retrieval.definitions == RetrievalSettings().definitions:  # likewise
+            later |= {"definitions"}
         identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
         if name in self.settings.extensions:
             identity["settings"] = self.settings.extensions[name]

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.index.base import IndexReader, Space, check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
+from fathom.text.definition import asked_term, definer
 from fathom.types import Hit, Query
 
 
@@ -29,6 +30,8 @@ class HybridRetriever:
         candidates: How many hits each leg gives, at least; never fewer than `k`.
         agreeing: A ranking speaks for what is among so many of its best, however many hits are
             asked for.
+        defining: "What is a quay?": of so many of the best, those come first that say what it is;
+            of none with 0.
     """
 
     index: IndexReader
@@ -37,6 +40,7 @@ class HybridRetriever:
     weights: Callable[[str], Sequence[float]]
     candidates: int = 100
     agreeing: int = 8
+    defining: int = 50
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -52,4 +56,25 @@ class HybridRetriever:
             found.append(near)
         fused = self.fusion(found, self.weights(query.text))
         votes = Counter(match.chunk_id for ranking in found for match in ranking[: self.agreeing])
-        return to_hits(fused[:k], self.index, self.name, votes.__getitem__)
+        term = asked_term(query.text) if self.defining else ""
+        hits = to_hits(
+            fused[: max(k, self.defining) if term else k],
+            self.index,
+            self.name,
+            votes.__getitem__,
+        )
+        return definitions_first(hits, term)[:k] if term else hits
+
+
+def definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
+    """The hits with those first that say what `term` is; these gain the score of the best one.
+
+    Words and vectors know of no such thing: what mentions a term often ranks above the one place
+    that defines it.
+    """
+    defines = definer(term)
+    said = [hit for hit in hits if defines(hit.chunk.text)]
+    others = [hit for hit in hits if hit not in said]
+    best = hits[0].score if hits else 0.0
+    raised = [replace(hit, score=hit.score + best) for hit in said]
+    return [replace(hit, rank=rank) for rank, hit in enumerate([*raised, *others], start=1)]

@@ -118,6 +118,8 @@ class RetrievalSettings(Section):
     keyword_weight: float = Field(default=0.6, ge=0)
     foreign_vector_weight: float = Field(default=0.07, ge=0)
     """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
+    definitions: int = Field(default=50, ge=0, le=MOST_HITS)
+    """Asked what a term means, `hybrid` puts first what says it, among so many hits; 0: never."""
     rerank_weight: float = Field(default=0.6, ge=0, le=1)
     """Of what the cross-reader says, where a strategy reranks; 0 reranks nothing."""
     rerank_most: int = Field(default=24, ge=1, le=MOST_HITS)

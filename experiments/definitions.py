@@ -1,0 +1,59 @@
+"""What it changes to put definitions first where one is asked for.
+
+    python -m experiments.definitions FOLDER... --indexes PLACE
+
+Each folder is a retrieval set; its index lies below PLACE by its name, or is made there. Every
+judged question that asks what a term means is searched with `retrieval.definitions` and without.
+"""
+
+import argparse
+from pathlib import Path
+from statistics import fmean
+
+from fathom.engine import Engine
+from fathom.evaluation.datasets import Dataset, load
+from fathom.evaluation.harness import indexed
+from fathom.measures.ir_metrics import ndcg
+from fathom.settings import IndexSettings, Settings
+from fathom.text.definition import asked_term
+
+DEPTH = 10
+HEAD = "| set | questions | nDCG@10 without | with | better | worse |\n|---|---|---|---|---|---|"
+
+
+def scores(dataset: Dataset, index: Path, hits: int) -> list[float]:
+    """nDCG@10 of each question that asks for a definition, with this `retrieval.definitions`."""
+    settings = Settings(index=IndexSettings(directory=index))
+    retrieval = settings.retrieval.model_copy(update={"definitions": hits})
+    engine = Engine(settings.model_copy(update={"retrieval": retrieval}))
+    with indexed(engine, dataset) as ready:
+        found = []
+        for question in dataset.judged:
+            if asked_term(question.text):
+                names = [hit.chunk.document_id for hit in ready.search(question.text, k=4 * DEPTH)]
+                grades = dataset.qrels[question.id]
+                found.append(ndcg(DEPTH, list(dict.fromkeys(names)), grades))
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--indexes", type=Path, required=True)
+    given = parser.parse_args()
+    print(HEAD)
+    for folder in given.folders:
+        dataset = load(folder)
+        before = scores(dataset, given.indexes / dataset.name, 0)
+        after = scores(dataset, given.indexes / dataset.name, Settings().retrieval.definitions)
+        if not before:
+            print(f"| {dataset.name} | 0 | | | | |", flush=True)
+            continue
+        better = sum(new > old for old, new in zip(before, after, strict=True))
+        worse = sum(new < old for old, new in zip(before, after, strict=True))
+        means = f"{fmean(before):.3f} | {fmean(after):.3f}"
+        print(f"| {dataset.name} | {len(before)} | {means} | {better} | {worse} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
