@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, get_args, overload
 
 import numpy as np
@@ -102,6 +104,16 @@ def checksum(*parts: bytes) -> int:
     value = 0
     for part in parts:
         value = zlib.crc32(part, value)
+    return value
+
+
+def file_checksum(file: Path, size: int = sys.maxsize) -> int:
+    """CRC-32 over the first `size` bytes of a file, however many it has."""
+    value = 0
+    with file.open("rb") as parts:
+        while part := parts.read(min(size, 1 << 20)):
+            value = zlib.crc32(part, value)
+            size -= len(part)
     return value
 
 

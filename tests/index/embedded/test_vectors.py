@@ -1,12 +1,17 @@
 """Neighbours with a graph, with a tail and without, against a plain product."""
 
+import json
+import sqlite3
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from usearch.index import Index
 
 from fathom.index.base import Entry, SourceRecord
-from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.index.embedded.hnsw import GraphRecord
+from fathom.index.embedded.opening import open_reader, open_writer, verify
+from fathom.index.rows import checksum
 from fathom.types import Chunk, Document, Filter, Span
 
 COUNT, DIMENSION = 12_600, 24
@@ -72,3 +77,57 @@ def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
         again = [reader.vector_search(query, k=10) for query in queries]
         assert again == [reader.vector_search(query, k=10) for query in queries]
     assert found_in_all >= 0.98 * 10 * len(queries)
+
+
+def as_made_before(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
+    """Put the graph of an older version in the place of the one that is there."""
+    (file,) = place.glob("vectors-*.usearch")
+    old = Index(ndim=DIMENSION, metric="ip", dtype="f16", connectivity=16, enable_key_lookups=False)
+    old.add(np.arange(1, len(vectors) + 1, dtype=np.uint64), vectors.astype(np.float16))
+    old.save(str(place / "vectors-old.usearch"))
+    file.unlink()
+    data = (place / "vectors-old.usearch").read_bytes()
+    record = {"file": "vectors-old.usearch", "until": len(vectors), "chunks": len(vectors)}
+    record |= {"size": len(data), "crc": checksum(data)}
+    connection = sqlite3.connect(place / "fathom.db")
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'graph'", (json.dumps(record),))
+    connection.commit()
+    connection.close()
+    loaded = GraphRecord.loads(json.dumps(record))
+    assert loaded is not None
+    return loaded
+
+
+def test_graphs_of_older_versions_find_the_same(tmp_path: Path) -> None:
+    vectors = units(COUNT, 1)
+    with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=5000) as writer:
+        bulk = entries(vectors, 0)
+        writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
+        writer.optimize()
+    queries = units(20, 2)
+    with open_reader(tmp_path) as reader:
+        before = [reader.vector_search(query, k=10) for query in queries]
+    record = as_made_before(tmp_path, vectors)
+    assert (record.kind, record.vectors_at) == ("f16", 0)
+    assert verify(tmp_path) == []
+    with open_reader(tmp_path) as reader:
+        after = [reader.vector_search(query, k=10) for query in queries]
+    same = sum(len(set(one) & set(two)) for one, two in zip(before, after, strict=True))
+    assert same >= 0.98 * 10 * len(queries)
+    assert verify(tmp_path, fix=True) == []
+    assert not (tmp_path / "vectors-old.usearch").exists()
+
+
+def test_flipped_bytes_among_the_vectors_behind_a_graph_are_found(tmp_path: Path) -> None:
+    with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=100) as writer:
+        bulk = entries(units(300, 1), 0)
+        writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
+        writer.optimize()
+    (file,) = tmp_path.glob("vectors-*.usearch")
+    data = bytearray(file.read_bytes())
+    assert data.endswith(units(300, 1).astype(np.float16).tobytes())
+    data[-1] ^= 1
+    file.unlink()
+    file.write_bytes(data)
+    assert [file.name in finding for finding in verify(tmp_path)] == [True]
+    assert verify(tmp_path, fix=True) == []

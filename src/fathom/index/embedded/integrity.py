@@ -9,7 +9,7 @@ from fathom.index.embedded.keyword import KeywordLeg, damaged_files
 from fathom.index.embedded.schema import FILE
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
-from fathom.index.rows import Damaged, checksum
+from fathom.index.rows import Damaged, checksum, file_checksum
 
 MEND = "run `fathom doctor --fix`"
 REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
@@ -107,5 +107,5 @@ def _graph_findings(directory: Path, record: GraphRecord, dimension: int) -> Ite
     except OSError as error:
         yield f"{error}; searches scan all chunks; {MEND}"
         return
-    if checksum((directory / record.file).read_bytes()) != record.crc:
+    if file_checksum(directory / record.file) != record.crc:
         yield f"{directory / record.file} is damaged; {MEND}"

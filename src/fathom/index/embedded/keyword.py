@@ -13,12 +13,13 @@ import tantivy
 
 from fathom.errors import RunError
 from fathom.index.filters import Allowed
-from fathom.index.rows import checksum
+from fathom.index.rows import file_checksum
 
 FOLDER = "tantivy"
 WRITER_HEAP_BYTES = 64_000_000
 FEW_DOCUMENTS = 1000
 MOST_COUNTED = 1000
+MOST_FOOTER = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +268,15 @@ def damaged_files(folder: Path) -> list[Path]:
 
 def _footer_holds(path: Path) -> bool:
     try:
-        data = path.read_bytes()
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(max(0, size - MOST_FOOTER))
+            end = file.read()
+        length = int.from_bytes(end[-8:-4], "little")
+        footer = json.loads(end[-8 - length : -8])
+        return bool(footer["crc"] == file_checksum(path, size - 8 - length))
     except FileNotFoundError:
         return True  # a writer has merged it away meanwhile
-    length = int.from_bytes(data[-8:-4], "little")
-    try:
-        footer = json.loads(data[-8 - length : -8])
-        return bool(footer["crc"] == checksum(data[: -8 - length]))
     except (ValueError, KeyError, TypeError):
         return False
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from fathom.index.base import Vector
 from fathom.index.rows import HalfMatrix, cosines
 
-BLOCK = 1024
+BLOCK = 128
 """So many rows are turned into bytes at a time."""
 LARGEST = 127
 ROUNDING = 1e-9

@@ -18,6 +18,9 @@ from fathom.index.rows import Damaged
 SCHEMA_VERSION = 1
 FILE = "fathom.db"
 
+WRITER_CACHE_KB = 16_000
+READER_CACHE_KB = 4000
+"""What a question reads is a few rows here and there; the system has them at hand too."""
 _PATIENT = "PRAGMA busy_timeout = 10000"
 Durability = Literal["normal", "full"]
 
@@ -85,7 +88,7 @@ def connect(
     with corruption_named(file):
         if not write:
             return _connect_to_read(file)
-        connection = _open(f"{file.absolute().as_uri()}?mode=rwc")
+        connection = _open(f"{file.absolute().as_uri()}?mode=rwc", WRITER_CACHE_KB)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {durability.upper()}")
         connection.execute("PRAGMA secure_delete = ON")
@@ -94,20 +97,20 @@ def connect(
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
     try:
-        return _open(f"{file.absolute().as_uri()}?mode=ro")
+        return _open(f"{file.absolute().as_uri()}?mode=ro", READER_CACHE_KB)
     except sqlite3.OperationalError:
         # A folder without write permission: without a log the file alone is the whole truth.
         log = file.with_name(f"{file.name}-wal")
         if log.exists() and log.stat().st_size:
             raise
-    return _open(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
+    return _open(f"{file.absolute().as_uri()}?mode=ro&immutable=1", READER_CACHE_KB)
 
 
-def _open(uri: str) -> sqlite3.Connection:
+def _open(uri: str, cache_kb: int) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
         connection.execute(_PATIENT)
-        connection.execute("PRAGMA cache_size = -16000")
+        connection.execute(f"PRAGMA cache_size = -{cache_kb}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()

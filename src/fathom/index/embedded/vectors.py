@@ -11,7 +11,7 @@ from fathom.index.embedded.scan import Floats, Scan
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
 from fathom.index.filters import Allowed, Numbers
-from fathom.index.rows import cosines
+from fathom.index.rows import HalfMatrix, cosines
 
 FEW_CHUNKS = 10_000
 
@@ -85,7 +85,7 @@ class VectorLeg:
         covered = inside[: np.searchsorted(inside, self._until, side="right")]
         if len(covered):
             more = self._near_in_graph(vector, k, covered)
-            found = cosines(store.vectors(more.tolist(), self._space), vector)
+            found = cosines(self._halves(store, more), vector)
             near, exact = np.concatenate([more, near]), np.concatenate([found, exact])
         return _best(near, exact, k)
 
@@ -100,18 +100,22 @@ class VectorLeg:
     def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
         if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
             return covered
-        half = vector.astype(np.float16)
         total = self._graph.record.chunks
         if len(covered) <= FEW_CHUNKS:
             return covered
         count = (k + k // 2 + 32) * total // len(covered)
         while count < total:
-            found = self._graph.nearest(half, count)
+            found = self._graph.nearest(vector, count)
             kept = found[_among(found, covered)]
             if len(kept) >= k:
                 return kept
             count *= 4
         return covered
+
+    def _halves(self, store: Store, numbers: Numbers) -> HalfMatrix:
+        """The vectors of chunks in the graph."""
+        found = self._graph.vectors(numbers) if self._graph else None
+        return store.vectors(numbers.tolist(), self._space) if found is None else found
 
 
 def _best(near: Numbers, exact: Floats, k: int) -> Scored:
