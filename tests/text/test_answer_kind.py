@@ -135,3 +135,22 @@ def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
     assert tells(high, "7,546 m")
     assert not tells(high, "the twin peak")
     assert tells(far, "as the crow flies")
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "hour"),
+    [
+        ("What time does the ferry leave?", "6:40", True),
+        ("What time does the ferry leave?", "at 7 pm", True),
+        ("What time does the ferry leave?", "12/31/24", False),
+        ("At what time must ships leave?", "before sunset", True),
+        ("Pukul berapa kantor buka?", "08.00", True),
+        ("Jam berapa kantor buka?", "1 Januari 2025", False),
+        ("What time did the forest spread?", "the Miocene", False),
+        ("What time did the forest spread?", "1540", True),
+    ],
+)
+def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert contradicts(asked, value) is not hour

@@ -74,6 +74,17 @@ _TELLS_TIME, _TELLS_AMOUNT = (
         [word for own in _OWN for word in own.AMOUNTS],
     )
 )
+_CLOCK_ASKED = re.compile(
+    r"\bwhat (?:time|hour) (?:do|does|can|may|must|should|will)\b|\b(?:jam|pukul) berapa(?:kah)?\b",
+    re.IGNORECASE,
+)
+"""An hour of the day; "what time did" often asks for an age."""
+_TELLS_CLOCK = re.compile(
+    r"\d{1,2}[:.]\d\d(?![\d.])|\b\d{1,2}\s*(?:[ap]\.?\s?m\b|o['\u2019]?clock)"
+    r"|\b(?:noon|midday|midnight|dawn|dusk|sunrise|sunset|morning|afternoon|evening|night|hours?"
+    r"|pagi|siang|sore|malam|subuh|jam|pukul)\b",
+    re.IGNORECASE,
+)
 _ANNO = re.compile(r"(?<=\d)\s?S?M\b")
 """Indonesian for AD and BC; no metres."""
 _EXACT, _LOOSE = (
@@ -98,7 +109,8 @@ class AskedKind:
 
     Attributes:
         units: Of a measure: what may be measured, as `numbers.Quantity.kind` has it.
-        exact: Whether nothing but an amount tells it: "how high", not "how far".
+        exact: Whether nothing but an amount tells it: "how high", not "how far"; of a date, nothing
+            but an hour of the day.
     """
 
     kind: AnswerKind
@@ -112,7 +124,7 @@ def asked_kind(question: str) -> AskedKind | None:
     if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
-        return AskedKind(_KINDS[kind])
+        return AskedKind(_KINDS[kind], exact=_CLOCK_ASKED.search(question) is not None)
     if _SHARE_ASKED.search(question):
         return AskedKind("percentage", frozenset({"share"}))
     if kind == "any" and _PRICE_ASKED.search(question):
@@ -175,7 +187,8 @@ def tells(asked: AskedKind, value: str) -> bool:
 
     So it is if any of its words says when or how much. Of other kinds, and of nothing, all can be.
     """
-    signs = _TELLS_TIME if asked.kind == "date" else _TELLS_AMOUNT if asked.exact else None
+    when = _TELLS_CLOCK if asked.exact else _TELLS_TIME
+    signs = when if asked.kind == "date" else _TELLS_AMOUNT if asked.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
 
 
