@@ -119,6 +119,7 @@ def test_a_follow_up_is_told_as_the_question_it_stands_for(client: TestClient) -
         ({"question": QUESTION, "workspace": "other"}, 422, "invalid"),
         ({"question": "x" * 30_000}, 422, "invalid"),
         ({"question": "\ud800"}, 422, "invalid"),
+        ({"question": QUESTION, "filters": ["\ud800"]}, 400, "bad_request"),
     ],
 )
 @pytest.mark.parametrize("path", ["/api/v1/ask", "/api/v1/ask/stream"])

@@ -133,7 +133,7 @@ async def ask(
         return answer_text(space.engine.answer(trace_id))
 
     noted = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
-    done = space.once.do(idempotency_key, body.model_dump_json(), work, noted)
+    done = space.once.do(idempotency_key, json.dumps(body.model_dump()), work, noted)
     return await while_connected(request, done)
 
 

@@ -83,7 +83,8 @@ def test_an_abstention_is_completed(client: TestClient) -> None:
         ({"input": []}, 400, "no_question"),
         ({"model": "gpt-4"}, 404, "model_not_found"),
         ({"input": "why " * 5_001}, 422, "invalid"),
-        ({"input": [{"role": "x" * 99, "content": "a"}]}, 400, "no_question"),
+        ({"input": [{"role": "x" * 99, "content": "a"}]}, 400, "invalid_request"),
+        ({"input": [{"role": "user", "content": 7}]}, 400, "invalid_request"),
         ({"input": [{"role": "user", "content": [{"type": []}]}]}, 400, "no_question"),
     ],
 )

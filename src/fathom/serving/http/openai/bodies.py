@@ -47,6 +47,13 @@ class Message(_Body):
     content: str | list[dict[str, Any]] | None = None
 
 
+class Item(_Body):
+    """A turn of the input, or what has no role: a call of a tool and what came of it."""
+
+    role: str | None = Field(default=None, max_length=LONGEST_ROLE)
+    content: str | list[Any] | None = None
+
+
 class StreamOptions(_Body):
     """What a stream is to hold."""
 
@@ -129,7 +136,7 @@ class TextForm(_Body):
 class ResponsesBody(_Asking):
     """A request of the Responses API."""
 
-    input: str | list[dict[str, Any]]
+    input: str | list[Item]
     previous_response_id: str | None = Field(default=None, max_length=200)
     reasoning: Reasoning | None = None
     text: TextForm | None = None
@@ -151,9 +158,9 @@ class ResponsesBody(_Asking):
         if isinstance(self.input, str):
             return [Message(role="user", content=self.input)]
         return [
-            Message(role=str(item["role"])[:LONGEST_ROLE], content=_content(item.get("content")))
+            Message(role=item.role, content=_parts(item.content))
             for item in self.input
-            if "role" in item
+            if item.role is not None
         ]
 
 
@@ -209,10 +216,10 @@ def turn_of(messages: Sequence[Message], before: Dialogue = ()) -> ChatTurn:
     return ChatTurn(question=question_in(question).strip(), history=history)
 
 
-def _content(content: object) -> str | list[dict[str, Any]] | None:
+def _parts(content: str | list[Any] | None) -> str | list[dict[str, Any]] | None:
     if isinstance(content, list):
         return [part for part in content if isinstance(part, dict)]
-    return content if isinstance(content, str) else None
+    return content
 
 
 def _text(content: str | list[dict[str, Any]] | None) -> str:
