@@ -3,8 +3,10 @@
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncaged, unprivileged
@@ -261,3 +263,25 @@ def test_a_moved_index_is_read(tmp_path: Path) -> None:
     shutil.move(tmp_path / "index", tmp_path / "elsewhere")
     with engine_at(tmp_path, index={"directory": tmp_path / "elsewhere"}) as engine:
         assert engine.search(QUESTION)
+
+
+def test_an_engine_closes_while_a_search_still_asks_it(tmp_path: Path) -> None:
+    engine = engine_at(ingested(tmp_path))
+    begun, go = Event(), Event()
+
+    def search() -> int:
+        begun.set()
+        go.wait()
+        return len(engine.search(QUESTION, k=1))
+
+    executor = engine.executor
+    job = executor.submit(search)
+    begun.wait()
+    closing = Thread(target=engine.close, daemon=True)
+    closing.start()
+    while not executor._shutdown:
+        time.sleep(0.001)
+    go.set()
+    closing.join(60)
+    assert not closing.is_alive()
+    assert job.result() == 1

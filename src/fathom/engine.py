@@ -90,9 +90,10 @@ class Engine(Learning):
         with self._lock:
             if self._parts is not None:
                 self._parts.close()
-            if self._executor is not None:
-                self._executor.shutdown(cancel_futures=True)
-                self._executor = None
+            executor, self._executor = self._executor, None
+        if executor is not None:  # not under the lock: what is at work may ask for it
+            executor.shutdown(cancel_futures=True)
+        with self._lock:
             self._replaced()
             super().close()
 
