@@ -4,7 +4,9 @@ fathom.serving.http.uploads, and pages as fathom.documents.sandbox.drawing draws
 import json
 import time
 import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -14,9 +16,13 @@ from tests.serving.http.conftest import ADDRESS, ROOT
 from fathom.config import settings_of
 from fathom.documents.base import ParseLimits, Refused
 from fathom.documents.sandbox.drawing import draw_page, png
+from fathom.index.engines import EmbeddedIndex
+from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_report import IngestProgress, IngestReport
 from fathom.serving.http.app import create_app
-from fathom.serving.http.files import UPLOADS
-from fathom.serving.http.jobs import NOTES
+from fathom.serving.http.files import UPLOADS, LocalFiles
+from fathom.serving.http.job_queue import queue_of
+from fathom.serving.http.jobs import NOTES, Jobs
 from fathom.serving.http.uploads import Unstorable, safe_name
 from fathom.settings import Settings
 
@@ -199,6 +205,40 @@ def test_what_was_promised_is_read_after_a_restart(settings: Settings) -> None:
         assert finished(client, "00ff")["files"][0]["outcome"] == "ok"
         assert document(client, "Late")
     assert not list((folder / NOTES).iterdir())
+
+
+@dataclass
+class Ingests:
+    """An engine that tells of its progress when it is let."""
+
+    index: EmbeddedIndex
+    begun: Event = field(default_factory=Event)
+    go: Event = field(default_factory=Event)
+
+    def ingest(self, _: object, on_progress: IngestProgress) -> None:
+        self.begun.set()
+        self.go.wait()
+        on_progress(IngestReport(), Advance())
+
+
+def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    added = jobs.add({str(tmp_path / "a.md"): "a.md"})
+    engine.begun.wait()
+    closing = Thread(target=jobs.close, daemon=True)
+    closing.start()
+    thread = jobs._thread
+    while thread is not None and not thread._shutdown:
+        time.sleep(0.001)
+    engine.go.set()
+    closing.join(60)
+    assert not closing.is_alive()
+    queue = queue_of(engine.index, "later")
+    assert (found := queue.get(added.id)) is not None
+    assert found.state == "waiting"
+    queue.close()
 
 
 def test_an_index_that_is_not_there_yet_is_filled_by_the_first_upload(tmp_path: Path) -> None:

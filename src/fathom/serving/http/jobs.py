@@ -104,8 +104,9 @@ class Jobs:
         """End the job that runs where it stands; what waits is gone on with another time."""
         self._ending.set()
         with self._lock:
-            if self._thread is not None:
-                self._thread.shutdown(wait=True, cancel_futures=True)
+            thread = self._thread
+        if thread is not None:  # not under the lock: the job that ends asks for it
+            thread.shutdown(wait=True, cancel_futures=True)
         self._queue.close()
 
     def _wake(self) -> None:
