@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -156,6 +158,30 @@ def test_a_key_counts_at_every_server_and_ends_at_all(machine: Machine, url: str
     for client in (one, other):
         assert client.get(f"{API}/documents", headers=headers).status_code == 401
         assert client.get(f"{API}/documents").status_code == 200  # nobody needs one any more
+
+
+def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, url: str) -> None:
+    clients = [machine("one"), machine("other")]
+    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+        keys = keys_of(engine.index)
+        made = [keys.add(Key(id="", name="ana", per_minute=20)) for _ in range(2)]
+        (key, text), (_, free) = made
+
+        def used(number: int) -> int:
+            headers = {"Authorization": f"Bearer {text}"}
+            reply = clients[number % 2].get(f"{API}/documents", headers=headers)
+            return reply.status_code
+
+        for client in clients:
+            other = {"Authorization": f"Bearer {free}"}
+            assert client.get(f"{API}/documents", headers=other).status_code == 200
+        with ThreadPoolExecutor(4) as threads:
+            told = Counter(threads.map(used, range(40)))
+        assert 20 <= told[200] <= 30  # one more every three seconds
+        assert told[200] + told[429] == 40
+        keys.revoke(key.id)
+        assert keys.kept.ask("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
+        keys.close()
 
 
 def test_a_user_who_passes_by_row_level_security_serves_nothing(

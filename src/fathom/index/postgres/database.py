@@ -10,7 +10,7 @@ from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.opening import lay_out
 from fathom.index.postgres.room import Room, open_room
 
-SINCE = 5
+SINCE = 6
 """The version of the tables that has these."""
 
 
@@ -56,12 +56,12 @@ class ServerDatabase:
         Raises:
             UsageError: If the user would see the rows of other workspaces too.
         """
-        with self.room.entered() as connection:
-            if not self._is_checked:
+        room = self.room
+        if not self._is_checked:
+            with room.entered() as connection:
                 _check_user(connection)
-                self._is_checked = True
-            cursor = connection.execute(statement.replace("?", "%s"), values)
-            return cursor.fetchall() if cursor.description else []
+            self._is_checked = True
+        return room.ask(statement.replace("?", "%s"), values)
 
     def close(self) -> None:
         """See `Database.close`; the connections are closed, those at work when they are done."""

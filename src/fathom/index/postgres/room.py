@@ -1,7 +1,7 @@
 """What is kept beside the index of a workspace is read and written in its room alone."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,15 +30,25 @@ class Room:
             RunError: If the server cannot be reached, or ends what is inside.
         """
         with self.connections.taken() as connection, connection.transaction():
-            connection.execute(
-                "SELECT set_config('fathom.workspace', %s, true)", (str(self.workspace),)
-            )
+            self._enter(connection)
             yield connection
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of one statement, whose first value is the workspace's number."""
-        with self.entered() as connection:
-            return connection.execute(query, (self.workspace, *values)).fetchall()
+        return self.ask(query, (self.workspace, *values))
+
+    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """As `entered` for one statement, all in one way there and back; gives its rows."""
+        with self.connections.taken() as connection:
+            with connection.pipeline(), connection.transaction():
+                self._enter(connection)
+                cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _enter(self, connection: Connection) -> None:
+        connection.execute(
+            "SELECT set_config('fathom.workspace', %s, true)", (str(self.workspace),)
+        )
 
 
 def workspace_no(connection: Connection, name: str) -> int | None:

@@ -16,6 +16,8 @@ from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.tables import (
     OTHER_LEGS,
     OTHER_LEGS_GUARDED,
+    RATES,
+    RATES_GUARDED,
     SERVED,
     SERVED_GUARDED,
     TRACES,
@@ -126,6 +128,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(_DROPPED, ("dropped",)),
     _step(OTHER_LEGS, OTHER_LEGS_GUARDED),
     _step(SERVED, SERVED_GUARDED),
+    _step(RATES, RATES_GUARDED),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

@@ -93,6 +93,12 @@ SERVED = (
       {_ENTERED}, upload_no bigint NOT NULL REFERENCES fathom.uploads ON DELETE CASCADE,
       piece int NOT NULL, bytes bytea NOT NULL, PRIMARY KEY(upload_no, piece))""",
 )
+RATES = (
+    f"""CREATE TABLE fathom.rates(
+      {_ENTERED}, key text COLLATE "C" NOT NULL, until float8 NOT NULL DEFAULT 0,
+      PRIMARY KEY(workspace_no, key))""",
+)
+RATES_GUARDED = ("rates",)
 SERVED_GUARDED = (
     "keys",
     "accounts",

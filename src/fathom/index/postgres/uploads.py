@@ -120,8 +120,7 @@ class Uploads:
         self._rows(f"DELETE FROM uploads WHERE path = %s AND {ENTERED} RETURNING no", path)  # noqa: S608 - constant
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._database.room.entered() as connection:
-            return connection.execute(statement, values).fetchall()
+        return self._database.room.ask(statement, values)
 
     @contextmanager
     def on_disk(self, wanted: dict[str, Path]) -> Iterator[list[Path]]:

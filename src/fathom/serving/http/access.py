@@ -1,8 +1,6 @@
 """Who may do what: the caller behind a request, how often, and what may be spent."""
 
 import asyncio
-import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from fathom.ledger import Account
 from fathom.serving.http.accounts import DailyAccount
 from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.rates import Rates
 from fathom.usage import Budget
 
 T = TypeVar("T")
@@ -45,7 +44,7 @@ LOCAL = Caller()
 
 
 class Access:
-    """Knows the keys, how often each was used here lately, and what each has spent today."""
+    """Knows the keys, how often each was used lately, and what each has spent today."""
 
     def __init__(
         self,
@@ -53,7 +52,6 @@ class Access:
         *,
         required: bool = False,
         workspace_budget: Budget | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nothing is opened before it is needed.
 
@@ -62,15 +60,12 @@ class Access:
             required: Whether nobody may ask without a key, also while there is none: so where
                 others than the local user reach the server.
             workspace_budget: Tokens and money for each workspace and day.
-            clock: Seconds that never run backwards.
         """
         self.keys = keys
         self._required = required
         self._workspace_budget = workspace_budget or Budget()
-        self._clock = clock
+        self._rates = Rates(keys.kept)
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="fathom-access")
-        self._lock = threading.Lock()
-        self._buckets: dict[str, tuple[float, float]] = {}
 
     def needs_key(self) -> bool:
         """Whether nobody may ask without a key."""
@@ -141,23 +136,14 @@ class Access:
     def _count(self, key: Key) -> None:
         if key.per_minute is None:
             return
-        with self._lock:
-            self._count_one(key, key.per_minute)
-
-    def _count_one(self, key: Key, per_minute: int) -> None:
-        now, most = self._clock(), float(max(per_minute, 1))
-        left, before = self._buckets.get(key.id, (most, now))
-        left = min(most, left + (now - before) * most / 60)
-        if per_minute == 0 or left < 1:
-            self._buckets[key.id] = (left, now)
+        if wait_s := self._rates.take(key.id, key.per_minute):
             raise Problem(
                 429,
                 "too_many_requests",
-                f"more than {per_minute} requests a minute",
+                f"more than {key.per_minute} requests a minute",
                 next="come again after the time of Retry-After",
-                retry_after=(1 - left) * 60 / most,
+                retry_after=wait_s,
             )
-        self._buckets[key.id] = (left - 1, now)
 
     def _budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
         """Whose budgets limit a caller, and how far; that of the workspace first."""

@@ -27,6 +27,8 @@ _TABLES = (
     "tokens INTEGER NOT NULL DEFAULT 0, nano INTEGER NOT NULL DEFAULT 0, "
     "reserved_tokens INTEGER NOT NULL DEFAULT 0, reserved_nano INTEGER NOT NULL DEFAULT 0, "
     "PRIMARY KEY(owner, day)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0) "
+    "WITHOUT ROWID",
 )
 _COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
@@ -108,6 +110,7 @@ class Keys:
         """Forget a key; whether there was one of this id."""
         if not self.kept.is_there():
             return False
+        self.kept.ask("DELETE FROM rates WHERE key = ?", (key_id,))
         return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:

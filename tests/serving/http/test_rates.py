@@ -1,0 +1,46 @@
+"""How often keys may be used: `fathom.serving.http.rates`, on SQLite and on PostgreSQL."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.postgres_server import Server
+
+from fathom.index.database import Database
+from fathom.index.embedded.database import FileDatabase
+from fathom.index.engines import index_at
+from fathom.serving.http.rates import Rates
+
+TABLES = ("CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0)",)
+
+
+@pytest.fixture(params=["embedded", "postgresql"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    if request.param == "embedded":
+        made: Database = FileDatabase(tmp_path / "keys.db", TABLES)
+    else:
+        server: Server = request.getfixturevalue("postgres")
+        made = index_at(server.database(), tmp_path).database("", ())
+    yield made
+    made.close()
+
+
+def test_a_key_is_used_so_often_at_once_and_then_one_by_one(kept: Database) -> None:
+    rates = Rates(kept)
+    assert [rates.take("a", 3) for _ in range(3)] == [0.0] * 3
+    assert 0 < rates.take("a", 3) <= 20  # one is given back each 20 seconds
+    assert Rates(kept).take("b", 1) == 0.0
+    assert 0 < Rates(kept).take("b", 1) <= 60
+    assert rates.take("c", 0) == 60.0
+
+    kept.ask("UPDATE rates SET until = until - 30 WHERE key = 'b'")  # half a minute later
+    assert 0 < rates.take("b", 1) <= 30
+    kept.ask("UPDATE rates SET until = until - 30 WHERE key = 'b'")
+    assert rates.take("b", 1) == 0.0
+
+
+def test_a_clock_that_was_wrong_locks_nobody_out(kept: Database) -> None:
+    rates = Rates(kept)
+    assert rates.take("a", 2) == 0.0
+    kept.ask("UPDATE rates SET until = until + 3600")
+    assert [rates.take("a", 2) > 0 for _ in range(3)] == [False, False, True]
