@@ -14,6 +14,10 @@ from fathom.errors import SettingsError, UsageError
 from fathom.extensions import RETRIEVERS as NAMES
 from fathom.llm.call import Absent
 from fathom.llm.role_models import ROLES
+from fathom.models.base import Embedder
+from fathom.models.embedder import load_embedder
+from fathom.models.query_encoder import SHA256
+from fathom.retrieval.vector import SentenceRetriever, VectorFeedback, VectorRetriever
 from fathom.settings import Settings
 from fathom.testing import OVERLAP, HashingEmbedder
 
@@ -88,3 +92,42 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
     file.write_text("Mine, with $nothing.")
     with pytest.raises(SettingsError, match=r"mine.txt"):
         made(llm={"prompts": {"reader": str(file)}}).prepare()
+
+
+def with_encoder(name: str, embedder: Embedder) -> Assembly:
+    settings = Settings.model_validate({"models": {"query_encoder": name}})
+    return Assembly(settings, index=pytest.fail, embedder=embedder, cross_reader=OVERLAP)
+
+
+def test_questions_alone_are_embedded_by_the_query_encoder() -> None:
+    shipped = load_embedder(threads=1)
+    parts, before = with_encoder("rounded", shipped), with_encoder("same", shipped)
+    index: Any = object()
+    made = {
+        name: parts.retriever(name, index) for name in ("vector", "sentence", "vector_feedback")
+    }
+
+    assert parts.asked.identity["sha256"] == SHA256["rounded"]
+    assert parts.identity == before.identity
+    assert parts.asked.embed(["mooring fee"]).tobytes() != shipped.embed(["mooring fee"]).tobytes()
+    for retriever in made.values():
+        if isinstance(retriever, VectorRetriever):
+            assert retriever.embedder is parts.asked
+            continue
+        assert isinstance(retriever, SentenceRetriever | VectorFeedback)
+        assert retriever.embedder is parts.asked
+        assert retriever.texts.identity == shipped.identity
+        assert retriever.texts.embed(["a text"]).tobytes() == shipped.embed(["a text"]).tobytes()
+
+
+def test_a_search_tells_its_query_encoder_unless_it_is_the_embedder() -> None:
+    shipped = load_embedder(threads=1)
+
+    told = with_encoder("rounded", shipped).search("hybrid").identity
+    assert told["query_encoder"] == {"name": "rounded", "sha256": SHA256["rounded"]}
+    assert "query_encoder" not in with_encoder("same", shipped).search("hybrid").identity
+
+
+def test_a_query_encoder_of_another_embedder_is_refused() -> None:
+    with pytest.raises(SettingsError, match="'rounded' goes with the embedder 'all-MiniLM-L6-v2'"):
+        _ = made(models={"query_encoder": "rounded"}).asked

@@ -12,7 +12,8 @@ import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder
 
 from fathom.agents.answer_signals import COLUMNS
-from fathom.assembly.calibrations import chosen, shipped
+from fathom.assembly import Assembly
+from fathom.assembly.calibrations import chosen, identity_of, shipped
 from fathom.control.calibration import Answered
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -144,6 +145,16 @@ def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> No
     data = json.loads(kept["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
     assert not chosen(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
+
+
+def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -> None:
+    now = identity_of(engine.assembly, "adaptive")["settings"]
+    models = engine.settings.models.model_copy(update={"query_encoder": "rounded"})
+    settings = engine.settings.model_copy(update={"models": models})
+    other = identity_of(Assembly(settings, index=pytest.fail, like=engine.assembly), "adaptive")
+
+    assert "models.query_encoder" not in now
+    assert other["settings"] == {**now, "models.query_encoder": "rounded"}
 
 
 def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> None:

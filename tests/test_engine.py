@@ -13,7 +13,9 @@ from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncag
 
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, UsageError
-from fathom.testing.doubles import HashingEmbedder
+from fathom.models.embedder import load_embedder
+from fathom.settings import Settings
+from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 
 @pytest.fixture
@@ -211,6 +213,37 @@ def test_an_index_of_another_embedder_is_not_searched(tmp_path: Path) -> None:
         other = Engine(engine.settings, embedder=HashingEmbedder(32))
     with other, pytest.raises(IndexMismatch, match="embedder"):
         other.search(QUESTION)
+
+
+def test_an_index_is_asked_with_either_query_encoder_and_replays_with_the_one_of_then(
+    tmp_path: Path,
+) -> None:
+    embedder = load_embedder(threads=1)
+
+    def engine(name: str) -> Engine:
+        given = {"index": {"directory": tmp_path / "index"}, "models": {"query_encoder": name}}
+        settings = Settings.model_validate(given)
+        return Engine(settings, embedder=embedder, cross_reader=OVERLAP)
+
+    write(tmp_path / "corpus" / "fees.md", f"# Fees\n\n{FEES}\n")
+    traces, scores = {}, {}
+    with engine("rounded") as asked:
+        asked.ingest([tmp_path / "corpus"])
+    for name in ("same", "rounded"):
+        with engine(name) as asked:
+            traces[name] = str(asked.ask(QUESTION).trace_id)
+            scores[name] = asked.search(QUESTION, retriever="vector")[0].score
+            kept = asked.trace(traces[name]).origin.settings
+            assert kept["models"]["query_encoder"] == name
+    for other in ("rounded", "same"):
+        with engine(other) as asked:
+            assert all(asked.replay(trace).same for trace in traces.values())
+            (chunk,) = [hit.chunk for hit in asked.search(QUESTION)]
+    question = embedder.embed([QUESTION])[0]
+    near = float(question @ embedder.embed([chunk.context])[0])
+    assert scores["same"] == pytest.approx(near, abs=2e-3)
+    assert scores["rounded"] != scores["same"]
+    assert scores["rounded"] == pytest.approx(near, abs=0.05)
 
 
 LEFT = {"both": ("-wal", "-shm"), "none": (), "log": ("-wal",), "map": ("-shm",)}

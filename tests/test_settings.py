@@ -16,7 +16,7 @@ UNRECORDED = {
 }
 """What made the index is known by its revision; the budget is kept beside the settings."""
 SOME = {
-    "models": {"embedder", "cross_reader", "runtime"},
+    "models": {"embedder", "query_encoder", "cross_reader", "runtime"},
     "llm": {
         "model",
         "base_url",

@@ -40,7 +40,9 @@ def test_the_query_moves_towards_its_best_hit(engine: Engine) -> None:
     query = Query(text="What unwinds a helix?")
     index, embedder = engine.reader(), engine.embedder
     plain, moved = (
-        VectorFeedback(index=index, embedder=embedder, hits=1, original=share).retrieve(query, k=1)
+        VectorFeedback(
+            index=index, embedder=embedder, texts=embedder, hits=1, original=share
+        ).retrieve(query, k=1)
         for share in (1.0, 0.5)
     )
     assert plain[0].chunk == moved[0].chunk

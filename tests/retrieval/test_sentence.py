@@ -32,7 +32,10 @@ def hits_of(*texts: str) -> list[Hit]:
 
 def sentence(hits: Sequence[Hit], candidates: int = 12) -> SentenceRetriever:
     return SentenceRetriever(
-        first=Finds(hits), embedder=HashingEmbedder(256), candidates=candidates
+        first=Finds(hits),
+        embedder=HashingEmbedder(256),
+        texts=HashingEmbedder(256),
+        candidates=candidates,
     )
 
 

@@ -28,6 +28,8 @@ from fathom.tracing.trace import Trace
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers that a calibration is learned from."""
+_LATER = {"models.query_encoder": "same"}
+"""Settings that came later, with the value that all was made with before: it is left out."""
 _STAND_IN = "naive"
 _SHOWN = 3
 
@@ -231,7 +233,8 @@ def _settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
     """The settings that the strategy depends on; one that is not known may depend on all."""
     others = STRATEGIES.keys() - {strategy} if strategy in _SIMPLE else frozenset()
     flat = _flat({name: part for name, part in recorded.items() if name not in others})
-    return {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
+    told = {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
+    return {key: value for key, value in told.items() if (key, value) not in _LATER.items()}
 
 
 _SIMPLE = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})

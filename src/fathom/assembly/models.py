@@ -23,6 +23,7 @@ from fathom.models.base import Embedder, for_questions
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
+from fathom.models.query_encoder import asked_with
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import cores
 from fathom.models.shipped import load_shipped_reader
@@ -87,7 +88,9 @@ class ModelParts:
     def _searched(self) -> Embedder:
         if self._like is not None:
             return self._like._searched  # noqa: SLF001 - of its own kind
-        return self._embedder or self._load_embedder(self.settings.models.embedder)
+        models = self.settings.models
+        found = self._embedder or self._load_embedder(models.embedder)
+        return found if models.query_encoder == "same" else asked_with(models.query_encoder, found)
 
     @cached_property
     def asked(self) -> Embedder:
@@ -239,7 +242,7 @@ class ModelParts:
                 self.warm = True
                 return
             with suppress(ModelError):  # searches fall back on words then, and say so
-                self.embedder.embed(["warm"])
+                self.asked.embed(["warm"])
             self.cross_reader.session("warm").read([WARM])
             self.models.load()
             self.warm = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom.index.base import IndexReader as Index
 from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
+from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
@@ -56,8 +57,8 @@ class RetrievalParts(ModelParts):
 
     @cached_property
     def remembering(self) -> Embedder:
-        """The embedder of questions, which is not asked twice for the same text."""
-        return CachedEmbedder(self.asked)
+        """The embedder of texts, which is not asked twice for the same one."""
+        return CachedEmbedder(self.embedder)
 
     def hybrid(self, index: Index) -> HybridRetriever:
         """The words and all vector spaces, fused."""
@@ -95,6 +96,9 @@ class RetrievalParts(ModelParts):
         if self.settings.retrieval.definitions == RetrievalSettings().definitions:  # likewise
             later |= {"definitions"}
         identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
+        asked = self.settings.models.query_encoder
+        if asked != "same":  # searches are recorded as before there were any
+            identity["query_encoder"] = {"name": asked, "sha256": SHA256[asked]}
         if name in self.settings.extensions:
             identity["settings"] = self.settings.extensions[name]
         return Search(
@@ -144,9 +148,13 @@ RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
     "hybrid": RetrievalParts.hybrid,
     "lead": lambda assembly, index: LeadRetriever(index, assembly.asked),
     "sentence": lambda assembly, index: SentenceRetriever(
-        first=VectorRetriever(index, assembly.asked), embedder=assembly.remembering
+        first=VectorRetriever(index, assembly.asked),
+        embedder=assembly.asked,
+        texts=assembly.remembering,
     ),
-    "vector_feedback": lambda assembly, index: VectorFeedback(index=index, embedder=assembly.asked),
+    "vector_feedback": lambda assembly, index: VectorFeedback(
+        index=index, embedder=assembly.asked, texts=assembly.embedder
+    ),
     "keyword_feedback": lambda assembly, index: KeywordFeedback(
         index=index, feedback=Feedback(words=assembly.terms.words, hits=5, count=5)
     ),

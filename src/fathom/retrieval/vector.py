@@ -79,12 +79,14 @@ class SentenceRetriever:
 
     Attributes:
         first: Finds the chunks.
-        embedder: Embeds sentences, many a question; one that remembers is best.
+        embedder: Of questions.
+        texts: Embeds sentences, many a question; one that remembers is best.
         candidates: So many hits are looked at, and no more are given.
     """
 
     first: Retriever
     embedder: Embedder
+    texts: Embedder
     candidates: int = 12
     name: str = "sentence"
 
@@ -100,7 +102,8 @@ class SentenceRetriever:
     def _scores(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
         """The cosine of each chunk's best sentence with the question."""
         sentences = [_sentences(chunk) for chunk in chunks]
-        asked, *said = self.embedder.embed([question, *(s for each in sentences for s in each)])
+        asked = self.embedder.embed([question])[0]
+        said = self.texts.embed([sentence for each in sentences for sentence in each])
         cosines = iter([round(float(np.dot(vector, asked)), _DIGITS) for vector in said])
         return [max(next(cosines) for _ in each) for each in sentences]
 
@@ -118,12 +121,15 @@ class VectorFeedback:
     Li et al. 2021, "Pseudo relevance feedback with deep language models and dense retrievers".
 
     Attributes:
+        embedder: Of questions.
+        texts: Of chunks.
         hits: So many of the best hits are believed.
         original: Share of the query's own vector, in [0, 1].
     """
 
     index: IndexReader
     embedder: Embedder
+    texts: Embedder
     hits: int = 3
     original: float = 0.6
     name: str = "vector_feedback"
@@ -134,7 +140,7 @@ class VectorFeedback:
         near = self.index.vector_search(vector, k=self.hits, filters=query.filters)
         chunks = self.index.chunks([match.chunk_id for match in near])
         if chunks:
-            mean = self.embedder.embed([chunk.context for chunk in chunks]).mean(axis=0)
+            mean = self.texts.embed([chunk.context for chunk in chunks]).mean(axis=0)
             moved = self.original * vector + (1 - self.original) * mean
             vector = (moved / max(float(np.linalg.norm(moved)), _TINY)).astype(np.float32)
         matches = self.index.vector_search(vector, k=k, filters=query.filters)

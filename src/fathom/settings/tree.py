@@ -70,10 +70,15 @@ class ChunkingSettings(Section):
 class ModelSettings(Section):
     """The local models."""
 
-    _RECORDED: ClassVar[frozenset[str]] = frozenset({"embedder", "cross_reader", "runtime"})
+    _RECORDED: ClassVar[frozenset[str]] = frozenset(
+        {"embedder", "query_encoder", "cross_reader", "runtime"}
+    )
 
     embedder: str = "all-MiniLM-L6-v2"
     """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
+    query_encoder: Literal["same", "rounded"] = "same"
+    """What embeds questions: the embedder itself, or the shipped one with products of 8 bits,
+    which takes half the time and gives nearly the same vectors: docs/retrieval.md."""
     cross_reader: str = "shipped"
     """`shipped` (each of the two for its languages), `english`, `multilingual`, or a folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from fathom.engine import Engine
-from fathom.models.base import Embedder, Matrix, for_questions
+from fathom.models.base import Embedder, Matrix
 from fathom.serving.http.dependencies import Ask, Here, MayRead
 from fathom.serving.http.openai.bodies import EmbeddingsBody
 from fathom.serving.http.openai.choices import EMBEDDING
@@ -61,7 +61,7 @@ def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
     found = engine.embedder
     if body.dimensions not in {None, found.dimension}:
         raise refuse("dimensions", f"this model has {found.dimension}")
-    return for_questions(found) if body.input_type == "query" else found
+    return engine.assembly.asked if body.input_type == "query" else found
 
 
 def _texts(body: EmbeddingsBody) -> Sequence[str]:

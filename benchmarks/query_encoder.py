@@ -1,0 +1,130 @@
+"""What embedding a question costs with each query encoder, and what the faster ones lose.
+
+    python benchmarks/query_encoder.py --questions ../shared/data/squad-fresh [--rounds 5]
+    python benchmarks/query_encoder.py --loss ../shared/data/NAME=INDEX ... [--queries 500]
+
+The first embeds questions of a data set one at a time with each of `models.query_encoder` in turn:
+milliseconds a question (median), its ratio to `same` in the same round, and the cosines with the
+vectors of `same`. The second asks data sets of indexes that were made of them and compares nDCG@10
+of vector and hybrid search with that of `same`, question by question; the interval is of 95 %
+(BCa). The indexes are only read.
+"""
+
+import argparse
+import gzip
+import json
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fathom.engine import Engine
+from fathom.evaluation.comparison import compare
+from fathom.evaluation.datasets import load
+from fathom.evaluation.records import Record
+from fathom.evaluation.runner import Session
+from fathom.models.base import Embedder, for_questions
+from fathom.models.embedder import load_embedder
+from fathom.models.query_encoder import SHA256, asked_with
+from fathom.settings import Settings
+
+SYSTEMS = ("vector", "hybrid")
+MEASURE = "nDCG@10"
+
+
+def encoders() -> dict[str, Embedder]:
+    """What embeds questions, by the name in the settings."""
+    same = load_embedder()
+    return {"same": same} | {name: for_questions(asked_with(name, same)) for name in SHA256}
+
+
+def questions_of(dataset: Path, number: int) -> list[str]:
+    """The first questions of a data set."""
+    with gzip.open(dataset / "queries.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line)["text"] for line, _ in zip(file, range(number), strict=False)]
+
+
+def timed(questions: Sequence[str], rounds: int) -> list[dict[str, object]]:
+    """A row an encoder."""
+    known = encoders()
+    vectors = {name: each.embed(questions) for name, each in known.items()}
+    medians: dict[str, list[float]] = {name: [] for name in known}
+    for _ in range(rounds):
+        seconds: dict[str, list[float]] = {name: [] for name in known}
+        for question in questions:
+            for name, encoder in known.items():
+                begun = time.perf_counter()
+                encoder.embed([question])
+                seconds[name].append(time.perf_counter() - begun)
+        for name, each in seconds.items():
+            medians[name].append(1000 * statistics.median(each))
+    rows: list[dict[str, object]] = []
+    for name in known:
+        cosines = np.sum(vectors[name] * vectors["same"], axis=1)
+        ratios = [own / same for own, same in zip(medians[name], medians["same"], strict=True)]
+        rows.append(
+            {
+                "query_encoder": name,
+                "ms": round(statistics.median(medians[name]), 2),
+                "of_same": round(statistics.median(ratios), 2),
+                "of_same_from_to": [round(min(ratios), 2), round(max(ratios), 2)],
+                "cosine_mean": round(float(cosines.mean()), 4),
+                "cosine_p1": round(float(np.quantile(cosines, 0.01)), 4),
+            }
+        )
+    return rows
+
+
+def ranked(dataset: Path, index: Path, name: str, queries: int) -> Mapping[str, Sequence[Record]]:
+    """The rankings of each system with a query encoder."""
+    given = {"index": {"directory": index}, "models": {"query_encoder": name}}
+    with Engine(Settings.model_validate(given)) as engine:
+        session = Session(engine=engine, dataset=load(dataset), queries=queries)
+        return {system: session.rankings(system) for system in SYSTEMS}
+
+
+def lost(dataset: Path, index: Path, queries: int) -> list[dict[str, object]]:
+    """A row an encoder and system: the difference to `same`."""
+    same = ranked(dataset, index, "same", queries)
+    rows: list[dict[str, object]] = []
+    for name in SHA256:
+        other = ranked(dataset, index, name, queries)
+        for system in SYSTEMS:
+            (test,) = compare([(other[system], same[system])], (MEASURE,))
+            rows.append(
+                {
+                    "set": dataset.name,
+                    "questions": test.queries,
+                    "query_encoder": name,
+                    "system": system,
+                    "difference": round(test.difference, 4),
+                    "interval": [round(end, 4) for end in test.interval],
+                    "p": round(test.p, 3),
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    """Read the arguments and print rows of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--questions", type=Path, help="a data set, to time with")
+    what.add_argument("--loss", nargs="+", metavar="DATASET=INDEX")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=500)
+    given = parser.parse_args()
+    if given.questions:
+        for row in timed(questions_of(given.questions, min(given.queries, 200)), given.rounds):
+            print(json.dumps(row), flush=True)
+        return
+    for pair in given.loss:
+        dataset, _, index = pair.partition("=")
+        for row in lost(Path(dataset), Path(index), given.queries):
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

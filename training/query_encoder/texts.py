@@ -1,0 +1,131 @@
+"""What the query encoder learns from: questions, claims, sentences, keywords; no labels.
+
+    python -m training.query_encoder.texts --pack PACK --data DATA --out RUN
+
+Writes `RUN/texts.jsonl.gz`, in an order drawn once, and the manifest `RUN/learned.json.gz`. PACK is
+that of the cross-reader (see `training/cross_reader/pack.py`), DATA the folder of the data sets, of
+which the questions without documents are read. No question of a data set with documents, of those
+that are reported least of all, is learned from.
+"""
+
+import argparse
+import gzip
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from training.cross_reader import pack
+from training.cross_reader.data import plain
+from training.cross_reader.ranked import read_lines
+from training.cross_reader.rows import Row, number_of
+
+from fathom.evaluation.contamination import Manifest, fingerprints, write
+from fathom.text.content_words import ContentTerms
+from fathom.text.sentences import split
+
+TEXTS, LEARNED = "texts.jsonl.gz", "learned.json.gz"
+OPEN = "openqa-questions"
+# Of rows, those whose questions are asked by people; others were put together from them.
+ASKED = frozenset(
+    {"squad", "wiki", "informal", "nq", "odd", "sentences", "nli", "claims", "yesno"}
+    | {"indonesian", "indonesian-nli"}
+)
+INDONESIAN = 0.3  # the share that is kept; the shipped encoder was made for English
+KEYWORDS, SLIPS = 0.15, 0.1  # of the questions, also so many as keywords, and with a slip
+SENTENCES = 0.3  # of the texts, from so many one sentence
+SHORT, LONGEST, LONG = 14, 36, 0.15  # words; of texts that are not short, so many are kept
+DEVELOPMENT = 40  # one text in so many is kept to measure on
+
+
+def reported(data: Path) -> frozenset[str]:
+    """The words of all questions of data sets that have documents."""
+    files = sorted(data.glob("*/queries.jsonl.gz"))
+    return frozenset(plain(each["text"]) for file in files for each in read_lines(file))
+
+
+def asked(rows: Iterable[Row], data: Path, draw: random.Random) -> list[str]:
+    """Questions and claims, each once."""
+    found: dict[str, None] = {}
+    for row in rows:
+        if row.group in ASKED and row.question not in found:
+            if row.group.startswith("indonesian") and draw.random() > INDONESIAN:
+                continue
+            found[row.question] = None
+    for file in sorted((data / OPEN).glob("*.jsonl.gz")):
+        found.update(dict.fromkeys(each["text"] for each in read_lines(file)))
+    return list(found)
+
+
+def said(rows: Iterable[Row], draw: random.Random) -> list[str]:
+    """One sentence of every text, and the titles: as statements and headings are looked for."""
+    texts = {row.text: row.title for row in rows if row.group in ASKED}
+    drawn = [text for text in texts if draw.random() < SENTENCES]
+    sentences = [draw.choice(split(text)).cut(text) for text in drawn if split(text)]
+    return list(dict.fromkeys([*sentences, *filter(None, texts.values())]))
+
+
+def varied(questions: Sequence[str], draw: random.Random) -> Iterator[str]:
+    """Some of the questions as their keywords, and some with two letters exchanged."""
+    terms = ContentTerms()
+    for question in questions:
+        if draw.random() < KEYWORDS:
+            yield " ".join(word for word in question.split() if terms(word))
+        if draw.random() < SLIPS and len(question) > 8:
+            place = draw.randrange(len(question) - 1)
+            yield question[:place] + question[place + 1] + question[place] + question[place + 2 :]
+
+
+def is_development(text: str) -> bool:
+    """Whether a text is kept to measure on; the same texts on any machine."""
+    return number_of(plain(text)) % DEVELOPMENT == 0
+
+
+def drawn(rows: Sequence[Row], data: Path, seed: int = 1) -> list[str]:
+    """All texts, each once, in an order drawn with `seed`."""
+    draw = random.Random(seed)
+    kept_out = reported(data)
+    questions = [each for each in asked(rows, data, draw) if plain(each) not in kept_out]
+    learned = [each for each in questions if not is_development(each)]
+    texts = dict.fromkeys([*questions, *said(rows, draw), *varied(learned, draw)])
+    found = [each for each in texts if _is_kept(each, draw) and plain(each) not in kept_out]
+    draw.shuffle(found)
+    return found
+
+
+def _is_kept(text: str, draw: random.Random) -> bool:
+    words = len(text.split())
+    return 0 < words <= SHORT or (words <= LONGEST and draw.random() < LONG)
+
+
+def read(folder: Path) -> list[str]:
+    """The texts that were written."""
+    with gzip.open(folder / TEXTS, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def main() -> None:
+    """Read the arguments and write the texts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pack", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    rows = pack.read(given.pack).train
+    texts = drawn(rows, given.data)
+    given.out.mkdir(parents=True, exist_ok=True)
+    with gzip.open(given.out / TEXTS, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
+    read_of = [row for row in rows if row.group in ASKED]
+    manifest = Manifest(
+        what="the query encoder learned vectors of them, of their titles or of sentences in them",
+        questions=fingerprints(texts),
+        articles=fingerprints(row.title for row in read_of),
+        documents=fingerprints(row.text for row in read_of),
+    )
+    write(given.out / LEARNED, manifest)
+    print(len(texts), "texts,", sum(map(is_development, texts)), "of them to measure on")
+
+
+if __name__ == "__main__":
+    main()
