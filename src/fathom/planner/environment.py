@@ -307,10 +307,6 @@ class Environment:
             values[state] = self.rewards[state, choices[state]] + later[choices[state]]
         return choices
 
-    def with_reward(self, reward: Reward) -> "Environment":
-        """The same questions, earning something else."""
-        return self.of(self.questions, reward, most=self.most)
-
     def among(self, places: Sequence[int]) -> "Environment":
         """Some of the questions, by place."""
         return self.of([self.questions[at] for at in places], self.reward, most=self.most)
