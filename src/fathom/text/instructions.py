@@ -45,6 +45,12 @@ _ORDERS = re.compile(
 )
 
 
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
+"""Characters that nobody sees, and that would part a word from itself."""
+
+
 def gives_orders(text: str) -> bool:
     """Whether a text speaks to a model that is to answer from it."""
-    return _ORDERS.search(text) is not None
+    return _ORDERS.search(_UNSEEN.sub("", text)) is not None
