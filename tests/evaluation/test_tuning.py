@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_a_measure_that_is_unknown_or_that_no_question_has_is_refused() -> None:
     groups = [records("naive", [True] * 5)]
     with pytest.raises(UsageError, match="measure 'nice': choose of EM"):
         tuning(groups, "naive", measure="nice")
-    with pytest.raises(UsageError, match="no question can have R@5"):
+    with pytest.raises(UsageError, match="no question has R@5 of every system"):
         tuning(groups, "naive", measure="R@5")
 
 
@@ -156,3 +157,11 @@ def test_what_programs_are_given_holds_all_of_it() -> None:
     assert [each["name"] for each in told["systems"]] == ["naive", "maf", "mao"]
     assert [each["default"] for each in told["systems"]] == [True, False, False]
     assert all("sentence" in each for each in told["tests"])
+
+
+def test_what_some_questions_have_is_compared_on_those_that_have_it_of_every_system() -> None:
+    silent = [replace(each, status="abstained") for each in records("naive", [True] * 4)]
+    other = records("maf", [True] * 4)
+    groups = [silent, [*other[:1], *(replace(each, status="abstained") for each in other[1:])]]
+    found = tuning(groups, "naive", measure="abstention-precision")
+    assert found.questions == 3

@@ -28,7 +28,7 @@ class Trial:
     """One strategy with one choice of settings.
 
     Attributes:
-        quality: Mean of the measure over the questions that can have it.
+        quality: Mean of the measure over the questions that have it of every system.
         cost: Mean of a question, in the unit of the tuning.
         on_front: Share of resampled sets of questions in which no other one is both at least as
             good and at least as cheap.
@@ -204,13 +204,13 @@ def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tun
         measure: What quality is.
 
     Raises:
-        UsageError: If there is no such measure, or no question can have it.
+        UsageError: If there is no such measure, or no question has it of all of them.
     """
     check_measure(measure)
     found = {group[0].system: values(measure, group) for group in groups}
-    asked = sorted(found[default])
+    asked = sorted(set.intersection(*({*each} for each in found.values())))
     if not asked:
-        raise UsageError(f"no question can have {measure}; name another --measure")
+        raise UsageError(f"no question has {measure} of every system; name another --measure")
     unit = _unit(groups)
     costs = {group[0].system: _costs(group, unit, asked) for group in groups}
     qualities = {

@@ -65,10 +65,10 @@ class AnchorGate(GraphStrategy):
     """The study's agent with its configurations A, B and C.
 
     Attributes:
-        hops: Anchors' workers, and one for the whole question.
+        multihop: Anchors' workers, and one for the whole question.
         search: For later rounds.
         reranker: Config C; `None` otherwise.
-        narrow: From the pool to what is read.
+        context_selector: From the pool to what is read.
         hypothesis: What config B searches for in its second round.
     """
 
