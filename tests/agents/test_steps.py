@@ -6,7 +6,7 @@ from tests.making import chunk_of, hit_with
 from fathom.agents.answer_candidates import candidates_of
 from fathom.agents.early_stop import ReadHit
 from fathom.agents.reader import LocalReader
-from fathom.agents.steps import Steps, completed, steps_of
+from fathom.agents.steps import Steps, completed, list_around, steps_of
 from fathom.documents.base import Builder
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms
@@ -37,6 +37,45 @@ def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_labe
     hit = hit_with(builder_of("Cut it.", "Brush it.", "Fill it."))
     assert quotes_of(looked(hit, "Brush")) == ["Cut it.", "Brush it.", "Fill it."]
     assert quotes_of(looked(hit, "Do this")) == ["Cut it.", "Brush it.", "Fill it."]
+
+
+def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() -> None:
+    builder = Builder()
+    builder.heading("The council", 1)
+    builder.item("The council meets in May.", "(1)")
+    builder.item("The council fills a pothole so:", "(2)")
+    builder.item("it cuts it;", "a.")
+    builder.item("it brushes it.", "b.")
+    builder.item("The council reports.", "(3)")
+    hit = hit_with(builder)
+    assert quotes_of(looked(hit, "brushes")) == ["it cuts it;", "it brushes it."]
+    quote = Evidence(hit=hit, span=Span(*_found(hit, "it cuts it;")), support=0.9)
+    around = list_around(ASKED, quote, [looked(hit, "cuts")], ContentTerms())
+    assert around is not None
+    assert [each.quote for each in around.evidence] == ["it cuts it;", "it brushes it."]
+    lead = Evidence(
+        hit=hit, span=Span(*_found(hit, "The council fills a pothole so:")), support=0.9
+    )
+    whole = completed([lead])
+    assert [each.quote for each in whole][1:] == ["it cuts it;", "it brushes it."]
+
+
+def test_an_item_of_a_list_within_another_one_is_no_item_of_that() -> None:
+    builder = builder_of("Cut it.", "Brush it so:")
+    builder.item("gently;", "a.")  # and the rest in a chunk that is no hit
+    hit = hit_with(builder)
+
+    def around(text: str) -> Steps | None:
+        quote = Evidence(hit=hit, span=Span(*_found(hit, text)), support=0.9)
+        return list_around(ASKED, quote, [looked(hit, text)], ContentTerms())
+
+    assert around("Cut it.") is not None
+    assert around("gently;") is None
+
+
+def _found(hit: Hit, text: str) -> tuple[int, int]:
+    start = hit.chunk.text.index(text)
+    return start, start + len(text)
 
 
 def test_a_list_that_does_not_hold_the_answer_is_none() -> None:

@@ -101,6 +101,9 @@ def test_questions_for_steps(question: str) -> None:
         "What do I need to apply?",
         "What is needed for a permit?",
         "Apa syarat izin tambat?",
+        "Apa persyaratannya?",
+        "Apa tugas dewan pelabuhan?",
+        "Apa kewenangan syahbandar?",
         "Dokumen apa yang harus dibawa?",
     ],
 )

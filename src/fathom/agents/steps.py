@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import fsum
 
 from fathom.agents.answer_candidates import Candidate, Found
@@ -50,6 +51,12 @@ class Steps:
         own, its = self.evidence[0].hit.chunk.id, other.places[0].evidence.hit.chunk.id
         return self.score >= share * other.score or (self.led and own == its)
 
+    def holds(self, other: "Steps") -> bool:
+        """Whether another list, led in by what is asked, is a part of this one."""
+        inner = {(each.hit.chunk.id, each.span) for each in other.evidence}
+        own = {(each.hit.chunk.id, each.span) for each in self.evidence}
+        return other.led and inner < own
+
     @property
     def score(self) -> float:
         """Probability that the answer is in the list, times the trust in its hit."""
@@ -68,7 +75,8 @@ def steps_of(question: str, seen: Sequence[ReadHit], terms: Terms) -> list[Steps
     How likely one is is the sum over its own spans and those of the line that leads it in. A list
     is meant as a whole if its heading or that line holds half of the question's words, or else if
     no item has most of the likelihood; of rules of all sorts only one is the answer. A list that
-    goes on in another hit is taken with what stands there.
+    goes on in another hit is taken with what stands there. Of a list within another one, what its
+    own item leads in is taken rather than the whole.
 
     Args:
         question: What was asked.
@@ -82,20 +90,35 @@ def steps_of(question: str, seen: Sequence[ReadHit], terms: Terms) -> list[Steps
         return 2 * len(asked & terms(above)) >= max(len(asked), 1)
 
     found = [steps for each in seen for steps in _lists(each, hits, is_led)]
-    return sorted(found, key=lambda steps: -steps.score)
+    outer = {at for at, steps in enumerate(found) if any(steps.holds(other) for other in found)}
+    left = [steps for at, steps in enumerate(found) if at not in outer]
+    return sorted(left, key=lambda steps: -steps.score)
 
 
 def list_around(
     question: str, quote: Evidence, seen: Sequence[ReadHit], terms: Terms
 ) -> Steps | None:
-    """The list below what is asked that a quote is, or stands in, an item of."""
+    """The list below what is asked that a quote is, or stands in, an item of.
+
+    An item with a label of another kind than the first one's is of a list within it.
+    """
 
     def holds(item: Evidence) -> bool:
         same = item.hit.chunk.id == quote.hit.chunk.id
         return same and item.span.start <= quote.span.start and quote.span.end <= item.span.end
 
+    def is_of(steps: Steps) -> bool:
+        held = next(filter(holds, steps.evidence), None)
+        return held is not None and _kind(held) == _kind(steps.evidence[0])
+
     lists = (steps for steps in steps_of(question, seen, terms) if steps.led)
-    return next((steps for steps in lists if any(map(holds, steps.evidence))), None)
+    return next(filter(is_of, lists), None)
+
+
+def _kind(item: Evidence) -> str:
+    chunk = item.hit.chunk
+    own = (block for block in blocks_of(chunk) if block.start <= item.span.start < block.end)
+    return next((_label(chunk, block) for block in own), "")
 
 
 def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -125,13 +148,14 @@ def _led_in(evidence: Evidence) -> list[Span]:
 def _lists(seen: ReadHit, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> Iterator[Steps]:
     chunk = seen.hit.chunk
     blocks = blocks_of(chunk)
+    outer = _outer(chunk)
     for run in _runs(chunk):
         first, last = _lead(chunk.text, blocks, run[0]), blocks[run[-1]].end
         spans = [s for s in seen.reading.spans if first <= s.span.start and s.span.end <= last]
         items = [(seen.hit, span) for span in _items(chunk, run)]
         own = len(items)
         if run[-1] == len(blocks) - 1:
-            items += _goes_on(seen.hit, hits)
+            items += _goes_on(seen.hit, hits, "" if run in outer else _label(chunk, blocks[run[0]]))
         whole = fsum(span.score for span in spans)
         lone = _largest(spans, _items(chunk, run)) > _MOSTLY * whole
         above = _above(chunk, run[0])
@@ -166,28 +190,72 @@ def _above(chunk: Chunk, first: int) -> str:
     """The headings that a list stands under and the paragraph right above it."""
     before = blocks_of(chunk)[:first]
     own = [chunk.text[b.start : b.end] for b in before if b.kind == "heading"][-1:]
-    lead = [chunk.text[b.start : b.end] for b in before[-1:] if b.kind == "paragraph"]
+    lead = [
+        text
+        for text, block in ((chunk.text[b.start : b.end], b) for b in before[-1:])
+        if block.kind == "paragraph" or (block.kind == "list_item" and _leads(text))
+    ]
     return "\n".join([*chunk.headings, *own, *lead])
 
 
 def _lead(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
     """Where the line begins that leads in a list, else the list."""
     before = blocks[first - 1] if first else None
-    leads = before is not None and text[before.start : before.end].rstrip().endswith(":")
-    return before.start if before is not None and leads else blocks[first].start
+    if before is not None and _leads(text[before.start : before.end]):
+        return before.start
+    return blocks[first].start
 
 
-def _goes_on(hit: Hit, hits: Sequence[Hit]) -> list[tuple[Hit, Span]]:
-    """The items at the beginning of the next chunk, if that is one of the hits."""
+def _leads(text: str) -> bool:
+    return text.rstrip().endswith(":")
+
+
+def _goes_on(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
+    """The items at the beginning of the next chunk, if that is one of the hits.
+
+    Those up to the first of another kind, where a list within another one goes on: see `_label`.
+    """
     chunk = hit.chunk
     for other in hits:
         if (other.chunk.document_id, other.chunk.ordinal) == (chunk.document_id, chunk.ordinal + 1):
-            run = next((run for run in _runs(other.chunk) if run[0] == 0), range(0))
-            return [(other, span) for span in _items(other.chunk, run)]
+            run = next((run for run in _outer(other.chunk) if run[0] == 0), range(0))
+            own = run[: _count_of(label, other.chunk, run)]
+            return [(other, span) for span in _items(other.chunk, own)] if own else []
     return []
 
 
+def _count_of(label: str, chunk: Chunk, run: range) -> int:
+    """How many of its first blocks go on with labels of this kind; all, where it is empty."""
+    blocks = blocks_of(chunk)
+    kinds = (_label(chunk, blocks[at]) for at in run)
+    return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
+
+
 def _runs(chunk: Chunk) -> list[range]:
+    """The lists among a chunk's blocks, each from its first item to its last, inner ones too."""
+    outer = _outer(chunk)
+    return [*outer, *(inner for run in outer for inner in _inner(chunk, run))]
+
+
+def _inner(chunk: Chunk, run: range) -> Iterator[range]:
+    """What an item that ends in a colon leads in: the items after it with labels of other kinds."""
+    blocks = blocks_of(chunk)
+    labels = [_label(chunk, blocks[at]) for at in run]
+    for place, at in enumerate(run):
+        if _leads(chunk.text[blocks[at].start : blocks[at].end]):
+            rest = labels[place + 1 :]
+            count = rest.index(labels[place]) if labels[place] in rest else len(rest)
+            if count and blocks[at + 1].kind == "list_item":
+                yield range(at + 1, at + 1 + count)
+
+
+def _label(chunk: Chunk, block: ChunkBlock) -> str:
+    """The kind of a label: "(1)" and "(2)" are of one, "a." and "1." of two."""
+    label = chunk.text[block.start : unlabelled(chunk.text, block).start]
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
+
+
+def _outer(chunk: Chunk) -> list[range]:
     """The lists among a chunk's blocks, each from its first item to its last.
 
     Text and code between two items are inside if the numbering goes on after them.

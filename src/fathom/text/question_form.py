@@ -42,7 +42,9 @@ _ITEMS = re.compile(
     r"(?:do|does|did|can|could|must|should|may|will|would)\b"
     r"|^\W*what\s+(?:(?:do|does|must|should|would)\s+[^?]{1,40}?\s+(?:need|require|bring)\b"
     r"|(?:is|are)\s+(?:needed|required|necessary)\b)"
-    r"|^\W*apa(?:kah)?\s+(?:(?:per)?syarat(?:an|nya|annya)?|yang\s+(?:diperlukan|dibutuhkan))\b"
+    r"|^\W*apa(?:kah)?\s+(?:(?:per)?syarat(?:an)?|tugas|kewajiban|hak|fungsi|wewenang|kewenangan"
+    r"|larangan|unsur|prinsip|jenis|bentuk|alasan|manfaat)(?:nya)?\b"
+    r"|^\W*apa(?:kah)?\s+yang\s+(?:diperlukan|dibutuhkan)\b"
     r"|^\W*(?:dokumen|berkas|syarat|persyaratan)\s+apa\b",
     re.IGNORECASE,
 )
