@@ -28,6 +28,7 @@ class Row(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...  # noqa: ANN401 - columns have many types
 
 
+_NARROW = json.JSONEncoder(separators=(",", ":"))
 _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
 
@@ -47,7 +48,7 @@ def pack_structure(document: Document) -> bytes:
     ]
     lines = [number for line in document.lines for number in line]
     whole = [list(paths), flat, lines]
-    return zlib.compress(json.dumps(whole, separators=(",", ":")).encode())
+    return zlib.compress(_NARROW.encode(whole).encode())
 
 
 class Structure(Sequence[Block]):
@@ -91,12 +92,19 @@ class Structure(Sequence[Block]):
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
     """Metadata as JSON; values that are not finite numbers are left out, as JSON has none."""
+    if not metadata:
+        return "{}"
     kept = {
         key: value
         for key, value in metadata.items()
         if not isinstance(value, float) or math.isfinite(value)
     }
     return json.dumps(kept, ensure_ascii=False, sort_keys=True)
+
+
+def pack_headings(headings: Sequence[str]) -> str:
+    """Headings as JSON; most chunks of short documents have none."""
+    return json.dumps(headings, ensure_ascii=False) if headings else "[]"
 
 
 def checksum(*parts: bytes) -> int:
@@ -169,7 +177,7 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
         ordinal=row["ordinal"],
         title=row["title"],
         path=row["path"],
-        headings=tuple(json.loads(row["headings"])),
+        headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
         blocks=within(blocks, span),
     )

@@ -199,3 +199,23 @@ def test_who_opens_an_index_that_is_being_made_waits_for_its_words(
     finally:
         timer.join()
         lock.release()
+
+
+def numbers(place: Path, table: str) -> list[int]:
+    connection = sqlite3.connect(place / "fathom.db")
+    found = [row[0] for row in connection.execute(f"SELECT no FROM {table} ORDER BY no")]
+    connection.close()
+    return found
+
+
+def test_no_number_is_given_twice(index: Path, make: Make) -> None:
+    with open_writer(index, None) as writer:
+        entry, source = make("last", "the last words", "and more of them")
+        writer.put([entry], [source])
+    before = {table: numbers(index, table)[-1] for table in ("documents", "chunks")}
+    with open_writer(index, None) as writer:
+        writer.forget([source.path])
+        made = [make(name, f"the words of {name}") for name in ("new", "newer")]
+        writer.put([one for one, _ in made], [each for _, each in made])
+    for table, last in before.items():
+        assert numbers(index, table)[-2:] == [last + 1, last + 2]

@@ -12,7 +12,7 @@ from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
 from fathom.index.embedded.schema import transaction
 from fathom.index.embedded.spaces import StoredSpace
 from fathom.index.embedded.store import Store
-from fathom.index.rows import checksum, fingerprint, pack_metadata, pack_structure
+from fathom.index.rows import checksum, fingerprint, pack_headings, pack_metadata, pack_structure
 from fathom.types import Chunk, Document
 
 # A document whose own place let go of it is from now on that of another of its places.
@@ -50,7 +50,9 @@ class Changes:
             revision = self._next_revision()
             self._remove_documents([entry.document.id for entry in entries], revision)
             spaces = self._store.all_spaces()
-            added = [self._add(entry, revision, spaces) for entry in entries]
+            added = self._add(entries, revision)
+            for space in spaces:
+                self._add_all_vectors(entries, added, space)
             self._let_go_of_vectors(entries)
             self._note_lacking(entries, spaces)
             left = self._replace_sources(sources, revision)
@@ -176,12 +178,9 @@ class Changes:
             "SELECT 1 FROM chunks WHERE document_no = one.document_no "
             "AND no NOT IN (SELECT chunk_no FROM vectors))",
             (json.dumps(list(chunks)),),
-        ).fetchall()
-        for (number,) in rows:
-            mark = self._store.fingerprint(number)
-            self._connection.execute(
-                "UPDATE documents SET fingerprint = ? WHERE no = ?", (mark, number)
-            )
+        )
+        marks = self._store.fingerprints([row[0] for row in rows])
+        self._connection.executemany("UPDATE documents SET fingerprint = ? WHERE no = ?", marks)
 
     def note_all_lacking(self) -> None:
         """Note what each space lacks, where an older version did not."""
@@ -288,54 +287,85 @@ class Changes:
     def _set(self, key: str, value: object) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
-    def _add(self, entry: Entry, revision: int, spaces: Sequence[StoredSpace]) -> Added:
-        number = self._add_document(entry, _fingerprint(entry), revision)
-        numbers = []
-        for chunk in entry.chunks:
-            cursor = self._connection.execute(
-                'INSERT INTO chunks(id, document_no, ordinal, start, "end", page, headings, added)'
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    def _add(self, entries: Sequence[Entry], revision: int) -> list[Added]:
+        """Documents with their chunks, a table at a time."""
+        next_chunk = self._last("chunks") + 1
+        added = []
+        for number, entry in enumerate(entries, start=self._last("documents") + 1):
+            chunks = tuple(enumerate(entry.chunks, start=next_chunk))
+            next_chunk += len(chunks)
+            added.append(Added(number, entry.document, chunks))
+        self._add_documents(entries, added, revision)
+        self._connection.executemany(
+            'INSERT INTO chunks(no, id, document_no, ordinal, start, "end", page, headings, '
+            "added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
                 (
-                    chunk.id,
                     number,
+                    chunk.id,
+                    one.number,
                     chunk.ordinal,
                     chunk.span.start,
                     chunk.span.end,
                     chunk.page,
-                    json.dumps(chunk.headings, ensure_ascii=False),
+                    pack_headings(chunk.headings),
                     revision,
-                ),
-            )
-            numbers.append(int(cursor.lastrowid or 0))
-        for space in spaces:
-            vectors = _in_space(entry, space)
-            if vectors is not None:
-                self._add_vectors(space, dict(zip(numbers, vectors, strict=True)))
-        return Added(number, entry.document, tuple(zip(numbers, entry.chunks, strict=True)))
-
-    def _add_document(self, entry: Entry, mark: bytes, revision: int) -> int:
-        document = entry.document
-        cursor = self._connection.execute(
-            "INSERT INTO documents(id, path, title, language, metadata, digest, fingerprint, "
-            "updated, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                document.id,
-                document.path,
-                document.title,
-                document.language,
-                pack_metadata(document.metadata),
-                entry.digest,
-                mark,
-                datetime.now(UTC).isoformat(timespec="seconds"),
-                revision,
+                )
+                for one in added
+                for number, chunk in one.chunks
             ),
         )
-        blocks = pack_structure(document)
-        self._connection.execute(
-            "INSERT INTO contents VALUES (?, ?, ?, ?)",
-            (cursor.lastrowid, document.text, blocks, checksum(document.text.encode(), blocks)),
+        return added
+
+    def _last(self, table: str) -> int:
+        """The number that was given last; none is given twice, also where its row is gone."""
+        row = self._connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _add_documents(
+        self, entries: Sequence[Entry], added: Sequence[Added], revision: int
+    ) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        documents, contents = [], []
+        for entry, one in zip(entries, added, strict=True):
+            document, metadata = entry.document, pack_metadata(entry.document.metadata)
+            documents.append(
+                (
+                    one.number,
+                    document.id,
+                    document.path,
+                    document.title,
+                    document.language,
+                    metadata,
+                    entry.digest,
+                    _fingerprint(entry, metadata),
+                    now,
+                    revision,
+                )
+            )
+            blocks = pack_structure(document)
+            check = checksum(document.text.encode(), blocks)
+            contents.append((one.number, document.text, blocks, check))
+        self._connection.executemany(
+            "INSERT INTO documents(no, id, path, title, language, metadata, digest, fingerprint, "
+            "updated, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            documents,
         )
-        return int(cursor.lastrowid or 0)
+        self._connection.executemany("INSERT INTO contents VALUES (?, ?, ?, ?)", contents)
+
+    def _add_all_vectors(
+        self, entries: Sequence[Entry], added: Sequence[Added], space: StoredSpace
+    ) -> None:
+        """Those in a space that come with their documents."""
+        vectors: dict[int, Vector] = {}
+        for entry, one in zip(entries, added, strict=True):
+            own = _in_space(entry, space)
+            if own is not None:
+                numbers = (number for number, _ in one.chunks)
+                vectors.update(zip(numbers, own, strict=True))
+        self._add_vectors(space, vectors)
 
     def _replace_sources(self, sources: Sequence[SourceRecord], revision: int) -> set[str]:
         """Note the places; returns the documents that some place let go of."""
@@ -402,7 +432,7 @@ def _spaces_of(entry: Entry) -> list[str]:
     return [*([] if entry.vectors is None else [""]), *entry.more]
 
 
-def _fingerprint(entry: Entry) -> bytes:
+def _fingerprint(entry: Entry, metadata: str) -> bytes:
     document = entry.document
     stored = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
     return fingerprint(
@@ -410,7 +440,7 @@ def _fingerprint(entry: Entry) -> bytes:
             document.id,
             document.title,
             document.language,
-            pack_metadata(document.metadata),
+            metadata,
             document.text,
         ),
         [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks],

@@ -193,24 +193,25 @@ class Store:
         )
         return to_matrix((row[0] for row in rows), space.dimension)
 
-    def fingerprint(self, document_no: int) -> bytes:
-        """That of a document all of whose chunks have their vectors."""
-        select = self.connection.execute
-        document = select(
-            "SELECT id, title, language, metadata, text FROM documents "
-            "JOIN contents ON document_no = no WHERE no = ?",
-            (document_no,),
-        ).fetchone()
-        chunks = select(
-            'SELECT id, start, "end", vector FROM chunks JOIN vectors ON chunk_no = no '
-            "WHERE document_no = ? ORDER BY ordinal",
-            (document_no,),
-        ).fetchall()
-        return fingerprint(
-            tuple(document),
-            [(row["id"], row["start"], row["end"]) for row in chunks],
-            b"".join(row["vector"] for row in chunks),
-        )
+    def fingerprints(self, documents: Sequence[int]) -> Iterator[tuple[bytes, int]]:
+        """Those of documents all of whose chunks have their vectors, each with its number."""
+        among = (json.dumps(list(documents)),)
+        chunks: dict[int, list[tuple[str, int, int]]] = {}
+        vectors: dict[int, list[bytes]] = {}
+        for number, name, start, end, vector in self.connection.execute(
+            'SELECT document_no, id, start, "end", vector FROM chunks '
+            "JOIN vectors ON chunk_no = no WHERE document_no IN (SELECT value FROM json_each(?)) "
+            "ORDER BY document_no, ordinal",
+            among,
+        ):
+            chunks.setdefault(number, []).append((name, start, end))
+            vectors.setdefault(number, []).append(vector)
+        for number, *told in self.connection.execute(
+            "SELECT no, id, title, language, metadata, text FROM documents "
+            "JOIN contents ON document_no = no WHERE no IN (SELECT value FROM json_each(?))",
+            among,
+        ).fetchall():
+            yield fingerprint(told, chunks[number], b"".join(vectors[number])), number
 
     def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Ids by number."""
