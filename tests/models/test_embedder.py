@@ -11,6 +11,7 @@ import pytest
 from fathom.errors import ModelError, SettingsError
 from fathom.models.base import Embedder
 from fathom.models.embedder import SHIPPED, SHIPPED_SHA256, load_embedder, load_shipped
+from fathom.models.runtime import load_runtime
 
 ROOT = Path(__file__).parents[2]
 RESOURCES = ROOT / "src/fathom/models/resources"
@@ -104,6 +105,27 @@ def test_loading_it_imports_no_training_code_and_no_hub_client() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "[]"
+
+
+def test_it_is_loaded_when_the_first_text_comes() -> None:
+    script = (
+        "import sys; from fathom.models.embedder import load_embedder; made = load_embedder();"
+        "made.identity, made.dimension, made.count('a text');"
+        "print('onnxruntime' in sys.modules); made.embed(['a text']);"
+        "print('onnxruntime' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == ["False", "True"]
+
+
+def test_what_is_said_of_it_before_it_is_loaded_is_so(embedder: Embedder) -> None:
+    loaded = load_runtime(RESOURCES / f"{SHIPPED}.onnx", threads=1)
+
+    assert embedder.dimension == embedder.embed(["a text"]).shape[1]
+    assert loaded.inputs == {"input_ids"}
+    told = {"runtime": loaded.name, "precision": loaded.precision}
+    assert told.items() <= dict(embedder.identity).items()
 
 
 def test_the_export_writes_the_shipped_bytes_again(tmp_path: Path) -> None:

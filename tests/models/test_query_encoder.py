@@ -12,6 +12,7 @@ from fathom.errors import ModelError, SettingsError
 from fathom.models.base import Embedder, for_many, for_questions
 from fathom.models.embedder import SHIPPED, load_embedder
 from fathom.models.query_encoder import SHA256, asked_with, load_query_encoder
+from fathom.models.runtime import Runtime, load_runtime
 from fathom.testing.conformance import EmbedderConformance
 from fathom.testing.doubles import HashingEmbedder
 
@@ -72,6 +73,22 @@ def test_all_models_together_stay_below_120_mib() -> None:
     sizes = [file.stat().st_size for file in RESOURCES.rglob("*") if file.is_file()]
 
     assert sum(sizes) < 120 << 20
+
+
+def test_a_question_loads_the_query_encoder_alone() -> None:
+    both = asked_with("rounded", load_embedder(threads=1))
+    loaded: list[Path] = []
+
+    def note(model: Path, *, threads: int) -> Runtime:
+        loaded.append(model)
+        return load_runtime(model, threads=threads)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fathom.models.runtime.load_runtime", note)
+        for_questions(both).embed(QUESTIONS)
+        assert [file.name for file in loaded] == ["query-encoder-rounded.onnx"]
+        both.embed(QUESTIONS)
+        assert [file.name for file in loaded[1:]] == [f"{SHIPPED}.onnx"]
 
 
 def test_another_embedder_is_refused() -> None:

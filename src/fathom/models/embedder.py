@@ -8,7 +8,7 @@ from fathom.models import e5
 from fathom.models.base import Embedder
 from fathom.models.hub import load_hub_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import load_runtime, sha256_of
+from fathom.models.runtime import LateRuntime, Runtime, load_runtime, sha256_of
 from fathom.models.tokens import WordPiece
 
 SHIPPED = "all-MiniLM-L6-v2"
@@ -16,7 +16,8 @@ SHIPPED_SHA256 = {
     f"{SHIPPED}.onnx": "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-_LIMIT = 256  # tokens, marks included: what the shipped model was trained with
+DIMENSION, LIMIT = 384, 256
+"""Of the shipped model; it was trained with so many tokens, marks included."""
 
 
 def load_embedder(
@@ -45,7 +46,7 @@ def load_embedder(
 
 
 def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
-    """The shipped embedder from its `folder`.
+    """The shipped embedder from its `folder`; on ONNX Runtime it is loaded at the first text.
 
     Raises:
         ModelError: If a file is missing or is not the one that was shipped.
@@ -56,7 +57,11 @@ def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
             culprit = str(folder / name)
             raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
     model = folder / f"{SHIPPED}.onnx"
-    loaded = load_runtime(model, runtime=runtime, threads=threads)
+    loaded: Runtime
+    if runtime == "onnxruntime":
+        loaded = LateRuntime(model, threads, frozenset({"input_ids"}))
+    else:  # says in what it multiplies only once it is loaded
+        loaded = load_runtime(model, runtime=runtime, threads=threads)
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}
-    return OnnxEmbedder(loaded, tokens, identity, limit=_LIMIT)
+    return OnnxEmbedder(loaded, tokens, identity, limit=LIMIT, dimension=DIMENSION)

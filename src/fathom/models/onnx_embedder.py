@@ -30,6 +30,7 @@ class OnnxEmbedder:
         *,
         limit: int,
         lanes: int = 1,
+        dimension: int = 0,
     ) -> None:
         """Nothing is embedded yet.
 
@@ -39,13 +40,14 @@ class OnnxEmbedder:
             identity: Holds `model` and `sha256`.
             limit: Texts are cut at so many tokens.
             lanes: So many batches are run at a time.
+            dimension: Length of a vector, where it is known; 0 to find it out by embedding.
         """
         self._runtime = runtime
         self._tokens = tokens
         self._limit = limit
         self._identity = {**identity, "runtime": runtime.name, "precision": runtime.precision}
         self._lanes = ThreadPoolExecutor(lanes, "embedding") if lanes > 1 else None
-        self._dimension: int = self.embed(["dimension"]).shape[1]
+        self._dimension: int = dimension or self.embed(["dimension"]).shape[1]
 
     @property
     def dimension(self) -> int:
@@ -63,7 +65,14 @@ class OnnxEmbedder:
         runtime, lanes = in_lanes(self._runtime)
         if lanes == 1:
             return self
-        return OnnxEmbedder(runtime, self._tokens, self._identity, limit=self._limit, lanes=lanes)
+        return OnnxEmbedder(
+            runtime,
+            self._tokens,
+            self._identity,
+            limit=self._limit,
+            lanes=lanes,
+            dimension=self._dimension,
+        )
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One unit vector a text; see `Embedder.embed`."""

@@ -6,7 +6,6 @@ they name places in it (external data of ONNX), and are loaded when the first qu
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
@@ -14,15 +13,14 @@ import numpy as np
 
 from fathom.errors import ModelError, SettingsError
 from fathom.models.base import Embedder, Matrix, for_many
-from fathom.models.embedder import SHIPPED, SHIPPED_SHA256
-from fathom.models.runtime import Runtime, load_runtime, sha256_of
+from fathom.models.embedder import DIMENSION, LIMIT, SHIPPED, SHIPPED_SHA256
+from fathom.models.runtime import LateRuntime, sha256_of
 from fathom.models.tokens import Tokens, WordPiece
 
 SHA256: Mapping[str, str] = {
     "rounded": "25ffcbe88c2925dbd9450e3f9708049b8be6806e5d446d52f11b9e12ae7e7cc0",
 }
 """Of `query-encoder-NAME.onnx`, by the name in `models.query_encoder`."""
-_LIMIT = 256  # tokens, marks included, as the embedder
 
 
 class QueryEncoder:
@@ -46,7 +44,8 @@ class QueryEncoder:
         if sha256_of(file) != SHA256[name]:
             culprit = str(file)
             raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
-        self._file, self._tokens = file, tokens
+        self._runtime = LateRuntime(file, 1, frozenset({"input_ids"}))
+        self._tokens = tokens
         self.identity: Mapping[str, str] = {
             "model": f"query-encoder-{name}",
             "sha256": SHA256[name],
@@ -54,20 +53,16 @@ class QueryEncoder:
             "precision": "int8",
         }
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self.embed(["dimension"]).shape[1])
-
-    @cached_property
-    def _runtime(self) -> Runtime:
-        return load_runtime(self._file, threads=1)
+        return DIMENSION
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One unit vector a text; see `Embedder.embed`."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        ids = [self._tokens.encode(text, _LIMIT) for text in texts]
+        ids = [self._tokens.encode(text, LIMIT) for text in texts]
         rows = [{"input_ids": np.asarray([row], dtype=np.int64)} for row in ids]
         return np.concatenate([self._runtime.run(row) for row in rows])
 

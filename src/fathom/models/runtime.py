@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -80,6 +81,44 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
         raise ModelError(
             f"model file {str(model)!r} cannot be loaded: {reason}; reinstall it"
         ) from error
+
+
+class LateRuntime:
+    """A model that ONNX Runtime loads when it is run first, as many a process never runs it."""
+
+    name = "onnxruntime"
+    precision = "fp32"
+
+    def __init__(self, model: Path, threads: int, inputs: frozenset[str]) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            model: See `load_runtime`.
+            threads: Likewise.
+            inputs: Names of the inputs that the model is known to want.
+        """
+        self.inputs = inputs
+        self._model, self._threads = model, threads
+        self._loading = Lock()
+        self._loaded: Runtime | None = None
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        """See `Runtime.run`.
+
+        Raises:
+            ModelError: If the file cannot be loaded.
+        """
+        return self._runtime().run(inputs)
+
+    def in_lanes(self) -> tuple[Runtime, int]:
+        """See `Laned.in_lanes`."""
+        return in_lanes(self._runtime())
+
+    def _runtime(self) -> Runtime:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = load_runtime(self._model, threads=self._threads)
+            return self._loaded
 
 
 def sha256_of(model: Path) -> str:
