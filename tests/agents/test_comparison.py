@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.agents.comparison import comparison, joined, offered
+from fathom.agents.comparison import apart, comparison, joined, offered
 
 COMPARED = (
     (
@@ -146,3 +146,13 @@ def test_things_without_names_are_compared_too() -> None:
         "How much does the fishing permit cost?",
     )
     assert comparison("Which is older, the office or the mill?", 5) is None
+
+
+def test_options_are_told_apart_by_what_not_all_share() -> None:
+    phones, computers = frozenset({"phone", "net", "sale"}), frozenset({"mac", "net", "sale"})
+    assert apart([phones, computers]) == [{"phone"}, {"mac"}]
+    assert apart([frozenset({"skip"}), frozenset({"cart"})]) == [{"skip"}, {"cart"}]
+    short = frozenset({"sale"})
+    assert apart([phones, short]) == [{"phone", "net"}, short]
+    assert apart([frozenset(), short]) == [short]
+    assert apart([]) == []

@@ -51,7 +51,7 @@ def test_what_may_be_the_same_does_not(question: str, one: str, other: str) -> N
     assert not disagree(question, other, one)
 
 
-def rivals(*said: tuple[str, str, float], own: int = 0) -> list[str]:
+def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> list[str]:
     """The rivals' texts, where documents hold these answers with these scores."""
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, (text, *_) in enumerate(said, 1)]
 
@@ -59,8 +59,8 @@ def rivals(*said: tuple[str, str, float], own: int = 0) -> list[str]:
         answer, score = next((a, s) for text, a, s in said if text == chunk.text)
         return reading(chunk, answer, score)
 
-    session = ScriptedCrossReader(script).session(FEE)
-    return [each.text for each in Rivalry().of(FEE, said[own][1], hits[own], hits, session)]
+    session = ScriptedCrossReader(script).session(question)
+    return [each.text for each in Rivalry().of(question, said[own][1], hits[own], hits, session)]
 
 
 def test_another_document_with_another_value_is_a_rival() -> None:
@@ -74,6 +74,17 @@ def test_who_hardly_answers_is_no_rival() -> None:
 
 def test_who_speaks_of_something_else_is_no_rival() -> None:
     assert rivals((NEW, "40 crowns", 0.9), (ELSEWHERE, "90 crowns", 0.9)) == []
+
+
+def test_what_is_said_of_another_time_is_no_rival() -> None:
+    asked = "How many shares were outstanding as of July 15, 2022?"
+    own = ("16,070,752 shares were outstanding as of July 15, 2022.", "16,070,752", 0.9)
+    same = ("As of July 15, 2022, there were 12,000,000 shares outstanding.", "12,000,000", 0.9)
+    later = ("Shares outstanding as of July 15, 2023, were 2,470.", "2,470", 0.9)
+    both = ("On July 15, 2022, there was a meeting. " + later[0], *later[1:])
+    assert rivals(own, same, question=asked) == ["12,000,000"]
+    assert rivals(own, later, question=asked) == []
+    assert rivals(own, both, question=asked) == []
 
 
 def test_the_same_value_is_told_once() -> None:

@@ -23,6 +23,7 @@ from fathom.text.answer_kind import AskedKind, asked_kind, contradicts, gives, t
         ("What is the fee schedule called?", None),
         ("Berapa denda keterlambatan?", "money"),
         ("What percentage of them came?", "percentage"),
+        ("What was the gross margin percentage of services?", "percentage"),
         ("Berapa persen yang datang?", "percentage"),
         ("How many people came?", "count"),
         ("Berapa orang yang datang?", "count"),

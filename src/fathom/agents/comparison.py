@@ -160,6 +160,12 @@ def offered(question: str) -> tuple[str, ...]:
     return tuple(options) if telling else ()
 
 
+def apart(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Of each option the words that not all of them share: of two sorts of sales, the sorts."""
+    shared = frozenset[str]().union(*options).intersection(*options)
+    return [each - shared or each for each in options if each]
+
+
 def _offering(question: str, most: int, *, indonesian: bool) -> Comparison | None:
     """A choice between things without names; `None` where nobody knows what to ask of each."""
     options = offered(question)[:most]

@@ -18,7 +18,7 @@ from fathom.agents.cited_answer import (
     ReaderReply,
     SentenceStream,
 )
-from fathom.agents.comparison import Comparison, comparison, offered
+from fathom.agents.comparison import Comparison, apart, comparison, offered
 from fathom.agents.counts import listed, stated
 from fathom.agents.derived import backed
 from fathom.agents.early_stop import ReadHit, look
@@ -174,7 +174,7 @@ class LocalReader:
     def _fitting(self, question: str, seen: ReadHit, *, comparable: bool) -> ReadHit:
         """A hit that was read, without spans that cannot be what is asked for."""
         text, kind = seen.hit.chunk.text, asked_kind(question)
-        options = [terms for each in offered(question) if (terms := self.rows.terms(each))]
+        options = apart([self.rows.terms(each) for each in offered(question)])
 
         def may_be(span: Span) -> bool:
             said = span.cut(text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.anchors import anchors, missing
+from fathom.agents.anchors import TIMES, anchors, contradicted, missing
 from fathom.agents.quotable import around
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
 from fathom.text.answer_match import Amount, agree, amounts_of, answers_match
@@ -66,6 +66,8 @@ class Rivalry:
     ) -> list[Rival]:
         """The rivals of an answer, the best-ranked first; of equal ones the first.
 
+        What is said of another time than the question's is none.
+
         Args:
             question: What was asked.
             answer: In a few words.
@@ -75,13 +77,15 @@ class Rivalry:
         """
         if not _is_telling(question, answer):
             return []
-        wanted = [each for each in anchors(question) if each.kind not in _OFTEN_UNSAID]
+        named = anchors(question)
+        wanted = [each for each in named if each.kind not in _OFTEN_UNSAID]
+        times = [each for each in named if each.kind in TIMES]
         lacking = missing(wanted, _context(own))
         found: list[Rival] = []
         for hit in _others(own, hits)[: self.most]:
             if set(missing(wanted, _context(hit))) <= set(lacking):
                 found += self._said(question, [answer, *(r.text for r in found)], hit, session)
-        return found
+        return [each for each in found if not contradicted(times, each.evidence.quote)]
 
     def _said(
         self, question: str, before: Sequence[str], hit: Hit, session: ReadingSession

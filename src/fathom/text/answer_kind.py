@@ -36,6 +36,7 @@ _MONEY_ASKED = re.compile(
 )
 _SHARE_ASKED = re.compile(
     r"\b(?:what|which|how (?:many|much)) (?:percent(?:age)?|per cent|proportion|share)\b"
+    r"|\bwhat (?:is|was|are|were) [^?,;]{1,60}\bpercentage\b"
     r"|\bberapa(?:kah)? (?:persen(?:tase)?|%)|\bpersentase\b",
     re.IGNORECASE,
 )
