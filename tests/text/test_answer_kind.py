@@ -129,6 +129,14 @@ def test_a_measure_says_what_is_measured() -> None:
     )
 
 
+def test_a_bare_number_above_a_hundred_is_no_share() -> None:
+    asked = asked_kind("What was the gross margin percentage of services?")
+    assert asked is not None
+    assert [tells(asked, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
+        False, True, True, True,
+    ]  # fmt: skip
+
+
 def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
     high, far = asked_kind("How high is it?"), asked_kind("How far is it?")
     assert high

@@ -86,6 +86,8 @@ _TELLS_CLOCK = re.compile(
     r"|pagi|siang|sore|malam|subuh|jam|pukul)\b",
     re.IGNORECASE,
 )
+_WHOLE = 100
+"""Per cent."""
 _ANNO = re.compile(r"(?<=\d)\s?S?M\b")
 """Indonesian for AD and BC; no metres."""
 _EXACT, _LOOSE = (
@@ -186,8 +188,11 @@ def gives(asked: AskedKind, text: str) -> bool:
 def tells(asked: AskedKind, value: str) -> bool:
     """Whether a value can be a time, or an amount, where that is asked for.
 
-    So it is if any of its words says when or how much. Of other kinds, and of nothing, all can be.
+    So it is if any of its words says when or how much; no share is a bare number above a hundred.
+    Of other kinds, and of nothing, all can be.
     """
+    if asked.kind == "percentage" and not _SHARE.search(value):
+        return not any(each.value > _WHOLE for each in quantities(value))
     when = _TELLS_CLOCK if asked.exact else _TELLS_TIME
     signs = when if asked.kind == "date" else _TELLS_AMOUNT if asked.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
