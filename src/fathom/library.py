@@ -166,6 +166,8 @@ class Library:
         wanted = Wanted(self.settings.ingest.include, self.settings.ingest.exclude)
         given = _paths(paths)
         roots = [absolute(path) for path in given] or self.roots()
+        if not roots:
+            raise UsageError("the index was asked to hold nothing; name a file or folder to ingest")
         check_paths(given or roots, wanted, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)

@@ -116,6 +116,9 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     assert "40 crowns" not in run("search", "mooring permit").out
     assert run("status", "--json").json["documents"] == 1
 
+    assert run("docs", "rm", str(corpus)).out == "1 removed\n"
+    one_line(run("ingest"), 2, "asked to hold nothing; name a file or folder")
+
 
 def test_what_the_documents_do_not_hold_is_an_abstention(run: Run, corpus: Path) -> None:
     run("ingest", str(corpus))

@@ -74,12 +74,15 @@ def test_feedback_says_what_comes_of_it(run: Run, corpus: Path) -> None:  # noqa
     run("ingest", str(corpus))
     trace = run("ask", QUESTION, "--json").json["trace_id"]
     said = run("feedback", trace[:12], "--right")
-    assert said.out.startswith("kept: right; given again to this question while its")
+    assert said.out == "kept: right; given again to this question while its quote stands\n"
     again = run("ask", QUESTION)
     assert "verified by a person" in again.out
     assert run("feedback", trace, "--wrong").out.startswith("kept: wrong; `fathom calibrate")
     told = run("feedback", trace, "--answer", "seventy", "--json").json
     assert (told["said"], told["again"]) == ("answer", None)
+    file = str(corpus / "hours.txt")
+    told = run("feedback", trace, "--answer", "at nine", "--source", file, "--json").json
+    assert [each["path"] for each in told["again"]["citations"]] == [file]
     one_line(run("feedback", trace), 2, "say one of right, wrong")
     one_line(run("calibrate", "--feedback"), 2, "at least 20")
 

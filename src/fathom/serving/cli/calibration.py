@@ -109,7 +109,8 @@ def told(made: "Feedback") -> str:
     kept = f"kept: {made.said}" + (f", {made.answer}" if made.answer else "")
     if made.again is not None:
         count = len(made.again["citations"])
-        return f"{kept}; given again to this question while its {count} quotes stand"
+        stands = "its quote stands" if count == 1 else f"its {count} quotes stand"
+        return f"{kept}; given again to this question while {stands}"
     if made.said == "wrong":
         return f"{kept}; `fathom calibrate --feedback` learns from it"
     return f"{kept}; no document cited holds it word for word, so it is not given again"
