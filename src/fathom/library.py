@@ -297,8 +297,12 @@ class Library:
         self._sweep_traces()
         return removed
 
-    def copy_to(self, other: "Library") -> IndexStatus:
+    def copy_to(self, other: "Library", beside: Callable[[], None] = lambda: None) -> IndexStatus:
         """Copy the index to an empty place, with its traces; returns what is there then.
+
+        Args:
+            other: Over the other place.
+            beside: Copies what else goes along, once the place is known to be empty.
 
         Raises:
             UsageError: If there is an index with documents.
@@ -307,7 +311,7 @@ class Library:
 
         index = self.reader(checked=False)
         with other.index.open_writer(index.status().identity) as writer:
-            copied = copy(index, writer)
+            copied = copy(index, writer, beside)
         if self.has_traces():
             other.traces.take(self.traces.records())
         return copied

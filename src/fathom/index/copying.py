@@ -1,6 +1,6 @@
 """An index moves from one engine to another."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from fathom.errors import RunError, UsageError
@@ -9,10 +9,17 @@ from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, Spac
 AT_ONCE = 256
 
 
-def copy(source: IndexReader, target: IndexWriter) -> IndexStatus:
+def copy(
+    source: IndexReader, target: IndexWriter, beside: Callable[[], None] = lambda: None
+) -> IndexStatus:
     """Store all that one index holds in another, which must be empty; returns what is there then.
 
     Documents, chunks, vectors, places, roots and calibrations; nothing is read or embedded again.
+
+    Args:
+        source: The one.
+        target: The other.
+        beside: Done first, once the other is known to be empty: what fails is begun anew.
 
     Raises:
         UsageError: If the other one holds documents.
@@ -20,6 +27,7 @@ def copy(source: IndexReader, target: IndexWriter) -> IndexStatus:
     """
     if not target.is_empty():
         raise UsageError("the index to copy to holds documents already; choose another one")
+    beside()
     state = source.status()
     target.lay_out([Space(name=each.name, identity=each.identity) for each in state.spaces])
     entries = _entries(source)

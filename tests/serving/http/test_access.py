@@ -20,7 +20,8 @@ from fathom.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import FILE, Key, Keys, expiry, keys_of
+from fathom.serving.http.kept import KEYS
+from fathom.serving.http.keys import Key, Keys, expiry, keys_of
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.running import run
 from fathom.settings import Settings
@@ -83,7 +84,7 @@ def test_another_secret_under_a_known_id_opens_nothing(empty: TestClient) -> Non
 
 def test_of_a_key_only_its_hash_is_kept_readable_by_the_owner_alone(empty: TestClient) -> None:
     secret = bearer(empty)["Authorization"].rpartition("_")[2]
-    file = Path(empty.app.state.settings.index.directory) / FILE  # type: ignore[attr-defined]
+    file = Path(empty.app.state.settings.index.directory) / KEYS.file  # type: ignore[attr-defined]
     assert secret.encode() not in file.read_bytes()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 

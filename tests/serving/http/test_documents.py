@@ -20,9 +20,10 @@ from fathom.index.engines import EmbeddedIndex
 from fathom.index.ingest_progress import Advance
 from fathom.index.ingest_report import IngestProgress, IngestReport
 from fathom.serving.http.app import create_app
-from fathom.serving.http.files import UPLOADS, LocalFiles
+from fathom.serving.http.files import LocalFiles
 from fathom.serving.http.job_queue import queue_of
 from fathom.serving.http.jobs import NOTES, Jobs
+from fathom.serving.http.kept import UPLOADS
 from fathom.serving.http.uploads import Unstorable, safe_name
 from fathom.settings import Settings
 

@@ -159,15 +159,22 @@ def copy(
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """Copy an index to another engine, with its vectors, calibrations and traces."""
+    """Copy an index to another engine, with its traces, and keys and talks of a server."""
     from fathom.serving.cli.output import show, show_json
+    from fathom.serving.http.moving import move_kept
 
+    told: list[str] = []
     with build_engine(source, assignments) as engine, build_engine(target, assignments) as other:
-        state = engine.copy_to(other)
+
+        def beside() -> None:
+            told.extend(move_kept(engine.index, other.index, engine.directory))
+
+        state = engine.copy_to(other, beside)
     if as_json:
-        show_json({"documents": state.documents, "chunks": state.chunks, "content": state.content})
+        copied = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
+        show_json({**copied, "beside": told})
     else:
-        show(f"{state.documents} documents, {state.chunks} chunks copied")
+        show("\n".join([f"{state.documents} documents, {state.chunks} chunks copied", *told]))
 
 
 @config.command("show")

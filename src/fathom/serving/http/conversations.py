@@ -11,23 +11,15 @@ from typing import Any
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
+from fathom.serving.http.kept import CONVERSATIONS
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
-FILE = "conversations.db"
 MOST_TURNS = 20
 """So many of the latest are given to a follow-up question."""
 ALL_TURNS = 1 << 31
 TITLE_CHARS = 80
 _NAMES = ("id", "title", "created", "updated")
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS conversations("
-    "id TEXT PRIMARY KEY, title TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS turns("
-    "no INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL, question TEXT NOT NULL, "
-    "trace_id TEXT, asked TEXT NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation)",
-)
 
 
 class Conversations:
@@ -36,7 +28,7 @@ class Conversations:
     def __init__(self, engine: Engine) -> None:
         """Nothing is opened before it is needed."""
         self._engine = engine
-        self._kept = engine.index.database(FILE, _TABLES)
+        self._kept = engine.index.database(CONVERSATIONS.file, CONVERSATIONS.tables)
 
     def add(self, title: str = "") -> str:
         """Begin one; returns its id."""

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from starlette.datastructures import UploadFile
 
 from fathom.index.engines import Index
+from fathom.serving.http.kept import UPLOADS
 from fathom.serving.http.uploads import Stored, store
 
 if TYPE_CHECKING:  # psycopg is of an extra
     from fathom.index.postgres.uploads import Uploads
 
-UPLOADS = "uploads"
-"""Below an index: the files that were sent to it."""
 FETCHED = "fetched"
 """Beside them: files that were fetched from the server to be shown."""
 MOST_FETCHED = 32

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
+from fathom.serving.http.kept import REPLIES
 from fathom.serving.http.problems import Problem
 
-FILE = "replies.db"
 MOST_KEPT = 256
 """Replies of a workspace; the oldest go first."""
 LEASE_S = 15.0
@@ -24,12 +24,6 @@ LEASE_S = 15.0
 BEAT_S = 3.0
 LOOK_S = 0.2
 """So often it is looked whether another server has done a request."""
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS replies(no INTEGER PRIMARY KEY AUTOINCREMENT, "
-    "key TEXT NOT NULL UNIQUE, body TEXT NOT NULL, server TEXT NOT NULL, lease REAL NOT NULL, "
-    "status INTEGER NOT NULL DEFAULT 0, media TEXT NOT NULL DEFAULT '', "
-    "reply TEXT NOT NULL DEFAULT '')",
-)
 Work = Callable[[], Awaitable[Response]]
 
 
@@ -189,7 +183,7 @@ class Once:
 
 def once_of(index: Index) -> Once:
     """The replies of who serves an index."""
-    return Once(index.database(FILE, _TABLES))
+    return Once(index.database(REPLIES.file, REPLIES.tables))
 
 
 def _reused() -> Problem:

@@ -6,18 +6,13 @@ from typing import Any, Literal
 
 from fathom.index.database import Database
 from fathom.index.engines import Index
+from fathom.serving.http.kept import JOBS
 
 State = Literal["waiting", "running", "done", "failed"]
-FILE = "jobs.db"
 MOST_KEPT = 200
 """So many jobs are remembered; of older ones only the documents are."""
 LEASE_S = 15.0
 """A server that is not heard of for so long has died; another one takes up its job."""
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS jobs(no INTEGER PRIMARY KEY AUTOINCREMENT, "
-    "id TEXT NOT NULL UNIQUE, state TEXT NOT NULL, server TEXT NOT NULL DEFAULT '', "
-    "lease REAL NOT NULL DEFAULT 0, data TEXT NOT NULL)",
-)
 _OPEN = "state IN ('waiting', 'running')"
 
 
@@ -150,7 +145,7 @@ class JobQueue:
 
 def queue_of(index: Index, server: str) -> JobQueue:
     """The jobs of an index."""
-    return JobQueue(index.database(FILE, _TABLES), server)
+    return JobQueue(index.database(JOBS.file, JOBS.tables), server)
 
 
 def _packed(job: Job) -> str:

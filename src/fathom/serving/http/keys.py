@@ -11,25 +11,14 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.index.database import Database
 from fathom.index.engines import Index
+from fathom.serving.http.kept import KEYS
 
 Scope = Literal["read", "ingest", "admin"]
 PREFIX = "fth_"
 """Of the text of a key."""
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
 """`read` asks and looks, `ingest` also adds and removes documents, `admin` sees the metrics."""
-FILE = "keys.db"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS keys(id TEXT PRIMARY KEY, hash TEXT NOT NULL, name TEXT NOT NULL, "
-    "workspace TEXT NOT NULL, scopes TEXT NOT NULL, created TEXT NOT NULL, expires TEXT, "
-    "per_minute INTEGER, tokens_per_day INTEGER, usd_per_day REAL)",
-    "CREATE TABLE IF NOT EXISTS accounts(owner TEXT NOT NULL, day TEXT NOT NULL, "
-    "tokens INTEGER NOT NULL DEFAULT 0, nano INTEGER NOT NULL DEFAULT 0, "
-    "reserved_tokens INTEGER NOT NULL DEFAULT 0, reserved_nano INTEGER NOT NULL DEFAULT 0, "
-    "PRIMARY KEY(owner, day)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0) "
-    "WITHOUT ROWID",
-)
 _COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
@@ -137,7 +126,7 @@ class Keys:
 
 def keys_of(index: Index) -> Keys:
     """The keys of who serves an index."""
-    return Keys(index.database(FILE, _TABLES))
+    return Keys(index.database(KEYS.file, KEYS.tables))
 
 
 def expiry(days: float | None) -> str | None:

@@ -1,0 +1,152 @@
+"""What a server keeps goes along with a copied index: `fathom.serving.http.moving`."""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from tests.making import engine_at
+from tests.postgres_server import Server
+from typer.testing import CliRunner
+
+from fathom import Engine
+from fathom.errors import UsageError
+from fathom.index.engines import EmbeddedIndex, index_at, place_of
+from fathom.serving.cli import app as commands
+from fathom.serving.http.conversations import Conversations
+from fathom.serving.http.job_queue import Job, State, queue_of
+from fathom.serving.http.kept import UPLOADS
+from fathom.serving.http.keys import Key, keys_of
+from fathom.serving.http.moving import move_kept
+from fathom.settings import Settings
+
+QUESTION = "How long is the notice period?"
+
+
+def served(place: Path) -> str:
+    """An embedded index with what servers keep; the text of a key."""
+    (place / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
+    with engine_at(place) as engine:
+        engine.ingest(place / "leave.md")
+        answer = engine.ask(QUESTION)
+        talks = Conversations(engine)
+        for _ in range(2):
+            talk = talks.add()
+            talks.add_turn(talk, QUESTION, answer.trace_id)
+            talks.add_turn(talk, "And for parents?", None)
+        talks.close()
+        keys = keys_of(engine.index)
+        _, text = keys.add(Key(id="", name="ana", per_minute=60))
+        keys.add(Key(id="", name="hr", workspace="hr", tokens_per_day=70))
+        keys.kept.ask("INSERT INTO accounts(owner, day, tokens) VALUES ('key:a', 'today', 30)")
+        keys.close()
+        queue = queue_of(engine.index, "here")
+        for number, state in enumerate(get_args(State)):
+            queue.add(Job(id=f"j{number}", names={"/a": "a"}, refused=[], state=state))
+        queue.close()
+        sent = engine.directory / UPLOADS / "trips" / "ferry.md"
+        sent.parent.mkdir(parents=True)
+        sent.write_text("A ferry.")
+    return text
+
+
+def kept(place: str, disk: Path) -> list[Any]:
+    """All that servers can see of it there."""
+    given = (
+        {**place_of(place), "directory": disk} if place.startswith("postgres") else place_of(place)
+    )
+    with Engine(Settings.model_validate({"index": given})) as engine:
+        keys, queue, talks = (
+            keys_of(engine.index),
+            queue_of(engine.index, ""),
+            Conversations(engine),
+        )
+        listed = talks.latest(10)
+        told = [
+            keys.all(),
+            keys.kept.ask("SELECT owner, tokens FROM accounts"),
+            [job.to_json() for job in queue.latest() if job.state in {"done", "failed"}],
+            listed,
+            [talks.get(each["id"]) for each in listed],
+        ]
+        for opened in (keys, queue, talks):
+            opened.close()
+    return told
+
+
+def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_path: Path) -> None:
+    text, source, url = served(tmp_path), tmp_path / "index", postgres.database()
+    copied = CliRunner().invoke(commands, ["copy", str(source), url])
+    assert copied.exit_code == 0, copied.output
+    assert copied.stdout.splitlines() == [
+        "1 documents, 1 chunks copied",
+        "2 keys, which open the copy too",
+        "keys are for the workspaces hr too: copy each of them likewise",
+        "2 conversations",
+        "2 jobs",
+        "2 jobs are not done and stay with the server that works on them",
+        f"1 files that were sent stay at {source}: their documents are copied; send the files to a "
+        "server of the copy before they go",
+    ]
+    before = kept(str(source), tmp_path)
+    assert [turn["question"] for turn in before[-1][0]["turns"]] == [QUESTION, "And for parents?"]
+    assert "three months" in str(before[-1])
+    assert kept(url, tmp_path / "beside") == before
+    keys = keys_of(index_at(url, tmp_path / "beside"))
+    found = keys.find(text)
+    assert found is not None
+    assert (found.name, found.per_minute) == ("ana", 60)
+    keys.close()
+
+    back = tmp_path / "back"
+    again = CliRunner().invoke(commands, ["copy", url, str(back), "--json"])
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["beside"][-1] == "2 jobs"
+    assert kept(str(back), tmp_path) == before
+
+
+def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> None:
+    served(tmp_path)
+    source = tmp_path / "index"
+    there = index_at(postgres.database(), tmp_path / "beside")
+    here = EmbeddedIndex(source)
+    [talk, _] = here.database("conversations.db", ()).ask("SELECT id FROM conversations")
+    talks = there.database("conversations.db", ())
+    # As one leaves it who is killed in the middle.
+    turn = "INSERT INTO turns(conversation, question, asked) VALUES (?, 'half', 'now')"
+    talks.ask(turn, talk)
+    first = move_kept(here, there, source)
+    assert move_kept(here, there, source) == first
+    assert talks.ask("SELECT count(*) FROM turns") == [(4,)]
+    assert talks.ask("SELECT count(*) FROM conversations") == [(2,)]
+    assert talks.ask("SELECT count(*) FROM jobs") == [(2,)]
+    talks.close()
+
+
+def test_an_index_without_a_server_makes_nothing_beside_its_copy(tmp_path: Path) -> None:
+    one, other = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
+    assert move_kept(one, other, tmp_path / "one") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_it_cannot_be_kept_that_is_told_and_the_index_copied(
+    postgres: Server, tmp_path: Path
+) -> None:
+    served(tmp_path)
+    url = postgres.database().replace("fathom@", "postgres@")
+    copied = CliRunner().invoke(commands, ["copy", str(tmp_path / "index"), url])
+    assert copied.exit_code == 0, copied.output
+    assert "1 documents, 1 chunks copied" in copied.stdout
+    assert "the rest of what `fathom serve` keeps was not copied: 'postgres' passes by" in (
+        copied.stdout
+    )
+
+
+def test_a_place_that_holds_documents_gets_no_keys(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        served(tmp_path / name)
+    one, other = tmp_path / "one" / "index", tmp_path / "other" / "index"
+    before = kept(str(other), tmp_path)
+    refused = CliRunner().invoke(commands, ["copy", str(one), str(other)])
+    assert isinstance(refused.exception, UsageError)
+    assert kept(str(other), tmp_path) == before
