@@ -13,28 +13,35 @@ _ABBREVIATIONS = frozenset({
     "sen", "sgt", "sr", "st", "tbk", "tel", "telp", "tgl", "tn", "u.p", "v", "viz", "vol", "vs",
     "yth",
 })  # fmt: skip
-_CANDIDATE = re.compile(
+_ENDS = (
     r"(?P<blank>\n[ \t]*\n\s*)"
     r"|(?P<line>\n[ \t]*)(?=(?:[-*\u2022]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t])"
     r"|(?P<row>\n)"
-    r"|(?P<mark>[.!?\u2026]+[\"'\u201d\u2019)\]]*)(?P<space>\s+)"
+    r"|(?P<mark>(?P<stop>[.!?\u2026]+[\"'\u201d\u2019)\]]*)%s)(?P<space>\s+)"
     r"|(?P<wide>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*)"
 )
+_WITH_NOTES = re.compile(_ENDS % r"(?:\[[^\[\]\n]{1,20}\])*")
+_WITHOUT_NOTES = re.compile(_ENDS % "")
 _LAST_WORD = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _LABEL = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
 _LOOK_BACK = 40
 
 
-def split(text: str) -> tuple[Span, ...]:
+def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
     """The sentences of `text` in order, without the white space around them.
 
     A sentence ends at a full stop, question or exclamation mark that is followed by white space
     and no small letter, at a blank line, before a list label at the start of a line, and at the
     ends of table rows. Full stops of abbreviations, initials, decimals and list labels end none.
+
+    Args:
+        text: Any.
+        notes: Whether marks of footnotes, as in `.[1]`, may stand between a full stop and the
+            white space; they belong to the sentence before them.
     """
     spans: list[Span] = []
     start = 0
-    for found in _CANDIDATE.finditer(text):
+    for found in (_WITH_NOTES if notes else _WITHOUT_NOTES).finditer(text):
         if not _ends(text, start, found):
             continue
         mark = found.end("mark") if found["mark"] else found.start()
@@ -61,7 +68,7 @@ def _mark_ends(text: str, start: int, found: re.Match[str]) -> bool:
         return True
     if following.islower():
         return False
-    if found["mark"] != ".":
+    if found["stop"] != ".":
         return True
     word = _LAST_WORD.search(text, max(start, found.start() - _LOOK_BACK), found.start())
     return word is None or not _abbreviates(text, start, word)

@@ -142,7 +142,8 @@ def trimmed(text: str, span: Span) -> Span:
 def _parts(text: str, kind: BlockKind) -> list[Span]:
     if kind == "code":
         return [Span(line.start(), line.end()) for line in _LINES.finditer(text)]
-    return list(sentences.split(text))
+    # Where chunks end is part of what an index was made with: marks of notes came later.
+    return list(sentences.split(text, notes=False))
 
 
 def _halves(text: str, span: Span) -> list[Span]:
