@@ -1,16 +1,19 @@
 """Whoever is killed, the process that writes or one of its workers: nothing lost, nothing twice.
 
-`KILLS` sets how many are killed, half of them workers.
+`KILLS` and, of a cluster of Ray, `RAY_KILLS` set how many are killed, half of them workers.
 """
 
 import os
 import random
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +25,7 @@ from tests.index.test_workers import engine_at
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KILLS", "20"))
+RAY_KILLS = int(os.environ.get("RAY_KILLS", "4"))
 DOCUMENTS = 150
 LIMIT_S = 400.0
 """For one ingestion; whatever it started is ended then."""
@@ -32,8 +36,6 @@ from tests.index.test_workers import engine_at
 with engine_at(Path(sys.argv[1]), sys.argv[2]) as engine:
     engine.ingest([Path(sys.argv[3])])
 """
-
-PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False)"
 
 
 @pytest.fixture
@@ -54,13 +56,13 @@ def start(place: Path, workers: str, docs: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def workers_of(pid: int) -> list[int]:
+def workers_of(pid: int) -> set[int]:
     """Processes of workers that a process started."""
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        command = Path(f"/proc/{child}/cmdline").read_bytes()
-        if b"workers.local" in command:
-            found.append(int(child))
+    found = set()
+    with suppress(OSError):  # it has ended
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            if b"workers.local" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(int(child))
     return found
 
 
@@ -71,35 +73,60 @@ def held(place: Path) -> tuple[str, list[str]]:
         return engine.status().content, [one.path for one in engine.documents()]
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks up children in /proc")
-def test_killed_at_random_nothing_is_lost_or_double(docs: Path, tmp_path: Path) -> None:
+WorkersOf = Callable[[int], set[int]]
+
+
+def ingested(
+    place: Path, workers: str, docs: Path, workers_of: WorkersOf
+) -> tuple[subprocess.Popen[bytes], set[int]]:
+    """An ingestion that has begun, once its workers are up; those are told too."""
+    others = workers_of(os.getpid())  # of one that was killed
+    process = start(place, workers, docs)
+    deadline = time.monotonic() + LIMIT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if own := workers_of(process.pid) - others:
+            return process, own
+        time.sleep(0.02)
+    return process, set()
+
+
+def killed_at_random(
+    docs: Path, folder: Path, workers: str, kills: int, workers_of: WorkersOf
+) -> None:
+    """Kill workers and the process that writes in turn; the index is that of one process."""
+    assert start(folder / "clean", "1", docs).wait(LIMIT_S) == 0
+    expected = held(folder / "clean")
+    process, _ = ingested(folder / "first", workers, docs, workers_of)
     begun = time.monotonic()
-    assert start(tmp_path / "clean", "2", docs).wait(LIMIT_S) == 0
+    assert process.wait(LIMIT_S) == 0
     whole = time.monotonic() - begun
-    expected = held(tmp_path / "clean")
-    assert len(expected[1]) == DOCUMENTS
-    draw, kills, run = random.Random(17), {"worker": 0, "writer": 0}, 0
-    while sum(kills.values()) < KILLS:
-        place, done = tmp_path / f"run{run}", False
-        while not done:
-            process = start(place, "2", docs)
-            try:
-                process.wait(whole * draw.uniform(0.2, 1.0))
-            except subprocess.TimeoutExpired:
-                whom = min(kills, key=lambda one: (kills[one], one))
-                victims = workers_of(process.pid) if whom == "worker" else [process.pid]
-                if victims:
-                    os.kill(draw.choice(victims), signal.SIGKILL)
-                    kills[whom] += 1
-            code = process.wait(LIMIT_S)
-            assert code in {0, -signal.SIGKILL}
-            done = code == 0
-            if (place / "index" / "fathom.db").exists():
-                _, paths = held(place)
-                assert len(paths) == len(set(paths))
-        assert held(place) == expected
-        run += 1
-    print(f"{kills} killed in {run} ingestions: 0 lost, 0 double")  # noqa: T201
+    assert held(folder / "first") == expected
+    draw, killed, run, done = random.Random(17), {"worker": 0, "writer": 0}, 0, True
+    while sum(killed.values()) < kills or not done:
+        run += done
+        place = folder / f"run{run}"
+        process, own = ingested(place, workers, docs, workers_of)
+        time.sleep(whole * draw.random())
+        whom = min(killed, key=lambda one: (killed[one], one))
+        victims = sorted(own & workers_of(process.pid)) if whom == "worker" else [process.pid]
+        if victims and process.poll() is None:
+            os.kill(draw.choice(victims), signal.SIGKILL)
+            killed[whom] += 1
+        done = process.wait(LIMIT_S) == 0
+        assert done or process.returncode == -signal.SIGKILL
+        if (place / "index" / "fathom.db").exists():
+            content, paths = held(place)
+            assert len(paths) == len(set(paths))
+            assert (content, paths) == expected or not done
+    print(f"{workers}: {killed} killed in {run} ingestions: 0 lost, 0 double")  # noqa: T201
+
+
+HAS_PROC = Path("/proc/self/task").exists()
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="looks up children in /proc")
+def test_killed_at_random_nothing_is_lost_or_double(docs: Path, tmp_path: Path) -> None:
+    killed_at_random(docs, tmp_path, "2", KILLS, workers_of)
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
@@ -124,30 +151,61 @@ def test_actors_of_ray_make_the_same_index_and_go_on_after_a_kill(
     assert held(tmp_path / "ray") == held(tmp_path / "clean")
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A cluster of Ray that was started here, by itself; its address for clients."""
-    monkeypatch.setenv("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "30")
-    gcs, client = free_port(), free_port()
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
-    command += [f"--port={gcs}", f"--ray-client-server-port={client}", "--num-cpus=2"]
-    command += ["--include-dashboard=false", "--disable-usage-stats"]
-    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        process = subprocess.Popen(
-            [*command, f"--temp-dir={folder}"],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Two nodes of Ray with a core each, which only those who have the token may use."""
+
+    address: str
+    token: str
+
+    def actors(self, _driver: int) -> set[int]:
+        """The processes of its actors."""
+        running = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
+        return {pid for pid in running if self._has(pid)}
+
+    def _has(self, pid: int) -> bool:
         try:
-            wait_for_port(client, process)
-            address = f"ray://{own_address()}:{client}"
-            if subprocess.run([sys.executable, "-c", PROBE, address], check=False).returncode:
-                pytest.skip("Ray itself does not reach a cluster that was started here")
-            yield address
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            return command.startswith(b"ray::_Actor") and (
+                self.token.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+            )
+        except OSError:
+            return False  # it has ended, or is somebody else's
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster that was started here, by itself."""
+    token = secrets.token_hex(32)
+    gcs, client = free_port(), free_port()
+    found = Cluster(f"ray://{own_address()}:{client}", token)
+    for name, value in {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
+        "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "2",  # so long the actors of a dead driver stay
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }.items():
+        monkeypatch.setenv(name, value)
+    head = [f"--port={gcs}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
+    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        nodes = [ray_node("--head", *head, f"--temp-dir={folder}")]
+        try:
+            wait_for_port(client, nodes[0])
+            nodes.append(ray_node(f"--address={own_address()}:{gcs}"))
+            yield found
         finally:
-            process.terminate()  # it ends what it started
-            process.wait(LIMIT_S)
+            for node in reversed(nodes):
+                node.terminate()  # it ends what it started
+                node.wait(LIMIT_S)
+
+
+def ray_node(*options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
+    return subprocess.Popen(
+        [*command, "--disable-usage-stats", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def free_port() -> int:
@@ -172,26 +230,14 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
-def test_a_cluster_of_ray_that_is_named_by_its_address_makes_the_same_index(
-    docs: Path, tmp_path: Path, cluster: str
+@pytest.mark.skipif(not HAS_PROC, reason="looks up actors in /proc")
+def test_a_cluster_of_ray_makes_the_same_index_whoever_is_killed(
+    docs: Path, tmp_path: Path, cluster: Cluster
 ) -> None:
-    (docs / "rows.jsonl").write_text('{"_id": "1", "text": "A row."}\n{"_id": "2", "text": "B"}\n')
-    assert start(tmp_path / "clean", "1", docs).wait(LIMIT_S) == 0
-    name = f"{cluster}?workers=2"
-    process = start(tmp_path / "ray", name, docs)
-    try:
-        index = tmp_path / "ray" / "index" / "fathom.db"
-        deadline = time.monotonic() + LIMIT_S
-        while not index.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.kill()  # the driver dies; the cluster lives on and takes the next one
-        process.wait()
-        process = start(tmp_path / "ray", name, docs)
-        assert process.wait(LIMIT_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-    assert held(tmp_path / "ray") == held(tmp_path / "clean")
-    process = start(tmp_path / "ray", name, docs)
+    rows = [f'{{"_id": "r{n}", "text": "Row {n} of many."}}' for n in range(200)]
+    (docs / "rows.jsonl").write_text("\n".join(rows))
+    name = f"{cluster.address}?workers=2"
+    killed_at_random(docs, tmp_path, name, RAY_KILLS, cluster.actors)
+    process = start(tmp_path / "first", name, docs)
     assert process.wait(LIMIT_S) == 0  # again, and nothing is done
-    assert held(tmp_path / "ray") == held(tmp_path / "clean")
+    assert held(tmp_path / "first") == held(tmp_path / "clean")

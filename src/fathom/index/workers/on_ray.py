@@ -13,6 +13,7 @@ from fathom.index.workers.base import Done, Ended, Lost, Task
 from fathom.index.workers.work import Work
 
 INSTALL = "ray is not installed: pip install 'fathom[ray]'"
+NEXT = "see `ray status`; a cluster that wants a token is told it by RAY_AUTH_MODE=token"
 
 
 class _Actor:
@@ -75,7 +76,7 @@ class RayWorkers:
                 ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             told = " ".join(str(error).split())[:200]
-            raise ModelError(f"{address or 'ray'}: {told}; see `ray status`") from error
+            raise ModelError(f"{address or 'ray'}: {told}; {NEXT}") from error
         self._tools = tools
         number = number or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._actors = [self._made() for _ in range(number)]
