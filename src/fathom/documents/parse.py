@@ -19,7 +19,7 @@ VERSION = "2"
 
 # Formats whose lines a reader of the file counts; JSON is read out of order.
 _TAGGED = frozenset({"html", "xml"})
-_PICTURED = frozenset({"docx", "pdf", "picture", "pptx"})
+_PICTURED = frozenset({"docx", "odt", "pdf", "picture", "pptx"})
 _LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.documents.formats.office import test_odt as texts
 from tests.documents.formats.office import test_pptx as slides
 from tests.documents.formats.office.test_docx import KIND, RELS, p, packed, r
 from tests.documents.formats.pdf.test_scans import Told
@@ -13,6 +14,7 @@ from tests.documents.formats.test_picture import ENGLISH, needs_ocr, page, saved
 
 from fathom.documents.base import NEEDS_OCR, Parsed, Refused
 from fathom.documents.formats.office.docx import parse
+from fathom.documents.formats.office.odt import parse as parse_odt
 from fathom.documents.formats.office.pptx import parse as parse_slides
 from fathom.documents.parse import parse_bytes
 from fathom.documents.sandbox.parent import Sandbox, read
@@ -90,6 +92,58 @@ def test_pictures_of_a_slide_are_read_on_its_page() -> None:
     found = [(block.page, block.recognised) for block in parsed.blocks if block.recognised]
     assert found == [(1, 0.9)]
     assert parse_slides(out.getvalue()).unread.endswith(NEEDS_OCR)
+
+
+def odt(body: str, *pictures: bytes) -> bytes:
+    out = io.BytesIO(texts.packed(body))
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("Thumbnails/thumbnail.png", saved(NOISE, "PNG"))
+        for at, data in enumerate(pictures):
+            archive.writestr(f"Pictures/{at}.png", data)
+    return out.getvalue()
+
+
+def framed(name: str) -> str:
+    return f'<draw:frame><draw:image xlink:href="{name}"/></draw:frame>'
+
+
+def test_pictures_of_an_odt_are_read_where_they_stand() -> None:
+    noise, other = saved(NOISE, "PNG"), saved(NOISE.rotate(90), "PNG")
+    body = (
+        texts.p(PROSE + framed("./Pictures/1.png"))
+        + texts.p(framed("Pictures/1.png") + "Below it.")
+        + texts.p(framed("https://a.example/x.png"))
+        + "<text:section>"
+        + framed("Pictures/2.png")
+        + "</text:section>"
+        + texts.p("The end.")
+    )
+    recogniser = Told()
+    parsed = parse_odt(odt(body, noise, other, other), recogniser)
+    assert recogniser.pages == [3]
+    assert [(block.span.cut(parsed.text), block.recognised) for block in parsed.blocks] == [
+        (PROSE, None),
+        (recogniser.text, 0.9),
+        ("Below it.", None),
+        (recogniser.text, 0.9),
+        ("The end.", None),
+        (recogniser.text, 0.9),
+    ]
+    assert parsed.metadata == {"recognised_pages": 3, "recognised": 0.9}
+
+
+def test_an_odt_names_the_pictures_that_nobody_reads() -> None:
+    data = odt(texts.p(PROSE), saved(NOISE, "PNG"), b"\x89PNG\r\nsmall")
+    (parsed,) = parse_bytes(data, "a.odt")
+    assert isinstance(parsed, Parsed)
+    assert parsed.unread == f"1 picture in it not looked into; {NEEDS_OCR}"
+    (parsed,) = parse_bytes(data, "a.odt", recogniser=Told())
+    assert isinstance(parsed, Parsed)
+    assert Told().text in parsed.text
+    assert parsed.unread == ""
+    with pytest.raises(Refused, match=r"hardly any text; .*fathom\[ocr\]"):
+        parse_odt(odt(texts.p("The form:"), saved(NOISE, "PNG")))
 
 
 def test_other_formats_are_given_no_recogniser() -> None:

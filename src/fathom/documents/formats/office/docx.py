@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, Parsed
 from fathom.documents.formats.office.numbering import Numbering, spell
 from fathom.documents.formats.office.package import Package, chosen, relation_id, truth
 from fathom.documents.formats.office.pictures import Pictures
@@ -213,9 +213,6 @@ _WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
 
-# A picture with less text than this is a scan with a caption: what it says is in the picture.
-CAPTION_CHARS = 60
-
 
 def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
     """Parse a DOCX file; the recogniser reads the pictures in it, where there is one.
@@ -227,21 +224,13 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
     name, root = package.main("word/document.xml")
     body = child(root, "body")
     builder = Builder()
-    pictures = Pictures(package, recogniser)
+    pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _Walk(package, name, builder, pictures)
     walk.margins()
     if body is not None:
         walk.blocks(body)
     pictures.add_rest(builder)
-    title, metadata = package.properties()
-    try:
-        parsed = builder.build(title, {**metadata, **pictures.facts()})
-    except Refused as refusal:
-        raise pictures.only(package) or refusal from None
-    scanned = pictures.only(package)
-    if len(parsed.text) < CAPTION_CHARS and not pictures.facts() and scanned is not None:
-        raise scanned
-    return pictures.told(parsed)
+    return pictures.document(builder, *package.properties())
 
 
 class _Walk:

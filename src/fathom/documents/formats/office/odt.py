@@ -1,11 +1,14 @@
 """OpenDocument files: texts, and with the same walk sheets and presentations."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from posixpath import normpath
+from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, Parsed, Refused
 from fathom.documents.formats.office.cells import SheetCell, add_rows
 from fathom.documents.formats.office.numbering import BULLET, spell
+from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
     attribute,
@@ -19,6 +22,9 @@ from fathom.documents.xml_members import (
 )
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
+
+if TYPE_CHECKING:
+    from fathom.documents.formats.pdf.lines import Recogniser
 
 _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
@@ -184,10 +190,10 @@ _MOST_SPACES = 1_000
 
 @dataclass(slots=True)
 class OdtInline:
-    """What a paragraph holds: its text, text boxes anchored in it, notes with their marks."""
+    """What a paragraph holds: its text, text boxes and pictures in it, notes with their marks."""
 
     text: str = ""
-    boxes: list[Element] = field(default_factory=list)
+    asides: list[Element] = field(default_factory=list)
     notes: list[tuple[str, Element]] = field(default_factory=list)
 
 
@@ -238,8 +244,8 @@ def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
             if found is not None:
                 into.notes.append(found)
                 yield f"[{found[0]}]"
-        elif name == "text-box":
-            into.boxes.append(below)
+        elif name in {"text-box", "image"}:
+            into.asides.append(below)
         elif name not in _SKIPPED:
             yield from _pieces(below, into, mark)
         yield _collapsed(below.tail)
@@ -260,8 +266,8 @@ _IGNORED = {"tracked-changes", "sequence-decls", "forms", "annotation", "title",
 _META = {"initial-creator": "author", "creation-date": "created", "date": "modified"}
 
 
-def parse(data: bytes) -> Parsed:
-    """Parse an ODT, ODS or ODP file.
+def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
+    """Parse an ODT, ODS or ODP file; the recogniser reads its pictures, where there is one.
 
     Raises:
         Refused: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
@@ -275,14 +281,10 @@ def parse(data: bytes) -> Parsed:
     if content is None or body is None:
         raise Refused("failed", "no content.xml with a body; save the file anew")
     builder = Builder()
-    _Walk(builder, [content, member_xml(archive, "styles.xml")]).blocks(body)
-    title, metadata = _properties(member_xml(archive, "meta.xml"))
-    try:
-        return builder.build(title, metadata)
-    except Refused:
-        if any(name.startswith("Pictures/") for name in archive.namelist()):
-            raise Refused("no_text_layer", "holds pictures only; run OCR first") from None
-        raise
+    pictures = Pictures(archive, "Pictures/", recogniser)
+    _Walk(builder, pictures, [content, member_xml(archive, "styles.xml")]).blocks(body)
+    pictures.add_rest(builder)
+    return pictures.document(builder, *_properties(member_xml(archive, "meta.xml")))
 
 
 def _properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
@@ -297,19 +299,21 @@ class _Walk:
 
     Args:
         builder: Where the text goes.
+        pictures: Of the document.
         sources: Roots that define styles; later ones count only where earlier ones are silent.
     """
 
-    def __init__(self, builder: Builder, sources: list[Element | None]) -> None:
+    def __init__(self, builder: Builder, pictures: Pictures, sources: list[Element | None]) -> None:
         roots = [root for root in sources if root is not None]
         self._builder = builder
+        self._pictures = pictures
         self._styles = paragraph_styles(roots)
         self._lists = Lists(roots)
         self._notes = 0
         self._page = 0
 
-    def blocks(self, container: Element) -> None:
-        """Everything in a body, section, frame or cell."""
+    def blocks(self, container: Iterable[Element]) -> None:
+        """Everything in a body, section, frame or cell, or beside a paragraph."""
         for element in container:
             name = local(element)
             if name in _TEXT:
@@ -320,6 +324,8 @@ class _Walk:
                 self._table(element)
             elif name == "page":
                 self._slide(element)
+            elif name == "image":
+                self._pictures.add(self._builder, normpath(attribute(element, "href") or ""))
             elif name not in _IGNORED:
                 self.blocks(element)
 
@@ -338,8 +344,7 @@ class _Walk:
         for mark, body in inline.notes:
             lines = [read_inline(p, self._mark).text for p in descendants(body, *_TEXT)]
             self._builder.footnote(" ".join(lines), mark)
-        for box in inline.boxes:
-            self.blocks(box)
+        self.blocks(inline.asides)
 
     def _heading(self, paragraph: Element) -> int:
         """The level of a heading from 1; 0 for body text."""

@@ -12,7 +12,6 @@ from fathom.documents.xml_members import (
     children,
     local,
     member_xml,
-    read_member,
     text_of,
 )
 from fathom.documents.zipguard import open_zip
@@ -49,6 +48,11 @@ class Package:
 
     def __init__(self, data: bytes) -> None:
         self._archive: zipfile.ZipFile = open_zip(data)
+
+    @property
+    def archive(self) -> zipfile.ZipFile:
+        """What the parts lie in."""
+        return self._archive
 
     def main(self, usual: str) -> tuple[str, Element]:
         """Name and root of the part that holds the document.
@@ -108,31 +112,6 @@ class Package:
             if link.kind == kind:
                 return self.part(link.target)
         return None
-
-    def has_pictures(self) -> bool:
-        """Whether any picture or film is packed in."""
-        return any("/media/" in name for name in self._archive.namelist())
-
-    def pictures(self, beginnings: tuple[bytes, ...], fewest_bytes: int) -> list[str]:
-        """Parts that are pictures of these kinds and not small, in order."""
-        found = []
-        for member in self._archive.infolist():
-            if "/media/" in member.filename and member.file_size >= fewest_bytes:
-                with self._archive.open(member) as opened:
-                    if opened.read(8).startswith(beginnings):
-                        found.append(member.filename)
-        return found
-
-    def bytes_of(self, name: str) -> bytes:
-        """A part as it is.
-
-        Raises:
-            Refused: `failed` when it is missing or damaged.
-        """
-        data = read_member(self._archive, name)
-        if data is None:
-            raise Refused("failed", f"no part {name}")
-        return data
 
     def properties(self) -> tuple[str, Mapping[str, Scalar]]:
         """Title, and author and dates as far as they are known."""

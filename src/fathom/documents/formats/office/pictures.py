@@ -1,10 +1,12 @@
 """Pictures inside office files: their text is recognised where somebody can, else it is told."""
 
+import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, add_parsed
-from fathom.documents.formats.office.package import Package
+from fathom.documents.xml_members import read_member
 from fathom.types import Scalar
 
 if TYPE_CHECKING:  # what reads pictures is loaded where there is one
@@ -12,27 +14,41 @@ if TYPE_CHECKING:  # what reads pictures is loaded where there is one
 
 FEWEST_BYTES = 4_000
 """Smaller ones are signs and lines, no pictures of text."""
+CAPTION_CHARS = 60
+"""A picture with less text than this is a scan with a caption: what it says is in the picture."""
 _BEGINNINGS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")  # PNG, JPEG, TIFF
 
 
 class Pictures:
-    """The pictures of one package; each is read once, however often it is shown.
+    """The pictures of one file; each is read once, however often it is shown.
 
     Args:
-        package: Where they are.
+        archive: Where they are.
+        folder: What their names have in them.
         recogniser: Reads them; without one they are only counted.
 
     Raises:
         Refused: If they are more than may be read of a file.
     """
 
-    def __init__(self, package: Package, recogniser: "Recogniser | None") -> None:
-        self._package = package
+    def __init__(
+        self, archive: zipfile.ZipFile, folder: str, recogniser: "Recogniser | None"
+    ) -> None:
+        self._archive = archive
+        self._folder = folder
         self._recogniser = recogniser
-        self._left = dict.fromkeys(package.pictures(_BEGINNINGS, FEWEST_BYTES))
+        self._left = dict.fromkeys(self._large())
         self._pages: list[PageLines] = []
         if recogniser is not None and self._left:
             recogniser.begin(len(self._left))
+
+    def _large(self) -> Iterator[str]:
+        """Names of those of a known kind that are not small, in order."""
+        for member in self._archive.infolist():
+            if self._folder in member.filename and member.file_size >= FEWEST_BYTES:
+                with self._archive.open(member) as opened:
+                    if opened.read(8).startswith(_BEGINNINGS):
+                        yield member.filename
 
     def add(self, builder: Builder, name: str, below: int = 0) -> None:
         """The text on a picture, where it has not been added yet.
@@ -59,7 +75,7 @@ class Pictures:
         from fathom.documents.formats.picture import lines_on
 
         try:
-            return lines_on(self._package.bytes_of(name), recogniser)
+            return lines_on(read_member(self._archive, name) or b"", recogniser)
         except Refused:
             return ()  # a broken picture does not keep the text around it away
 
@@ -68,7 +84,35 @@ class Pictures:
         for name in list(self._left):
             self.add(builder, name)
 
-    def facts(self) -> dict[str, Scalar]:
+    def document(
+        self,
+        builder: Builder,
+        title: str,
+        metadata: Mapping[str, Scalar],
+        *,
+        fewest_chars: int = CAPTION_CHARS,
+    ) -> Parsed:
+        """What was built, with what is known of its pictures.
+
+        Args:
+            builder: Has all the text.
+            title: See `Builder.build`.
+            metadata: See `Builder.build`.
+            fewest_chars: A file with less text, and pictures that were not read, is refused.
+
+        Raises:
+            Refused: `no_text_layer` when it holds pictures and no text, or hardly any; `empty`.
+        """
+        scanned = None if self._pages else self._only()
+        try:
+            parsed = builder.build(title, {**metadata, **self._facts()})
+        except Refused as refusal:
+            raise scanned or refusal from None
+        if len(parsed.text) < fewest_chars and scanned is not None:
+            raise scanned
+        return self._told(parsed)
+
+    def _facts(self) -> dict[str, Scalar]:
         """What is known of recognised pictures; see `recognised_facts`."""
         if not self._pages:
             return {}
@@ -76,16 +120,16 @@ class Pictures:
 
         return recognised_facts(self._pages)
 
-    def told(self, parsed: Parsed) -> Parsed:
+    def _told(self, parsed: Parsed) -> Parsed:
         """The document, which tells how many pictures were not read."""
         if self._recogniser is not None or not self._left:
             return parsed
         pictures = "1 picture" if len(self._left) == 1 else f"{len(self._left)} pictures"
         return replace(parsed, unread=f"{pictures} in it not looked into; {NEEDS_OCR}")
 
-    def only(self, package: Package) -> Refused | None:
-        """Why a package without text, or with hardly any, gives none; `None` without a picture."""
-        if not package.has_pictures():
+    def _only(self) -> Refused | None:
+        """Why a file without text, or with hardly any, gives none; `None` without a picture."""
+        if not any(self._folder in name for name in self._archive.namelist()):
             return None
         if self._recogniser is None and self._left:
             return Refused("no_text_layer", f"holds pictures and hardly any text; {NEEDS_OCR}")

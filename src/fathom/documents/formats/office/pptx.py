@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, Parsed
 from fathom.documents.formats.office.cells import plain
 from fathom.documents.formats.office.numbering import BULLET, spell
 from fathom.documents.formats.office.package import Package, chosen, relation_id
@@ -104,18 +104,14 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
     targets = {link.id: link.target for link in package.relations(name) if link.kind == "slide"}
     slides = [targets.get(relation_id(item), "") for item in descendants(root, "sldId")]
     builder = Builder()
-    pictures = Pictures(package, recogniser)
+    pictures = Pictures(package.archive, "/media/", recogniser)
     titled = False
     for page, slide in enumerate(slides, start=1):
         builder.page(page)
         titled = _Slide(package, slide, builder).add(f"Slide {page}" if titled else "") or titled
         for link in package.relations(slide):
             pictures.add(builder, link.target, below=1)
-    title, metadata = package.properties()
-    try:
-        return pictures.told(builder.build(title, {**metadata, **pictures.facts()}))
-    except Refused as refusal:
-        raise pictures.only(package) or refusal from None
+    return pictures.document(builder, *package.properties(), fewest_chars=0)
 
 
 class _Slide:
