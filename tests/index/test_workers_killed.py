@@ -49,11 +49,12 @@ def docs(tmp_path: Path) -> Path:
 
 
 def start(place: Path, workers: str, docs: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(place), workers, str(docs)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        stderr=subprocess.DEVNULL,
-    )
+    with place.with_suffix(".log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(place), workers, str(docs)],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            stderr=log,
+        )
 
 
 def workers_of(pid: int) -> set[int]:
@@ -113,7 +114,7 @@ def killed_at_random(
             os.kill(draw.choice(victims), signal.SIGKILL)
             killed[whom] += 1
         done = process.wait(LIMIT_S) == 0
-        assert done or process.returncode == -signal.SIGKILL
+        assert done or process.returncode == -signal.SIGKILL, place.with_suffix(".log").read_text()
         if (place / "index" / "fathom.db").exists():
             content, paths = held(place)
             assert len(paths) == len(set(paths))

@@ -1,0 +1,116 @@
+"""Memory of ingestion: python benchmarks/ingest_memory.py --of gone,failing,linked,records.
+
+Each kind is ingested in a process of its own with --sizes of them: files that are gone (once kept,
+once removed by `prune`), files that cannot be read, hard links of one file, and records of one
+corpus file that is read and then read again as it has changed. Prints one JSON object: the peak of
+resident memory of the process that writes, in MB, by kind and size. Vectors are given and short, so
+that what grows with chunks is small.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fathom.engine import Engine
+from fathom.models.base import Matrix
+from fathom.settings.tree import Settings
+
+DIMENSION = 8
+KINDS = ("gone", "pruned", "failing", "linked", "records")
+
+
+class Given:
+    """Vectors that cost nothing, all the same."""
+
+    dimension = DIMENSION
+    identity: Mapping[str, str] = {"model": "given", "sha256": "", "runtime": "", "precision": ""}
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """See `Embedder.embed`."""
+        return np.full((len(texts), DIMENSION), DIMENSION**-0.5, dtype=np.float32)
+
+    def count(self, text: str) -> int:
+        """See `Embedder.count`."""
+        return len(text.split())
+
+
+def write(docs: Path, kind: str, size: int) -> None:
+    """What is ingested first."""
+    docs.mkdir()
+    if kind == "records":
+        with (docs / "corpus.jsonl").open("w") as file:
+            for n in range(size):
+                file.write(json.dumps({"_id": str(n), "text": f"Record {n} says so."}) + "\n")
+        return
+    (docs / "first.md").write_text("A file that all links lead to.")
+    for n in range(size):
+        file = docs / f"{n:06}-with-a-name-of-some-length"
+        if kind == "linked":
+            os.link(docs / "first.md", file.with_suffix(".md"))
+        elif kind == "failing":
+            file.with_suffix(".pdf").write_bytes(b"%PDF-1.7\nnothing" + str(n).encode())
+        else:
+            file.with_suffix(".md").write_text(f"Notice {n} is short.")
+
+
+def change(docs: Path, kind: str) -> None:
+    """What is done before the ingestion that is measured."""
+    if kind == "records":
+        with (docs / "corpus.jsonl").open("a") as file:
+            file.write(json.dumps({"_id": "last", "text": "A record that was added."}) + "\n")
+    elif kind in {"gone", "pruned"}:
+        for file in docs.glob("0*.md"):
+            file.unlink()
+
+
+def ingested(folder: Path, *, prune: bool) -> float:
+    """Peak of resident memory in MB."""
+    tree = {"index": {"directory": folder / "index"}, "models": {"threads": 1}}
+    with Engine(Settings.model_validate(tree), embedder=Given()) as engine:
+        engine.ingest([folder / "docs"], prune=prune)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1024 if sys.platform != "darwin" else 1 << 20), 1)
+
+
+def measured(kind: str, size: int) -> list[float]:
+    """Of the first ingestion and of the second one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder / "docs", kind, size)
+        peaks = []
+        for turn in (1, 2):
+            command = [sys.executable, __file__, "--in", name]
+            told = subprocess.run(
+                command + ["--prune"] * (kind == "pruned"), capture_output=True, check=True
+            )
+            peaks.append(float(told.stdout.decode().split()[-1]))
+            if turn == 1:
+                change(folder / "docs", kind)
+        return peaks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--of", default=",".join(KINDS))
+    parser.add_argument("--sizes", default="1000,10000")
+    parser.add_argument("--in", dest="folder", help=argparse.SUPPRESS)
+    parser.add_argument("--prune", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.folder:
+        print(ingested(Path(options.folder), prune=options.prune))
+        return
+    sizes = [int(size) for size in options.sizes.split(",")]
+    found = {kind: {size: measured(kind, size) for size in sizes} for kind in options.of.split(",")}
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
