@@ -116,7 +116,10 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     assert "40 crowns" not in run("search", "mooring permit").out
     assert run("status", "--json").json["documents"] == 1
 
-    assert run("docs", "rm", str(corpus)).out == "1 removed\n"
+
+def test_an_index_that_is_to_hold_nothing_has_nothing_to_ingest(run: Run, corpus: Path) -> None:
+    run("ingest", str(corpus))
+    assert run("docs", "rm", str(corpus)).out == "2 removed\n"
     one_line(run("ingest"), 2, "asked to hold nothing; name a file or folder")
 
 
