@@ -236,7 +236,8 @@ class _Tools:
         query: Annotated[str, Field(description="What to look for.")],
         k: Annotated[int, Field(ge=1, le=MOST_HITS, description="How many hits.")] = 10,
         retriever: Annotated[
-            str | None, Field(description="hybrid (the default), keyword or vector.")
+            str | None,
+            Field(description="Way of searching: hybrid, keyword or vector; by default as set."),
         ] = None,
         filters: _Filters = [],  # noqa: B006 - never changed
     ) -> Annotated[CallToolResult, Found]:

@@ -4,10 +4,12 @@ fathom.serving.http.health, fathom.serving.http.metrics; and the place of
 fathom.serving.http.openai."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.installing import install, use
 
 QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
@@ -143,6 +145,15 @@ def test_a_body_that_is_not_json_is_told_with_the_place(client: TestClient) -> N
     )
     assert reply.status_code == 422
     assert reply.json()["detail"] == "the body is not JSON at character 13"
+
+
+def test_strategies_of_other_packages_are_listed_too(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = {"fathom.strategies": {"echo": "echoing:Echo"}}
+    use(install(tmp_path, name="echoing", groups=groups, files={}), monkeypatch)
+    told = client.get("/api/v1/strategies").json()["strategies"]
+    assert told[-1] == {"name": "echo", "description": ""}
 
 
 def test_a_budget_lowers_what_the_effort_allows_and_never_raises_it(client: TestClient) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from fathom.concurrency import FinalEvent
 from fathom.errors import IndexMissing
-from fathom.extensions import STRATEGIES
+from fathom.extensions import names
 from fathom.jsonable import Json
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.asking import MOST_CHARS, Asked
@@ -255,7 +255,8 @@ def strategies(space: Here, _: MayRead) -> Response:
             "default": settings.ask.strategy,
             "effort": settings.budget.effort,
             "strategies": [
-                {"name": name, "description": DESCRIPTIONS.get(name, "")} for name in STRATEGIES
+                {"name": name, "description": DESCRIPTIONS.get(name, "")}
+                for name in names("strategy")
             ],
             "efforts": {name: getattr(settings.effort, name).model_dump() for name in EFFORTS},
         }
@@ -295,4 +296,4 @@ DESCRIPTIONS = {
     "mao": "A planner composes executors into a workflow for each question and sub-question.",
     "adaptive": "The default: after a first look a planner chooses what else is worth doing.",
 }
-"""A line for each of Fathom's own strategies."""
+"""A line for each of Fathom's own strategies; those of other packages have none."""

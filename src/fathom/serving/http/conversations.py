@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
 
+from fathom.conversation import MOST_TURNS as MOST_SAID
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
@@ -15,8 +16,8 @@ from fathom.serving.http.kept import CONVERSATIONS
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
-MOST_TURNS = 20
-"""So many of the latest are given to a follow-up question."""
+MOST_TURNS = MOST_SAID // 2
+"""So many of the latest are given to a follow-up question: of each what both sides said."""
 ALL_TURNS = 1 << 31
 TITLE_CHARS = 80
 _NAMES = ("id", "title", "created", "updated")
