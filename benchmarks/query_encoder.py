@@ -7,7 +7,8 @@ The first embeds questions of a data set one at a time with each of `models.quer
 milliseconds a question (median), its ratio to `same` in the same round, and the cosines with the
 vectors of `same`. The second asks data sets of indexes that were made of them and compares nDCG@10
 of vector and hybrid search with that of `same`, question by question; the interval is of 95 %
-(BCa). The indexes are only read.
+(BCa). The indexes are only read. --trained FILE adds one that `training.query_encoder.export` wrote
+beside a copy of the embedder's file.
 """
 
 import argparse
@@ -15,7 +16,8 @@ import gzip
 import json
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +29,25 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.models.base import Embedder, for_questions
 from fathom.models.embedder import load_embedder
-from fathom.models.query_encoder import SHA256, asked_with
+from fathom.models.query_encoder import SHA256, AskedOtherwise, QueryEncoder, asked_with
+from fathom.models.runtime import sha256_of
+from fathom.models.tokens import WordPiece
 from fathom.settings import Settings
 
 SYSTEMS = ("vector", "hybrid")
 MEASURE = "nDCG@10"
 
 
-def encoders() -> dict[str, Embedder]:
-    """What embeds questions, by the name in the settings."""
+def embedders(trained: Path | None) -> dict[str, Embedder]:
+    """The embedder with each encoder of questions, by the name in the settings."""
     same = load_embedder()
-    return {"same": same} | {name: for_questions(asked_with(name, same)) for name in SHA256}
+    found: dict[str, Embedder] = {"same": same}
+    found |= {name: asked_with(name, same) for name in SHA256}
+    if trained is not None:
+        tokens = WordPiece.read(Path(str(resources.files("fathom.models"))) / "resources/vocab.txt")
+        own = QueryEncoder(trained, tokens, {"model": trained.stem, "sha256": sha256_of(trained)})
+        found["trained"] = AskedOtherwise(same, own)
+    return found
 
 
 def questions_of(dataset: Path, number: int) -> list[str]:
@@ -46,9 +56,11 @@ def questions_of(dataset: Path, number: int) -> list[str]:
         return [json.loads(line)["text"] for line, _ in zip(file, range(number), strict=False)]
 
 
-def timed(questions: Sequence[str], rounds: int) -> list[dict[str, object]]:
+def timed(
+    questions: Sequence[str], rounds: int, found: Mapping[str, Embedder]
+) -> list[dict[str, object]]:
     """A row an encoder."""
-    known = encoders()
+    known = {name: for_questions(each) for name, each in found.items()}
     vectors = {name: each.embed(questions) for name, each in known.items()}
     medians: dict[str, list[float]] = {name: [] for name in known}
     for _ in range(rounds):
@@ -77,34 +89,34 @@ def timed(questions: Sequence[str], rounds: int) -> list[dict[str, object]]:
     return rows
 
 
-def ranked(dataset: Path, index: Path, name: str, queries: int) -> Mapping[str, Sequence[Record]]:
-    """The rankings of each system with a query encoder."""
-    given = {"index": {"directory": index}, "models": {"query_encoder": name}}
-    with Engine(Settings.model_validate(given)) as engine:
+def ranked(
+    dataset: Path, index: Path, embedder: Embedder, queries: int
+) -> Mapping[str, Sequence[Record]]:
+    """The rankings of each system."""
+    settings = Settings.model_validate({"index": {"directory": index}})
+    with Engine(settings, embedder=embedder) as engine:
         session = Session(engine=engine, dataset=load(dataset), queries=queries)
         return {system: session.rankings(system) for system in SYSTEMS}
 
 
-def lost(dataset: Path, index: Path, queries: int) -> list[dict[str, object]]:
+def lost(
+    dataset: Path, index: Path, queries: int, found: Mapping[str, Embedder]
+) -> Iterator[dict[str, object]]:
     """A row an encoder and system: the difference to `same`."""
-    same = ranked(dataset, index, "same", queries)
-    rows: list[dict[str, object]] = []
-    for name in SHA256:
-        other = ranked(dataset, index, name, queries)
+    same = ranked(dataset, index, found["same"], queries)
+    for name in found.keys() - {"same"}:
+        other = ranked(dataset, index, found[name], queries)
         for system in SYSTEMS:
             (test,) = compare([(other[system], same[system])], (MEASURE,))
-            rows.append(
-                {
-                    "set": dataset.name,
-                    "questions": test.queries,
-                    "query_encoder": name,
-                    "system": system,
-                    "difference": round(test.difference, 4),
-                    "interval": [round(end, 4) for end in test.interval],
-                    "p": round(test.p, 3),
-                }
-            )
-    return rows
+            yield {
+                "set": dataset.name,
+                "questions": test.queries,
+                "query_encoder": name,
+                "system": system,
+                "difference": round(test.difference, 4),
+                "interval": [round(end, 4) for end in test.interval],
+                "p": round(test.p, 3),
+            }
 
 
 def main() -> None:
@@ -115,14 +127,17 @@ def main() -> None:
     what.add_argument("--loss", nargs="+", metavar="DATASET=INDEX")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--trained", type=Path, metavar="FILE")
     given = parser.parse_args()
+    found = embedders(given.trained)
     if given.questions:
-        for row in timed(questions_of(given.questions, min(given.queries, 200)), given.rounds):
+        asked = questions_of(given.questions, min(given.queries, 200))
+        for row in timed(asked, given.rounds, found):
             print(json.dumps(row), flush=True)
         return
     for pair in given.loss:
         dataset, _, index = pair.partition("=")
-        for row in lost(Path(dataset), Path(index), given.queries):
+        for row in lost(Path(dataset), Path(index), given.queries, found):
             print(json.dumps(row), flush=True)
 
 

