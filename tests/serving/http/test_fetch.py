@@ -180,3 +180,13 @@ def test_a_server_fetches_nothing_unless_it_was_told_to(client: TestClient) -> N
     reply = client.post("/api/v1/documents/from-url", json={"url": "http://example.org/"})
     assert reply.status_code == 403
     assert reply.json()["type"] == "urn:fathom:problem:fetching_off"
+
+
+def test_a_connection_that_gives_no_reply_is_closed() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.sendall(b"no HTTP\r\n\r\n")
+        fetcher = Fetcher(most_bytes=1, resolve=lambda *_: [PUBLIC], connect=lambda *_: ours)
+        with pytest.raises(Problem, match="gives no file: BadStatusLine"):
+            fetcher.fetch("http://odd.example/")
+    assert ours.fileno() == -1

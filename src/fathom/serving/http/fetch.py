@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
@@ -105,14 +106,20 @@ class Fetcher:
         if not given or not all(is_public(each) for each in given):
             raise _refused("it stands for an address that is not public")
         raw = self._connect(given[0], port, max(0.1, end - time.monotonic()))
-        if parts.scheme == "https":
-            raw = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
-        connection = http.client.HTTPConnection(host, port)
-        connection.sock = raw
-        path = parts.path or "/"
-        target = f"{path}?{parts.query}" if parts.query else path
-        connection.request("GET", target, headers={"Host": parts.netloc, "Accept": "*/*"})
-        return connection.getresponse(), raw
+        with ExitStack() as opened:
+            opened.push(raw)
+            if parts.scheme == "https":
+                raw = opened.enter_context(
+                    ssl.create_default_context().wrap_socket(raw, server_hostname=host)
+                )
+            connection = http.client.HTTPConnection(host, port)
+            connection.sock = raw
+            path = parts.path or "/"
+            target = f"{path}?{parts.query}" if parts.query else path
+            connection.request("GET", target, headers={"Host": parts.netloc, "Accept": "*/*"})
+            reply = connection.getresponse()
+            opened.pop_all()
+        return reply, raw
 
     def _read(self, parts: SplitResult, reply: http.client.HTTPResponse, end: float) -> Fetched:
         if reply.status != 200:
