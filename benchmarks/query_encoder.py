@@ -61,6 +61,7 @@ def timed(
 ) -> list[dict[str, object]]:
     """A row an encoder."""
     known = {name: for_questions(each) for name, each in found.items()}
+    known["same, one thread"] = load_embedder(threads=1)
     vectors = {name: each.embed(questions) for name, each in known.items()}
     medians: dict[str, list[float]] = {name: [] for name in known}
     for _ in range(rounds):

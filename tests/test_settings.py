@@ -1,6 +1,6 @@
 """Which settings a trace keeps: all that can change an answer, a new one too."""
 
-from fathom.settings import Settings
+from fathom.settings import Settings, as_before
 from fathom.settings.section import Section
 
 UNRECORDED = {
@@ -48,6 +48,17 @@ def test_a_section_that_says_nothing_of_it_is_kept() -> None:
         new: New = New()
 
     assert Grown().recorded()["new"] == {"weight": 0.5}
+
+
+def test_what_was_made_before_the_query_encoder_still_counts() -> None:
+    same, rounded = (
+        as_before(Settings.model_validate({"models": {"query_encoder": name}}).recorded())
+        for name in ("same", "rounded")
+    )
+
+    assert "query_encoder" not in same["models"]
+    assert rounded["models"] == {**same["models"], "query_encoder": "rounded"}
+    assert {**Settings().recorded(), "models": None} == {**same, "models": None}
 
 
 def test_an_effort_names_the_limits_that_are_not_given() -> None:

@@ -2,13 +2,14 @@ import hashlib
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.runtime import batches, load_runtime, sha256_of
+from fathom.models.runtime import LateRuntime, Runtime, batches, in_lanes, load_runtime, sha256_of
 
 MODEL = Path(__file__).parents[2] / "src/fathom/models/resources/all-MiniLM-L6-v2.onnx"
 IDS = np.array([[101, 7592, 2088, 102], [101, 7953, 1037, 102]])
@@ -18,6 +19,35 @@ def test_any_number_of_threads_gives_the_same_bytes() -> None:
     outputs = {load_runtime(MODEL, threads=n).run({"input_ids": IDS}).tobytes() for n in (1, 2, 5)}
 
     assert len(outputs) == 1
+
+
+def test_what_is_loaded_late_is_loaded_once_and_gives_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exact = load_runtime(MODEL, threads=1).run({"input_ids": IDS})
+    made: list[Path] = []
+
+    def counted(model: Path, *, threads: int) -> Runtime:
+        made.append(model)
+        return load_runtime(model, threads=threads)
+
+    monkeypatch.setattr("fathom.models.runtime.load_runtime", counted)
+    late = LateRuntime(MODEL, 1, frozenset({"input_ids"}))
+    assert not made
+    with ThreadPoolExecutor(4) as pool:
+        outputs = list(pool.map(lambda _: late.run({"input_ids": IDS}), range(8)))
+
+    assert {output.tobytes() for output in outputs} == {exact.tobytes()}
+    assert in_lanes(late)[1] == 1
+    assert made == [MODEL]
+
+
+def test_a_file_that_is_loaded_late_and_is_no_model_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "none.onnx"
+    file.write_bytes(b"none")
+
+    with pytest.raises(ModelError, match=r"none\.onnx.*cannot be loaded"):
+        LateRuntime(file, 1, frozenset({"input_ids"})).run({"input_ids": IDS})
 
 
 COUNT = """

@@ -22,14 +22,12 @@ from fathom.errors import UsageError
 from fathom.extensions import STRATEGIES, find
 from fathom.jsonable import Json, canonical, digest
 from fathom.models.shipped import card_of
-from fathom.settings import AskSettings, Settings
+from fathom.settings import AskSettings, Settings, as_before
 from fathom.tracing.trace import Trace
 
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers that a calibration is learned from."""
-_LATER = {"models.query_encoder": "same"}
-"""Settings that came later, with the value that all was made with before: it is left out."""
 _STAND_IN = "naive"
 _SHOWN = 3
 
@@ -232,9 +230,9 @@ def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:
 def _settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
     """The settings that the strategy depends on; one that is not known may depend on all."""
     others = STRATEGIES.keys() - {strategy} if strategy in _SIMPLE else frozenset()
-    flat = _flat({name: part for name, part in recorded.items() if name not in others})
-    told = {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
-    return {key: value for key, value in told.items() if (key, value) not in _LATER.items()}
+    told = as_before(recorded)
+    flat = _flat({name: part for name, part in told.items() if name not in others})
+    return {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
 
 
 _SIMPLE = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})

@@ -18,7 +18,7 @@ from fathom.jsonable import Json, canonical, digest
 from fathom.measures.ir_metrics import DEPTH
 from fathom.models.shipped import card_of
 from fathom.retrieval.base import Retriever
-from fathom.settings import Settings
+from fathom.settings import Settings, as_before
 from fathom.tracing.trace import Trace
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
@@ -157,7 +157,7 @@ def setup_of(engine: "Engine", system: str = "") -> str:
         "index": engine.reader().revision(),
         "identity": engine.assembly.identity,
         "cross_reader": card_of(engine.settings.models.cross_reader),
-        "settings": engine.settings.recorded(),
+        "settings": as_before(engine.settings.recorded()),
         "budget": engine.settings.budget.model_dump(mode="json"),
         **_extensions(engine.settings, system),
     }

@@ -414,3 +414,19 @@ class Settings(Section):
         sections = {name: getattr(self, name) for name in type(self).model_fields}
         kept = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}
         return {name: values for name, values in kept.items() if values}
+
+
+_LATER = (("models", "query_encoder", "same"),)
+
+
+def as_before(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What is recorded, without settings that came later and say what held before them.
+
+    So calibrations, feedback and records that were made before still count.
+    """
+    return {
+        name: {key: value for key, value in part.items() if (name, key, value) not in _LATER}
+        if isinstance(part, Mapping)
+        else part
+        for name, part in recorded.items()
+    }
