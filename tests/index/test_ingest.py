@@ -1,7 +1,7 @@
 """Data that is there stays: what an ingestion keeps, marks, moves and removes."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,9 @@ from tests.making import engine_at, open_folder, uncaged, unprivileged
 from fathom.engine import Engine
 from fathom.index.base import SourceRecord
 from fathom.index.embedded.reader import EmbeddedReader
+from fathom.index.embedded.writer import EmbeddedWriter
+from fathom.index.ingest_report import IngestReport
+from fathom.serving.cli.output import ingest_text
 
 Write = Callable[[str, str], Path]
 Ask = Callable[..., object]
@@ -334,6 +337,55 @@ def test_what_is_known_of_documents_is_asked_once_a_batch(
         write(f"texts/{number}.md", f"Ferry {number} sails at night.")
     assert engine.ingest([tmp_path / "set", tmp_path / "texts"]).new == 300
     assert len(asked) < 30
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_what_is_gone_is_let_go_of_a_page_at_a_time(
+    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
+) -> None:
+    monkeypatch.setattr("fathom.index.places.AT_ONCE", 3)
+    forgotten: list[Sequence[str]] = []
+    forget = EmbeddedWriter.forget
+
+    def counted(writer: EmbeddedWriter, places: Sequence[str]) -> int:
+        forgotten.append(places)
+        return forget(writer, places)
+
+    monkeypatch.setattr(EmbeddedWriter, "forget", counted)
+    corpus = write("px/corpus.jsonl", records(*range(8)))
+    for number in range(7):
+        write(f"files/{number}.md", f"Ferry {number} sails at night.")
+        write(f"kept/k{number}.md", f"Ferry {number} sails at night." if number < 4 else "Other.")
+    assert engine.ingest([corpus, tmp_path / "files", tmp_path / "kept"]).failed == 0
+    corpus.unlink()
+    for file in (tmp_path / "files").iterdir():
+        file.unlink()
+    report = engine.ingest([corpus, tmp_path / "files"], prune=prune)
+    stale = [name for name, outcome in outcomes(engine).items() if outcome == "stale"]
+    if prune:
+        assert (report.removed, report.stale, stale) == (11, 0, [])
+    else:  # of four files there is another one
+        assert (report.removed, report.stale) == (0, 11)
+        rows = [f"corpus.jsonl#d{number}" for number in range(8)]
+        assert sorted(stale) == ["4.md", "5.md", "6.md", "corpus.jsonl", *rows]
+    assert max(map(len, forgotten)) <= 3
+    assert sum(map(len, forgotten)) == (16 if prune else 4)
+    left = [place for places in forgotten for place in places]
+    assert not prune or left.index(str(corpus)) == 8 + left.index(f"{corpus}#d0")
+    assert engine.verify() == []
+
+
+def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fathom.index.ingest_report.MOST_TOLD", 3)
+    report = IngestReport()
+    for number in range(5):
+        report.tell(f"/{number}.md", "ok", "")
+    for number in range(5):
+        report.tell(f"/{number}.pdf", "failed", "is broken")
+    names = [one.path for one in report.files]
+    assert names == ["/0.md", "/1.md", "/2.md", "/0.pdf", "/1.pdf", "/2.pdf"]
+    assert report.untold == 2
+    assert ingest_text(report).endswith("/2.pdf: is broken\n  and 2 more of this kind")
 
 
 def test_a_name_with_a_number_sign_is_no_record(
