@@ -25,6 +25,7 @@ import numpy as np
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
+from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import to_hits
 from fathom.settings.tree import IndexSettings, ModelSettings, Settings
 from fathom.types import Query
@@ -37,9 +38,8 @@ from pathlib import Path
 from fathom.engine import Engine
 from fathom.settings.tree import IndexSettings, ModelSettings, Settings
 loaded = time.perf_counter()
-settings = Settings(
-    index=IndexSettings(directory=Path(sys.argv[1])), models=ModelSettings(runtime=sys.argv[3])
-)
+models = ModelSettings(runtime=sys.argv[3], query_encoder=sys.argv[4])
+settings = Settings(index=IndexSettings(directory=Path(sys.argv[1])), models=models)
 with Engine(settings) as engine:
     engine.search(sys.argv[2])
 print(loaded - started, time.perf_counter() - loaded)
@@ -69,9 +69,9 @@ def latencies(engine: Engine, queries: Sequence[str], k: int) -> dict[str, dict[
         found[name] = timed(lambda text: retriever.retrieve(Query(text=text), k=k), queries)  # noqa: B023
     index = engine.reader()
     depth = max(k, engine.settings.retrieval.candidates)
-    vectors = {text: engine.embedder.embed([text])[0] for text in queries}
+    vectors = {text: engine.assembly.asked.embed([text])[0] for text in queries}
     matches = {text: index.keyword_search(text, k=k) for text in queries}
-    found["part: embed"] = timed(lambda text: engine.embedder.embed([text]), queries)
+    found["part: embed"] = timed(lambda text: engine.assembly.asked.embed([text]), queries)
     found["part: neighbours"] = timed(
         lambda text: index.vector_search(vectors[text], k=depth), queries
     )
@@ -90,7 +90,7 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     matrix = np.stack([np.frombuffer(row[1], np.float16) for row in rows]).astype(np.float32)
     shares = []
     for text in queries:
-        vector = engine.embedder.embed([text])[0]
+        vector = engine.assembly.asked.embed([text])[0]
         scores = matrix @ vector
         exact = set(ids[np.argpartition(-scores, k)[:k]])
         found = {match.chunk_id for match in engine.reader().vector_search(vector, k=k)}
@@ -98,11 +98,12 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def cold(index: Path, query: str, runtime: str) -> dict[str, float]:
+def cold(index: Path, query: str, models: ModelSettings) -> dict[str, float]:
     """Medians of five fresh processes: importing, and from opening the index to the first hit."""
     runs = []
     for _ in range(5):
-        command = [sys.executable, "-c", COLD, str(index), query, runtime]
+        told = (str(index), query, models.runtime, models.query_encoder)
+        command = [sys.executable, "-c", COLD, *told]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append([float(part) for part in done.stdout.split()])
     imports, first = np.median(np.asarray(runs), axis=0)
@@ -125,6 +126,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--runtime", default="onnxruntime", choices=["onnxruntime", "openvino"])
+    parser.add_argument("--query-encoder", default="same", choices=["same", *SHA256])
     parser.add_argument("-k", type=int, default=10)
     return parser.parse_args()
 
@@ -136,6 +138,7 @@ def measured(engine: Engine, queries: Sequence[str], k: int) -> dict[str, object
         "queries": len(queries),
         "k": k,
         "runtime": engine.settings.models.runtime,
+        "query_encoder": engine.settings.models.query_encoder,
         "cpus": len(os.sched_getaffinity(0)),
         "machine": platform.platform(),
         "latency": latencies(engine, queries, k),
@@ -148,9 +151,8 @@ def main() -> None:
     arguments = options()
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.index or Path(folder) / "index"
-        settings = Settings(
-            index=IndexSettings(directory=place), models=ModelSettings(runtime=arguments.runtime)
-        )
+        models = ModelSettings(runtime=arguments.runtime, query_encoder=arguments.query_encoder)
+        settings = Settings(index=IndexSettings(directory=place), models=models)
         if arguments.dataset:
             dataset = load(arguments.dataset)
             queries = [question.text for question in dataset.questions]
@@ -164,7 +166,7 @@ def main() -> None:
             if arguments.index is None:
                 engine.ingest([source])  # the peak memory is then that of ingestion
             found = measured(engine, queries[: arguments.queries], arguments.k)
-        found["cold"] = cold(place, queries[0], arguments.runtime)
+        found["cold"] = cold(place, queries[0], models)
     print(json.dumps(found, indent=1))
 
 

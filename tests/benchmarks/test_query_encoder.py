@@ -1,0 +1,60 @@
+"""The table of query encoders tells what each costs and loses."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks.query_encoder import embedders, lost, questions_of, timed
+from tests.making import uncaged
+
+from fathom.engine import Engine
+from fathom.settings import Settings
+
+DOCUMENTS = {"d1": "A mooring permit costs 40 crowns.", "d2": "The ferry sails at noon."}
+ASKED = {"q1": ("What does mooring cost?", "d1"), "q2": ("When does the ferry leave?", "d2")}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "harbour"
+    folder.mkdir()
+    corpus = [{"_id": name, "title": name, "text": text} for name, text in DOCUMENTS.items()]
+    queries = [{"_id": name, "text": text} for name, (text, _) in ASKED.items()]
+    for name, each in (("corpus", corpus), ("queries", queries)):
+        lines = "\n".join(map(json.dumps, each))
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    rows = [f"{name}\t{document}\t1" for name, (_, document) in ASKED.items()]
+    (folder / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
+    return folder
+
+
+def test_costs_are_ratios_of_the_same_round(dataset: Path) -> None:
+    rows = {
+        row["query_encoder"]: row for row in timed(questions_of(dataset, 9), 2, embedders(None))
+    }
+
+    assert rows["same"]["of_same"] == rows["same"]["cosine_mean"] == 1
+    assert rows["same, one thread"]["cosine_p1"] == pytest.approx(1, abs=1e-6)
+    cosine = rows["rounded"]["cosine_mean"]
+    assert isinstance(cosine, float)
+    assert 0.98 < cosine < 1
+
+
+def test_losses_are_told_question_by_question(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncaged(monkeypatch)
+    index = tmp_path / "index"
+    found = embedders(None)
+    settings = Settings.model_validate({"index": {"directory": index}})
+    with Engine(settings, embedder=found["same"]) as engine:
+        engine.ingest([dataset])
+
+    rows = list(lost(dataset, index, 9, found))
+
+    assert [(row["query_encoder"], row["system"]) for row in rows] == [
+        ("rounded", "vector"),
+        ("rounded", "hybrid"),
+    ]
+    assert all((row["questions"], row["difference"]) == (2, 0) for row in rows)
