@@ -1,11 +1,23 @@
-"""What the fused ranking adds: a definition comes first where one is asked for."""
+"""What the fused ranking adds: a definition comes first; words are asked beside the embedding."""
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import pytest
 from tests.retrieval.hits import hit
 
 from fathom.engine import Engine
-from fathom.retrieval.hybrid import definitions_first
+from fathom.errors import ModelError
+from fathom.models.base import Matrix
+from fathom.models.runtime import cores
+from fathom.retrieval.hybrid import HybridRetriever, definitions_first
+from fathom.testing.doubles import HashingEmbedder
+from fathom.types import Query
 
 
 def test_what_defines_the_term_comes_first_and_keeps_its_order() -> None:
@@ -41,3 +53,74 @@ def test_a_definition_is_found_among_many_mentions(tmp_path: Path) -> None:
         assert not any(hit.chunk.path.endswith("words.txt") for hit in mentions)
         answer = engine.ask("What does berth levy mean?")
         assert answer.citations[0].quote.startswith("Berth levy means what a ship pays")
+
+
+class Waiting:
+    """An embedder that waits until the words are looked up, or until an end."""
+
+    def __init__(self, *, asked: Event, fails: bool = False) -> None:
+        self._real, self._asked, self._fails = HashingEmbedder(), asked, fails
+        self.saw = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        if texts == ["the quay"]:
+            self.saw = self._asked.wait(20)
+            if self._fails:
+                raise ModelError("no vector")
+        return self._real.embed(texts)
+
+
+@contextmanager
+def quay(place: Path, *, fails: bool = False) -> Iterator[tuple[Engine, Waiting, Event]]:
+    (place / "quay.txt").write_text("The quay is a wall.", encoding="utf-8")
+    begun, done = Event(), Event()
+    embedder = Waiting(asked=begun, fails=fails)
+    with Engine.open(place / "index") as real:
+        settings = real.settings
+    with Engine(settings, embedder=embedder) as engine:
+        engine.ingest([place / "quay.txt"])
+        index = engine.reader()
+        plain = index.keyword_search
+
+        def told(*args: Any, **kwargs: Any) -> Any:
+            begun.set()
+            found = plain(*args, **kwargs)
+            done.set()
+            return found
+
+        index.keyword_search = told  # type: ignore[method-assign]
+        yield engine, embedder, done
+
+
+@pytest.mark.skipif(cores() == 1, reason="one core has nothing to do beside")
+def test_words_are_looked_up_while_the_question_is_embedded(tmp_path: Path) -> None:
+    with quay(tmp_path) as (engine, embedder, _):
+        (found,) = engine.search("the quay")
+        assert found.found_by == 2
+        assert embedder.saw
+
+
+@pytest.mark.skipif(cores() == 1, reason="one core has nothing to do beside")
+def test_where_the_question_has_no_vector_nobody_is_left_asking(tmp_path: Path) -> None:
+    with quay(tmp_path, fails=True) as (engine, _, done):
+        with pytest.raises(ModelError, match="no vector"):
+            engine.search("the quay")
+        assert done.is_set()
+
+
+def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "index") as engine, ThreadPoolExecutor(1) as pool:
+        (tmp_path / "quay.txt").write_text("The quay is a wall.", encoding="utf-8")
+        engine.ingest([tmp_path / "quay.txt"])
+        hybrid = engine.retriever("hybrid")
+        assert isinstance(hybrid, HybridRetriever)
+        end = Event()
+        pool.submit(end.wait)
+        try:
+            found = replace(hybrid, beside=pool).retrieve(Query(text="the quay"), k=3)
+        finally:
+            end.set()
+        assert found == replace(hybrid, beside=None).retrieve(Query(text="the quay"), k=3)

@@ -1,13 +1,15 @@
 """The retrievers, and what a search is made of."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fathom.index.base import IndexReader as Index
 from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
 from fathom.models.query_encoder import SHA256
+from fathom.models.runtime import cores
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 from fathom.assembly.models import ModelParts
 
 FURTHER_WEIGHT = 0.4
+BESIDE = 4
+"""Words of so many questions are looked up at a time; those of others are by who asks."""
 
 
 class RetrievalParts(ModelParts):
@@ -75,10 +79,25 @@ class RetrievalParts(ModelParts):
                 settings.keyword_weight,
                 *(self._vector_weight(space, text) for space in spaces),
             ],
+            beside=self._beside,
             candidates=settings.candidates,
             defining=settings.definitions,
             name=name,
         )
+
+    @cached_property
+    def _beside(self) -> ThreadPoolExecutor | None:
+        """Where the words of questions are looked up while these are embedded."""
+        if self._like is not None:
+            return cast("RetrievalParts", self._like)._beside  # noqa: SLF001 - of its own kind
+        return ThreadPoolExecutor(BESIDE, "words") if cores() > 1 else None
+
+    def close(self) -> None:
+        """See `ModelParts.close`."""
+        super().close()
+        pool = vars(self).pop("_beside", None)
+        if pool is not None and self._like is None:
+            pool.shutdown()
 
     def _vector_weight(self, space: str, text: str) -> float:
         settings = self.settings.retrieval

@@ -5,7 +5,10 @@ import json
 import math
 import sys
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol, get_args, overload
 
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.blocks import within
-from fathom.types import Block, BlockKind, Chunk, Document, Scalar, Span
+from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
 
@@ -88,6 +91,21 @@ class Structure(Sequence[Block]):
             page=page,
             recognised=sure[0] if sure else None,
         )
+
+    def within(self, span: Span) -> tuple[ChunkBlock, ...]:
+        """See `blocks.within`; without making the blocks, as every hit asks for this."""
+        first = bisect_right(self._flat, span.start, key=_start) - 1
+        found = []
+        for kind, start, length, *_ in islice(self._flat, max(first, 0), None):
+            if start >= span.end:
+                break
+            begin, end = max(start, span.start), min(start + length, span.end)
+            if begin < end:
+                found.append(ChunkBlock(_KINDS[kind], begin - span.start, end - span.start))
+        return tuple(found)
+
+
+_start = itemgetter(1)
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
@@ -179,7 +197,7 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
         path=row["path"],
         headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
-        blocks=within(blocks, span),
+        blocks=blocks.within(span) if isinstance(blocks, Structure) else within(blocks, span),
     )
 
 

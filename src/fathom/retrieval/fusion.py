@@ -69,28 +69,20 @@ class WeightedSum:
         return _fused(rankings, gains)
 
 
-@dataclass(slots=True)
-class _Gained:
-    """What a chunk gains of the rankings, and its best rank in them."""
-
-    best: int
-    gains: list[float]
-
-
 def _fused(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
     """The chunks of all rankings, by the sum of what each place in one gives."""
-    found: dict[str, _Gained] = {}
+    found: dict[str, list[float]] = {}  # the best rank of a chunk, and then what it gains
     for ranking, given in zip(rankings, gains, strict=True):
         for rank, (match, gain) in enumerate(zip(ranking, given, strict=True)):
             known = found.get(match.chunk_id)
             if known is None:
-                found[match.chunk_id] = _Gained(rank, [gain])
+                found[match.chunk_id] = [rank, gain]
             else:
-                known.best = min(rank, known.best)
-                known.gains.append(gain)
+                known[0] = min(rank, known[0])
+                known.append(gain)
     # fsum: the sum must not depend on the order in which the rankings come.
-    order = sorted([(-math.fsum(one.gains), one.best, name) for name, one in found.items()])
-    return [Match(chunk_id, -score) for score, _, chunk_id in order]
+    order = sorted([(-math.fsum(known[1:]), known[0], name) for name, known in found.items()])
+    return [Match(name, -score) for score, _, name in order]
 
 
 def fuse_hits(

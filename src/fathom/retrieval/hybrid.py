@@ -1,10 +1,13 @@
 """Vector and keyword search fused."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
-from fathom.index.base import IndexReader, Space, check_k
+from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
@@ -30,6 +33,7 @@ class HybridRetriever:
         candidates: How many hits each leg gives, at least; never fewer than `k`.
         agreeing: A ranking speaks for what is among so many of its best, however many hits are
             asked for.
+        beside: The words are asked here while a model embeds the question; by default before.
         defining: "What is a quay?": of so many of the best, those come first that say what it is;
             of none with 0.
     """
@@ -40,6 +44,7 @@ class HybridRetriever:
     weights: Callable[[str], Sequence[float]]
     candidates: int = 100
     agreeing: int = 8
+    beside: Executor | None = None
     defining: int = 50
     name: str = "hybrid"
 
@@ -47,9 +52,12 @@ class HybridRetriever:
         """See `Retriever.retrieve`; scores are those of the fusion, `found_by` says who agrees."""
         check_k(k)
         depth = max(k, self.candidates)
-        found = [self.index.keyword_search(query.text, k=depth, filters=query.filters)]
-        for side in self.sides:
-            vector = side.embedder.embed([query.text])[0]
+        with self._beside(
+            lambda: self.index.keyword_search(query.text, k=depth, filters=query.filters)
+        ) as words:
+            vectors = [side.embedder.embed([query.text])[0] for side in self.sides]
+            found = [words()]
+        for side, vector in zip(self.sides, vectors, strict=True):
             near = self.index.vector_search(
                 vector, k=depth, filters=query.filters, space=side.space
             )
@@ -64,6 +72,18 @@ class HybridRetriever:
             votes.__getitem__,
         )
         return definitions_first(hits, term)[:k] if term else hits
+
+    @contextmanager
+    def _beside(self, job: Callable[[], list[Match]]) -> Iterator[Callable[[], list[Match]]]:
+        """Begin a job in another thread; gives what waits for it, or does it where none has."""
+        if self.beside is None:
+            yield job
+            return
+        begun = self.beside.submit(copy_context().run, job)
+        try:
+            yield lambda: job() if begun.cancel() else begun.result()
+        finally:
+            begun.cancel() or wait([begun])  # it asks an index that may be closed hereafter
 
 
 def definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
