@@ -56,3 +56,30 @@ def test_the_configurations_for_clients_name_what_fathom_mcp_takes() -> None:
     for each in reached:
         assert each["url"] == "http://127.0.0.1:8001/mcp"  # the default port and path
         assert each["headers"]["Authorization"].startswith("Bearer ")
+
+
+def commands(group: Any, name: str = "fathom") -> Iterator[tuple[str, Any]]:
+    """All commands below a group, each by its whole name."""
+    for each, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {each}")
+        else:
+            yield f"{name} {each}", command
+
+
+def test_every_command_and_option_stands_in_the_docs() -> None:
+    from fathom.serving.cli.app import app
+
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    words = frozenset(re.findall(r"--?[a-z][a-z-]*", "\n".join(pages)))
+    listed = re.findall(r"^\| `(fathom [^`]+)`", page, re.MULTILINE)
+    lost = []
+    for name, command in commands(typer.main.get_command(app)):
+        *group, own = name.split()
+        heads = [line.split() for line in listed if line.startswith(" ".join(group))]
+        if not any(own in line[len(group)].replace("\\", "").split("|") for line in heads):
+            lost.append(name)
+        named = (each.opts for each in command.params if each.param_type_name == "option")
+        lost += [f"{name} {opts[0]}" for opts in named if not words.intersection(opts)]
+    assert not lost
