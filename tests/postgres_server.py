@@ -36,7 +36,7 @@ class Server:
         )
         self._bin = Path(str(wheel.__file__)).parent / "pginstall18" / "bin"
         self._as = pwd.getpwnam(SAFE) if os.geteuid() == 0 else None
-        self._settings = {"shared_buffers": "32MB", "max_connections": "60", **settings}
+        self._settings = {"shared_buffers": "32MB", "max_connections": "200", **settings}
         self._kept = folder
         self.folder = folder or Path(tempfile.mkdtemp(prefix="pg-"))
         self.folder.mkdir(parents=True, exist_ok=True)

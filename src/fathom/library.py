@@ -478,7 +478,7 @@ class Library:
         if (asked := self._asked.get()) is not None:
             return asked
         with self._lock:
-            stamp = self.index.stamp(self._opened)
+            stamp = self.index.stamp()
             if self._opened is None or stamp != self._stamp:
                 opened = self.index.open_reader(self._wanted(checked))
                 if self._opened is not None:  # rebuilt since; questions may still read the old one

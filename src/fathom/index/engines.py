@@ -53,12 +53,8 @@ class Index(Protocol):
         """
         ...
 
-    def stamp(self, opened: IndexReader | None = None) -> Hashable:
-        """What tells the index from one that has taken its place since.
-
-        Args:
-            opened: A reader of it, which may be asked.
-        """
+    def stamp(self) -> Hashable:
+        """What tells the index from one that has taken its place since; quick."""
         ...
 
     def writer(self) -> str:
@@ -165,7 +161,7 @@ class EmbeddedIndex:
         with rebuilding(self.directory, roots, open_at) as made:
             yield made.writer, made.before
 
-    def stamp(self, opened: IndexReader | None = None) -> Hashable:  # noqa: ARG002 - not needed
+    def stamp(self) -> Hashable:
         """See `Index.stamp`."""
         from fathom.index.embedded.opening import stamp_of
 
@@ -262,13 +258,11 @@ class PostgresIndex:
 
         return QdrantLegs(QdrantClient(self.qdrant))
 
-    def stamp(self, opened: IndexReader | None = None) -> Hashable:
+    def stamp(self) -> Hashable:
         """See `Index.stamp`."""
-        if opened is not None:
-            return opened.revision().partition(".")[0]
         from fathom.index.postgres.opening import stamp_of
 
-        return stamp_of(self.address)
+        return stamp_of(self.shared.to(self.address), self.address.workspace)
 
     def writer(self) -> str:
         """See `Index.writer`: here several write at once."""

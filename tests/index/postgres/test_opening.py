@@ -15,7 +15,7 @@ from fathom.errors import FathomError, IndexMismatch, IndexMissing, RunError, Us
 from fathom.index.copying import copy
 from fathom.index.embedded.opening import open_reader as open_embedded
 from fathom.index.embedded.opening import open_writer as write_embedded
-from fathom.index.engines import in_workspace, index_at
+from fathom.index.engines import in_workspace, index_at, new_shared
 from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
@@ -226,6 +226,22 @@ def test_tables_of_a_newer_fathom_are_refused(postgres: Server) -> None:
         connection.execute("INSERT INTO fathom.layout VALUES (99)")
     with pytest.raises(IndexMismatch, match="layout 99"):
         open_reader(Address.of(url))
+
+
+def test_what_tells_an_index_from_the_one_before(postgres: Server, tmp_path: Path) -> None:
+    url, shared = postgres.database(), new_shared()
+    index = index_at(f"{url}&workspace=stamped", tmp_path, shared=lambda: shared)
+    assert index.stamp() is None  # there are no tables
+    index_at(f"{url}&workspace=other", tmp_path).open_writer(IDENTITY).close()
+    assert index.stamp() is None
+    with index.open_writer(IDENTITY) as writer:
+        before = index.stamp()
+        put(writer, CATS)
+        assert index.stamp() == before == writer.revision().partition(".")[0]
+    with index.rebuilding(IDENTITY, []):
+        assert index.stamp() == before
+    assert index.stamp() not in {None, before}
+    shared.close()
 
 
 def test_where_nothing_is_that_is_said(postgres: Server) -> None:

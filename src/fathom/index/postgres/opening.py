@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import psycopg
+
 from fathom.errors import RunError
 from fathom.index.base import IndexReader, Space
 from fathom.index.identity import check_identity, missing, named
@@ -187,14 +189,28 @@ def _swap(connection: Connection, legs: Legs, old: IndexRow | None, made: IndexR
     connection.execute("UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,))
 
 
-def stamp_of(address: Address) -> str | None:
-    """What tells the index of a workspace from one that has taken its place since."""
-    connections = Connections(address)
-    try:
-        found = _entered(connections)
-    finally:
-        connections.close()
-    return found.lineage if found else None
+def stamp_of(connections: Connections, workspace: str) -> str | None:
+    """What tells the index of a workspace from one that has taken its place since.
+
+    Args:
+        connections: To its database, whatever workspace they see.
+        workspace: Its name.
+    """
+    entering = (
+        "SELECT set_config('fathom.workspace', "
+        "(SELECT no::text FROM fathom.workspaces WHERE name = %s), true)"
+    )
+    with connections.taken() as connection:
+        try:
+            with connection.pipeline():  # one transaction, and one way there and back
+                connection.execute(entering, (workspace,))
+                found = connection.execute(
+                    f"SELECT lineage FROM fathom.indexes WHERE is_current AND {ENTERED}"  # noqa: S608 - constant
+                )
+            row = found.fetchone()
+        except psycopg.errors.UndefinedTable:
+            return None  # nothing was ever ingested there
+    return row[0] if row else None
 
 
 def lay_out(connections: Connections, address: Address) -> None:

@@ -40,7 +40,7 @@ class Room:
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """As `entered` for one statement, all in one way there and back; gives its rows."""
         with self.connections.taken() as connection:
-            with connection.pipeline(), connection.transaction():
+            with connection.pipeline():  # is one transaction too
                 self._enter(connection)
                 cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
