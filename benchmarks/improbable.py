@@ -1,0 +1,62 @@
+"""What it is worth to withhold improbable answers: python -m benchmarks.improbable RECORDS.
+
+RECORDS holds a folder for each data set with a file of records for each strategy, as
+`python -m experiments fathom/strategies --work PLACE` leaves them in `PLACE/records`. Each answer
+is weighed by the shipped calibration, and withheld below `ask.min_probability` unless it shows who
+disagrees, as the finalizer does. Means over all questions of the sets.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from fathom.assembly.calibrations import shipped
+from fathom.evaluation.measures import SCORES
+from fathom.evaluation.records import Record
+
+MEASURES = ("F1", "CRAG-truthfulness", "wrong-on-answerable", "abstained", "abstention-recall")
+BOUNDS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+
+
+def withheld(record: Record, strategy: str, least: float) -> Record:
+    """The record as it would be with this `ask.min_probability`."""
+    law = shipped()[strategy].law
+    if not record.answered or not record.signals or record.conflicts:
+        return record
+    if law(record.signals) >= least:
+        return record
+    return replace(record, status="abstained", answer="", short_answer="")
+
+
+def mean(measure: str, records: Sequence[Record]) -> float:
+    """Of the records that the measure is asked of."""
+    found = (SCORES[measure](record) for record in records)
+    return fmean(score for score in found if score is not None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("records", type=Path)
+    parser.add_argument("--strategies", nargs="*", default=["adaptive", "naive"])
+    parser.add_argument("--without", nargs="*", default=["squad-fresh"], help="only reported on")
+    given = parser.parse_args()
+    print("|".join(["| strategy | least ", *MEASURES, ""]))
+    print("|---" * (len(MEASURES) + 2) + "|")
+    for strategy in given.strategies:
+        records = [
+            Record.from_json(json.loads(line))
+            for folder in sorted(given.records.iterdir())
+            if folder.name not in given.without
+            for line in (folder / f"{strategy}.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
+        for least in BOUNDS:
+            now = [withheld(record, strategy, least) for record in records]
+            cells = " | ".join(f"{mean(measure, now):.3f}" for measure in MEASURES)
+            print(f"| {strategy} | {least} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()
