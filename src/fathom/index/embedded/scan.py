@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from fathom.index.base import Vector
 from fathom.index.rows import HalfMatrix, cosines
 
-BLOCK = 128
+BLOCK = 64
 """So many rows are turned into bytes at a time."""
 LARGEST = 127
-ROUNDING = 1e-9
-"""Of the bounds themselves, which are computed in float64."""
+ROUNDING = 1e-6
+"""More than the bounds themselves may err by, which are computed in float32."""
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -33,14 +33,19 @@ class _Bytes:
         self.steps, self.errors, self.lengths = (np.empty(count) for _ in range(3))
         for start in range(0, count, BLOCK):
             part = slice(start, start + BLOCK)
-            exact = rows[part].astype(np.float64)
+            exact = rows[part].astype(np.float32)
             largest = np.abs(exact).max(axis=1)
-            steps = np.where(largest > 0, largest, 1.0) / LARGEST
+            steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(LARGEST)
             codes = np.rint(exact / steps[:, None])
             near = codes * steps[:, None]
             self.codes[part], self.steps[part] = codes, steps
-            self.errors[part] = np.linalg.norm(exact - near, axis=1)
-            self.lengths[part] = np.linalg.norm(near, axis=1)
+            self.errors[part] = _lengths(exact - near)
+            self.lengths[part] = _lengths(near)
+
+
+def _lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
+    lengths: NDArray[np.floating] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths
 
 
 class Scan:
