@@ -156,6 +156,16 @@ def test_strategies_of_other_packages_are_listed_too(
     assert told[-1] == {"name": "echo", "description": ""}
 
 
+def test_what_was_answered_is_not_given_again_when_its_document_is_gone(own: TestClient) -> None:
+    headers = {"Idempotency-Key": "one"}
+    first = own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers).text == first.text
+    cited = first.json()["citations"][0]
+    own.delete(f"/api/v1/documents/{cited['document']}")
+    again = own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert cited["quote"] not in again.text
+
+
 def test_a_budget_lowers_what_the_effort_allows_and_never_raises_it(client: TestClient) -> None:
     small = asked(client, budget={"max_tokens": 5, "max_calls": 0, "deadline": 9})
     assert small["budget"]["tokens"] == 5

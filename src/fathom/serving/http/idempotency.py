@@ -95,7 +95,7 @@ class Once:
         while len(self._done) > MOST_KEPT:
             self._done.popitem(last=False)
         try:
-            made = await self._alone(key, asked, work, noted)
+            made, is_noted = await self._alone(key, asked, work, noted)
         except BaseException as error:
             # What failed may be tried again; who waits for it is told why.
             self._done.pop(key, None)
@@ -103,14 +103,20 @@ class Once:
             reply.exception()  # it is told, whether anybody waits or not
             raise
         reply.set_result(made)
+        if is_noted:  # and so given as long as what it rests on is there, and no longer
+            self._done.pop(key, None)
         return made
 
-    async def _alone(self, key: str, asked: str, work: Work, noted: Noted) -> Response:
-        """Do the work if no server has done it; while another one is at it, wait."""
+    async def _alone(self, key: str, asked: str, work: Work, noted: Noted) -> tuple[Response, bool]:
+        """Do the work if no server has done it; while another one is at it, wait.
+
+        Returns:
+            The reply, and whether it can be made again of its note.
+        """
         while not await asyncio.to_thread(self._begin, key, asked):
             known = await asyncio.to_thread(self._known, key, asked, noted)
             if known is not None:
-                return known
+                return known, True
             await asyncio.sleep(LOOK_S)
         beating = asyncio.ensure_future(self._beat(key))
         try:
@@ -120,8 +126,7 @@ class Once:
             raise
         finally:
             beating.cancel()
-        await asyncio.to_thread(self._keep, key, made, noted)
-        return made
+        return made, await asyncio.to_thread(self._keep, key, made, noted)
 
     async def _beat(self, key: str) -> None:
         while True:
@@ -163,11 +168,11 @@ class Once:
                     self._forget(key)
         return None
 
-    def _keep(self, key: str, made: Response, noted: Noted) -> None:
+    def _keep(self, key: str, made: Response, noted: Noted) -> bool:
         note = noted.note(made)
         if not note:
             self._forget(key)
-            return
+            return False
         self._kept.ask(
             "UPDATE replies SET status = ?, media = ?, reply = ? WHERE key = ? AND server = ?",
             (made.status_code, made.media_type or "", note, key, self._server),
@@ -176,6 +181,7 @@ class Once:
             "DELETE FROM replies WHERE status > 0 AND no <= (SELECT max(no) FROM replies) - ?",
             (MOST_KEPT,),
         )
+        return True
 
     def _forget(self, key: str) -> None:
         self._kept.ask("DELETE FROM replies WHERE key = ?", (key,))
