@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KILLS", "20"))
 RAY_KILLS = int(os.environ.get("RAY_KILLS", "4"))
-DOCUMENTS = 150
+DOCUMENTS, RECORDS = 150, 200
 LIMIT_S = 400.0
 """For one ingestion; whatever it started is ended then."""
 CHILD = """
@@ -45,6 +45,8 @@ def docs(tmp_path: Path) -> Path:
     for n in range(DOCUMENTS):
         words = f"Notice {n}. " + f"Berth {n} is free on day {n % 7}. " * 30
         (folder / f"{n:03}.md").write_text(words)
+    rows = [f'{{"_id": "r{n}", "text": "Row {n} of many."}}' for n in range(RECORDS)]
+    (folder / "rows.jsonl").write_text("\n".join(rows))
     return folder
 
 
@@ -97,6 +99,7 @@ def killed_at_random(
     """Kill workers and the process that writes in turn; the index is that of one process."""
     assert start(folder / "clean", "1", docs).wait(LIMIT_S) == 0
     expected = held(folder / "clean")
+    assert len(expected[1]) == DOCUMENTS + RECORDS
     process, _ = ingested(folder / "first", workers, docs, workers_of)
     begun = time.monotonic()
     assert process.wait(LIMIT_S) == 0
@@ -235,8 +238,6 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
 def test_a_cluster_of_ray_makes_the_same_index_whoever_is_killed(
     docs: Path, tmp_path: Path, cluster: Cluster
 ) -> None:
-    rows = [f'{{"_id": "r{n}", "text": "Row {n} of many."}}' for n in range(200)]
-    (docs / "rows.jsonl").write_text("\n".join(rows))
     name = f"{cluster.address}?workers=2"
     killed_at_random(docs, tmp_path, name, RAY_KILLS, cluster.actors)
     process = start(tmp_path / "first", name, docs)
