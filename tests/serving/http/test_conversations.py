@@ -114,3 +114,11 @@ def test_a_problem_says_in_its_header_when_to_come_again() -> None:
     reply = Problem(503, "overloaded", "too much", retry_after=0.2).response()
     assert reply.headers["retry-after"] == "1"
     assert reply.headers["content-type"] == "application/problem+json"
+
+
+def test_a_trace_that_is_not_there_is_looked_for_over_http() -> None:
+    problem = problem_of(TraceMissing("no trace begins with 'zzz'; `fathom trace` lists them"))
+    assert (problem.detail, problem.next) == (
+        "no trace begins with 'zzz'",
+        "GET /api/v1/traces lists them",
+    )
