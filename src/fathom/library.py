@@ -4,7 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
@@ -196,18 +196,14 @@ class Library:
         self._sweep_traces()
         return report
 
-    @contextmanager
-    def _workers(self) -> "Iterator[Workers | None]":
+    def _workers(self) -> "AbstractContextManager[Workers | None]":
         """Who reads and embeds beside this process."""
         from fathom.assembly.worker import packed_tools
         from fathom.index.workers.opening import opened_workers
 
-        def tools(number: int) -> bytes:
-            return packed_tools(self.assembly, self._embedder, number)
-
+        tools = partial(packed_tools, self.assembly, self._embedder)
         name = str(self.settings.ingest.workers)
-        with opened_workers(name, tools, offline=self.settings.offline) as workers:
-            yield workers
+        return opened_workers(name, tools, offline=self.settings.offline)
 
     @contextmanager
     def _writing(
