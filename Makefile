@@ -3,6 +3,8 @@ PYTHON ?= python3
 # What is imported is compiled once, not by each of the processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
+# Tests sync thousands of small indexes to disk; in memory, where 4 GB of it are free for files, they do not wait.
+IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
 .PHONY: help demo test test-slow crash check fix bench rivals reproduce reproduce-fast clean
@@ -24,10 +26,10 @@ demo: $(VENV)/base ## ingest the sample documents, ask, see citations and an hon
 	@$(BIN)/python samples/demo.py
 
 test: $(VENV)/dev ## install what the tests need and run them
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-slow: $(VENV)/dev ## the long checks too
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or not slow"
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or not slow"
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
