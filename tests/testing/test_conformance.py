@@ -474,6 +474,10 @@ def lenient(place: Path, identity: Mapping[str, str] | None) -> Any:
 
 
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
+    "test_paths_of_documents": (
+        {"paths": lambda _, names: {}},
+        {"paths": lambda _, names: dict.fromkeys(names, "/c/cats")},
+    ),
     "test_in_how_many_chunks_a_word_stands": (
         {"word_counts": lambda _, words: [1] * len(words)},
         {
