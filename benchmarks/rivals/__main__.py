@@ -1,11 +1,11 @@
 """Fathom beside LangChain, LlamaIndex, Haystack and txtai: `make rivals`.
 
 Every system gets the same documents, questions and embedder (see `corpus`, `embedder`, `systems`).
-The vectors are made once. Then, in rounds, each system in turn ingests into an empty folder and is
-opened by a fresh process that answers the questions; whoever came first in one round comes last in
-the next. After each the result file of that system and size is written, so that a run that was
-stopped goes on where it was; results of other versions or questions are measured anew. At the end
-the part of docs/speed.md that tells of it is written from the result files.
+The vectors are made once. Then, in rounds, each system in turn ingests into an empty folder, and
+fresh processes open it, one to search and one to answer the questions; whoever came first in one
+round comes last in the next. After each the result file of that system and size is written, so that
+a run that was stopped goes on where it was; results of other versions or questions are measured
+anew. At the end the part of docs/speed.md that tells of it is written from the result files.
 
 `--small` shows in a few minutes that it works and writes nothing but its own results.
 """
@@ -130,19 +130,23 @@ def measured(plan: Plan, corpus: Corpus, name: str, python: Path) -> dict[str, f
     shutil.rmtree(folder, ignore_errors=True)
     worker = [str(python), "-m", "benchmarks.rivals.worker", name, str(folder)]
     made = tell([*worker, "ingest", str(place / "table")], corpus.documents)
-    served = tell([*worker, "serve"], list(corpus.questions.values()))
-    found = served.pop("found")
+    questions = list(corpus.questions.values())
+    served = tell([*worker, "serve"], questions)
+    answered = tell([*worker, "answer"], questions)
+    found, answers = served.pop("found"), answered.pop("answers_s")
     whole = np.asarray([each["seconds"] for each in found]) * 1000
     own = whole - np.asarray([each["embedding_s"] for each in found]) * 1000
     quality = [
         ndcg(10, each["names"], corpus.relevant[question])
         for question, each in zip(corpus.questions, found, strict=True)
     ]
-    figures = made | served
+    figures = made | served | answered
     figures |= {
         "p50_ms": float(np.median(whole)),
         "p95_ms": float(np.percentile(whole, 95)),
         "own_p50_ms": float(np.median(own)),
+        "answer_p50_ms": float(np.median(answers)) * 1000,
+        "answers_a_second": len(answers) / sum(answers),
         "ndcg": float(np.mean(quality)),
         "load": os.getloadavg()[0],
         "cores": os.cpu_count() or 0,

@@ -1,7 +1,8 @@
 """The environment of each rival, with the versions that were measured.
 
 A rival must not change what another one, or Fathom, imports; so each has its own. They run
-Fathom's embedder out of this repository, for which numpy and ONNX Runtime are enough.
+Fathom's embedder and cross-reader out of this repository, for which numpy, ONNX Runtime and
+`tokenizers` are enough.
 """
 
 import json
@@ -22,6 +23,7 @@ PINS: Mapping[str, dict[str, str]] = {
         "rank-bm25": "0.2.2",
         "numpy": "2.4.6",
         "onnxruntime": "1.32.0",
+        "tokenizers": "0.23.3",
     },
     "llamaindex": {
         "llama-index-core": "0.14.25",
@@ -31,6 +33,7 @@ PINS: Mapping[str, dict[str, str]] = {
         "bm25s": "0.3.16",
         "numpy": "2.4.6",
         "onnxruntime": "1.32.0",
+        "tokenizers": "0.23.3",
     },
     "haystack": {
         "haystack-ai": "3.4.0",
@@ -38,6 +41,7 @@ PINS: Mapping[str, dict[str, str]] = {
         "faiss-cpu": "1.15.1",
         "numpy": "1.26.4",  # faiss-haystack 3.0.0 asks for numpy 1
         "onnxruntime": "1.32.0",
+        "tokenizers": "0.23.3",
     },
     "txtai": {
         "txtai": "9.14.0",
@@ -45,6 +49,7 @@ PINS: Mapping[str, dict[str, str]] = {
         "torch": "2.14.1",
         "numpy": "2.4.6",
         "onnxruntime": "1.32.0",
+        "tokenizers": "0.23.3",
     },
 }
 """By system; the first package of each is what gives it its version."""

@@ -38,6 +38,9 @@ COLUMNS: Sequence[tuple[str, Measure, str]] = (
     ("p95 ms", _of("p95_ms"), ".1f"),
     ("p50 ms, embedding apart", _of("own_p50_ms"), ".1f"),
     ("nDCG@10", _of("ndcg"), ".3f"),
+    ("answers/s", _of("answers_a_second"), ".1f"),
+    ("questions answered", _of("said"), ".0f"),
+    ("MB at most, answering", _of("answer_mb"), ".0f"),
 )
 RATIOS: Sequence[tuple[str, Measure]] = (
     ("hybrid p50", _of("p50_ms")),
@@ -46,6 +49,7 @@ RATIOS: Sequence[tuple[str, Measure]] = (
     ("time to ingest, embedding apart", _of("ingest_s")),
     ("start to first hit", _of("first_hit_s")),
     ("memory, searching", _of("search_mb")),
+    ("answers per second", _of("answers_a_second")),
 )
 
 

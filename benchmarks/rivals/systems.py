@@ -12,38 +12,51 @@ own, so imports stand where they are used. What was chosen, and why:
 - txtai: `Embeddings(hybrid=True, content=True)`, all else its defaults.
 - Fathom: its defaults.
 
-Each returns texts, not only names, as an answer needs them.
+Each returns texts, not only names, as an answer needs them. None of the others has a reader of its
+own that needs no language model, so each gives its best texts to Fathom's cross-reader and says the
+likeliest span. Fathom answers by its defaults: quotes verified, with a confidence, or not at all.
 """
 
 import gzip
 import json
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from benchmarks.rivals.embedder import TimedEmbedder
+from benchmarks.rivals.reader import SharedReader
 
 K = 10
 
 
-class System(Protocol):
+class System(ABC):
     """A system whose index lies in a folder."""
 
+    @abstractmethod
     def ingest(self, documents: Mapping[str, str]) -> None:
         """Make an index of these texts and keep it in the folder."""
-        ...
 
+    @abstractmethod
     def open(self) -> None:
         """Load what `ingest` kept."""
-        ...
 
-    def search(self, text: str) -> list[str]:
-        """Names of the best documents, best first, their texts in hand."""
-        ...
+    @abstractmethod
+    def search(self, text: str) -> dict[str, str]:
+        """Texts of the best documents by name, best first."""
+
+    def answer(self, text: str) -> str:
+        """What is said to a question; empty for nothing."""
+        return self._reader.best(text, list(self.search(text).values()))
+
+    @cached_property
+    def _reader(self) -> SharedReader:
+        return SharedReader()
 
 
-class Fathom:
+class Fathom(System):
     """Takes its documents from a file, and parses them in its sandbox, as users' ones come."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
@@ -65,12 +78,17 @@ class Fathom:
     def open(self) -> None:
         """See `System.open`."""
 
-    def search(self, text: str) -> list[str]:
+    def search(self, text: str) -> dict[str, str]:
         """See `System.search`."""
-        return [hit.chunk.document_id for hit in self._engine.search(text, k=K)]
+        hits = self._engine.search(text, k=K)
+        return {hit.chunk.document_id: hit.chunk.text for hit in hits}
+
+    def answer(self, text: str) -> str:
+        """See `System.answer`."""
+        return self._engine.ask(text).answer
 
 
-class LangChain:
+class LangChain(System):
     """See the module's docstring."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
@@ -112,12 +130,13 @@ class LangChain:
         near = store.as_retriever(search_kwargs={"k": K})
         self._both = EnsembleRetriever(retrievers=[words, near], weights=[0.5, 0.5])
 
-    def search(self, text: str) -> list[str]:
+    def search(self, text: str) -> dict[str, str]:
         """See `System.search`."""
-        return [found.metadata["name"] for found in self._both.invoke(text)][:K]
+        found = self._both.invoke(text)[:K]
+        return {each.metadata["name"]: each.page_content for each in found}
 
 
-class LlamaIndex:
+class LlamaIndex(System):
     """See the module's docstring."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
@@ -184,12 +203,12 @@ class LlamaIndex:
             use_async=False,
         )
 
-    def search(self, text: str) -> list[str]:
+    def search(self, text: str) -> dict[str, str]:
         """See `System.search`."""
-        return [found.node.node_id for found in self._both.retrieve(text)]
+        return {found.node.node_id: found.node.text for found in self._both.retrieve(text)}
 
 
-class Haystack:
+class Haystack(System):
     """See the module's docstring."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
@@ -246,13 +265,13 @@ class Haystack:
         both.connect("words", "join")
         self._both = both
 
-    def search(self, text: str) -> list[str]:
+    def search(self, text: str) -> dict[str, str]:
         """See `System.search`."""
         found = self._both.run({"embedder": {"text": text}, "words": {"query": text}})
-        return [document.id for document in found["join"]["documents"]]
+        return {document.id: document.content for document in found["join"]["documents"]}
 
 
-class Txtai:
+class Txtai(System):
     """See the module's docstring."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
@@ -276,9 +295,9 @@ class Txtai:
         """See `System.open`."""
         self._both.load(str(self._folder / "txtai"), config=self._given)
 
-    def search(self, text: str) -> list[str]:
+    def search(self, text: str) -> dict[str, str]:
         """See `System.search`."""
-        return [found["id"] for found in self._both.search(text, K)]
+        return {found["id"]: found["text"] for found in self._both.search(text, K)}
 
 
 SYSTEMS: Mapping[str, Callable[[Path, TimedEmbedder], System]] = {

@@ -2,7 +2,8 @@
 
 `ingest TABLE` reads the corpus from standard input, an object of texts by name, and prints what
 it took. `serve` reads a list of questions, opens the index, answers a first question, and prints
-how long that took from the start, the seconds and names of each question, and its memory.
+how long that took from the start, the seconds and names of each question, and its memory. `answer`
+reads such a list too; it prints the seconds of each answer, how many were given, and its memory.
 """
 
 import json
@@ -47,16 +48,31 @@ def serve(name: str, folder: Path) -> dict[str, object]:
     system.open()
     system.search("what is the first question")
     first = time.perf_counter() - STARTED
-    found = [ask(system, embedder, text) for text in json.load(sys.stdin)]
+    found = [search(system, embedder, text) for text in json.load(sys.stdin)]
     return {"first_hit_s": first, "found": found, "search_mb": peak_mb()}
 
 
-def ask(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, object]:
+def answer(name: str, folder: Path) -> dict[str, object]:
+    from benchmarks.rivals.embedder import TimedEmbedder
+    from benchmarks.rivals.systems import SYSTEMS
+
+    system = SYSTEMS[name](folder, TimedEmbedder())
+    system.open()
+    system.answer("what is the first question")
+    taken, said = [], 0
+    for text in json.load(sys.stdin):
+        started = time.perf_counter()
+        said += bool(system.answer(text))
+        taken.append(time.perf_counter() - started)
+    return {"answers_s": taken, "said": said, "answer_mb": peak_mb()}
+
+
+def search(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, object]:
     before = embedder.seconds
     started = time.perf_counter()
-    names = system.search(text)
+    found = system.search(text)
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": names}
+    return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": list(found)}
 
 
 def peak_mb() -> int:
@@ -67,11 +83,8 @@ def peak_mb() -> int:
 def main() -> None:
     out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is none of our lines
     chosen, place, job, *rest = sys.argv[1:]
-    told = (
-        ingest(chosen, Path(place), Path(rest[0]))
-        if job == "ingest"
-        else serve(chosen, Path(place))
-    )
+    jobs = {"ingest": ingest, "serve": serve, "answer": answer}
+    told = jobs[job](chosen, Path(place), *map(Path, rest))
     print(json.dumps(told), file=out, flush=True)
 
 
