@@ -88,7 +88,8 @@ def run(plan: Plan) -> None:
     pythons = {name: python_of(name, plan.work / "env") for name in plan.systems}
     for size in plan.sizes:
         corpus = load(plan.dataset, size, plan.questions)
-        table = Table(plan.work / str(size) / "table", list(corpus.documents.values()))
+        place = plan.work / str(len(corpus.documents))
+        table = Table(place / "table", list(corpus.documents.values()))
         table.fill(float("inf"))
         for number in range(plan.rounds):
             turn = number % len(plan.systems)

@@ -119,6 +119,7 @@ def test_a_run_measures_what_is_lacking_or_stale_and_nothing_else(
     before = file.read_text(encoding="utf-8")
     (one,) = json.loads(before)["rounds"]
     assert 0 <= one["ndcg"] <= 1 < one["search_mb"]
+    assert one["unforeseen_embedding_s"] == 0  # the vectors were made before, if of fewer documents
     assert 0 < one["own_p50_ms"] < one["p50_ms"] <= one["p95_ms"]
     assert one["answer_p50_ms"] > one["p50_ms"]
     assert one["answers_a_second"] > 0
