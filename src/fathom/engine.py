@@ -94,6 +94,8 @@ class Engine(Learning):
         if executor is not None:  # not under the lock: what is at work may ask for it
             executor.shutdown(cancel_futures=True)
         with self._lock:
+            if self._parts is not None:
+                self._parts.close()  # again: what was at work may have begun something anew
             self._replaced()
             super().close()
 

@@ -1,5 +1,6 @@
 """What the fused ranking adds: a definition comes first; words are asked beside the embedding."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -124,3 +125,40 @@ def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: 
         finally:
             end.set()
         assert found == replace(hybrid, beside=None).retrieve(Query(text="the quay"), k=3)
+
+
+def made(tmp_path: Path) -> Engine:
+    (tmp_path / "levy.txt").write_text("The levy is paid at the quay.", encoding="utf-8")
+    engine = Engine.open(tmp_path / "index", {"offline": True})
+    engine.ingest([tmp_path / "levy.txt"])
+    return engine
+
+
+def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Path) -> None:
+    with made(tmp_path) as engine:
+        before = engine.search("levy")
+        engine.assembly.close()
+        ended = ThreadPoolExecutor(1)
+        ended.shutdown()
+        vars(engine.assembly)["_beside"] = ended
+        assert engine.search("levy") == before
+
+
+@pytest.mark.skipif(cores() < 2, reason="nothing is done beside a search on one core")
+def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path: Path) -> None:
+    engine = made(tmp_path)
+    at_work, closing = threading.Event(), threading.Event()
+
+    def late() -> None:
+        at_work.set()
+        closing.wait(30)
+        with engine.as_it_is() as index:
+            beside = engine.assembly.hybrid(index).beside
+        assert beside is not None
+        beside.submit(int).result()
+
+    engine.executor.submit(late)
+    at_work.wait(30)
+    threading.Timer(0.5, closing.set).start()  # `close` has ended the threads by then, and waits
+    engine.close()
+    assert not [each for each in threading.enumerate() if each.name.startswith("words")]

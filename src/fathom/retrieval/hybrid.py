@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, wait
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -76,14 +76,20 @@ class HybridRetriever:
     @contextmanager
     def _beside(self, job: Callable[[], list[Match]]) -> Iterator[Callable[[], list[Match]]]:
         """Begin a job in another thread; gives what waits for it, or does it where none has."""
-        if self.beside is None:
+        begun = self._begun(job)
+        if begun is None:
             yield job
             return
-        begun = self.beside.submit(copy_context().run, job)
         try:
             yield lambda: job() if begun.cancel() else begun.result()
         finally:
             begun.cancel() or wait([begun])  # it asks an index that may be closed hereafter
+
+    def _begun(self, job: Callable[[], list[Match]]) -> Future[list[Match]] | None:
+        try:
+            return self.beside.submit(copy_context().run, job) if self.beside else None
+        except RuntimeError:  # the threads have ended: the engine is being closed meanwhile
+            return None
 
 
 def definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
