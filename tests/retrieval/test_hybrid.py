@@ -140,7 +140,7 @@ def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Pat
         engine.assembly.close()
         ended = ThreadPoolExecutor(1)
         ended.shutdown()
-        vars(engine.assembly)["_beside"] = ended
+        vars(engine.assembly)["beside"] = ended
         assert engine.search("levy") == before
 
 

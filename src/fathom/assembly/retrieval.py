@@ -79,23 +79,23 @@ class RetrievalParts(ModelParts):
                 settings.keyword_weight,
                 *(self._vector_weight(space, text) for space in spaces),
             ],
-            beside=self._beside,
+            beside=self.beside,
             candidates=settings.candidates,
             defining=settings.definitions,
             name=name,
         )
 
     @cached_property
-    def _beside(self) -> ThreadPoolExecutor | None:
-        """Where the words of questions are looked up while these are embedded."""
+    def beside(self) -> ThreadPoolExecutor | None:
+        """Where words of questions are looked up while these are embedded; `None` on one core."""
         if self._like is not None:
-            return cast("RetrievalParts", self._like)._beside  # noqa: SLF001 - of its own kind
+            return cast("RetrievalParts", self._like).beside
         return ThreadPoolExecutor(BESIDE, "words") if cores() > 1 else None
 
     def close(self) -> None:
         """See `ModelParts.close`."""
         super().close()
-        pool = vars(self).pop("_beside", None)
+        pool = vars(self).pop("beside", None)
         if pool is not None and self._like is None:
             pool.shutdown()
 

@@ -94,7 +94,7 @@ _KINDS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (MalformedReply, 502, "model_refused", None),
 )
 """The first that an error is an instance of says what it becomes; what is none of them is ours."""
-_TODO = {"trace_missing": "GET /api/v1/traces lists them"}
+_NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
 """What to do instead of what the command line would."""
 
 
@@ -106,7 +106,9 @@ def problem_of(error: BaseException) -> Problem:
     for kind, status, name, again in _KINDS:
         if isinstance(error, kind):
             detail, _, todo = message.partition("; ")
-            return Problem(status, name, detail, next=_TODO.get(name, todo), retry_after=again)
+            return Problem(
+                status, name, detail, next=_NEXT_STEPS.get(name, todo), retry_after=again
+            )
     LOG.error("%s", culprit(error), exc_info=error)
     if isinstance(error, FathomError):
         return Problem(500, "failed", message)
