@@ -76,7 +76,7 @@ def test_nothing_non_commercial_or_unclear_is_learned_from() -> None:
 
 def test_every_share_has_rows() -> None:
     derived = {"labelled", "mined", "mined-id", "swapped", "swapped-id", "ranked", "composed"}
-    derived |= {"yesno-made", "yesno-id"}
+    derived |= {"yesno-made", "yesno-id", "mined-written", "written-stated"}
 
     assert set(SHARES) - derived <= {source.group for source in SOURCES.values()}
 
@@ -87,6 +87,15 @@ def test_maybe_is_no_answer_to_learn() -> None:
 
 def test_articles_are_kept_whole() -> None:
     rows = [Row(source="squad-dev", group="squad", question=q, title="T", text="x") for q in "abcd"]
+
+    assert len({is_development(row) for row in rows}) == 1
+
+
+def test_documents_of_written_rows_are_kept_whole() -> None:
+    rows = [
+        Row(source="s", group="written", question="q", title=f"T > {each}", text="x")
+        for each in "abcdefgh"
+    ]
 
     assert len({is_development(row) for row in rows}) == 1
 

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 from training.cross_reader.rows import YESNO, Row
-from training.cross_reader.yesno import as_question, as_question_id, asked
+from training.cross_reader.yesno import as_question, as_question_id, asked, stated
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,34 @@ def test_what_is_undecided_or_cannot_be_turned_round_is_not_asked() -> None:
     ]
 
     assert list(asked(rows)) == []
+
+
+@pytest.mark.parametrize(("answer", "support"), [("yes", (0,)), ("no", (1,))])
+def test_a_written_question_gives_its_statement_and_its_negation(
+    answer: str, support: tuple[int, ...]
+) -> None:
+    row = Row(
+        source="written-offices-en",
+        group="written",
+        question="Can the fee be paid in cash?",
+        title="Fees",
+        text="Cash is taken at the desk.",
+        relevant=True,
+        yesno=YESNO.index(answer),
+    )
+
+    found = {each.question: each for each in stated([row])}
+
+    assert found["The fee can be paid in cash."].support == support
+    assert found["The fee can not be paid in cash."].support == (1 - support[0],)
+    assert {each.yesno for each in found.values()} == {None}
+
+
+def test_what_is_no_written_yes_or_no_is_not_stated() -> None:
+    rows = [
+        claim("yesno", (0,), "Is it old?"),
+        replace(claim("written", ()), question="Where is it?", yesno=0),
+        replace(claim("written", ()), question="Is it so?", yesno=2),
+    ]
+
+    assert list(stated(rows)) == []

@@ -10,7 +10,7 @@ from training.cross_reader.mining import mined
 from training.cross_reader.negatives import swapped
 from training.cross_reader.ranked import ranked_rows, read_lines, read_qrels
 from training.cross_reader.rows import Row, is_development, read_rows
-from training.cross_reader.yesno import asked
+from training.cross_reader.yesno import asked, stated
 
 _WINDOW = 9  # words; a text sharing so many in a row with a development text is not learned from
 _WORD = re.compile(r"\w+")
@@ -52,10 +52,11 @@ def load(data: Path, groups: Iterable[str]) -> Split:
         *swapped(train),
         *composed(train),
         *asked(train),
+        *stated(train),
         *ranked_rows(data),
     ]
     train += [row for row in derived if row.group in kept and unseen.allows(row)]
-    held = [*development, *composed(development), *asked(development)]
+    held = [*development, *composed(development), *asked(development), *stated(development)]
     return Split(train=train, development=[row for row in held if row.group in kept])
 
 

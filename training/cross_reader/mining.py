@@ -20,6 +20,8 @@ _MINED = {
     "wiki": ("english", "mined"),
     "nq": ("english", "mined"),
     "indonesian": ("indonesian", "mined-id"),
+    "written": ("english", "mined-written"),
+    "written-id": ("indonesian", "mined-written"),
 }
 _STOP_WORDS = {"english": "en"}
 Search = Callable[[Sequence[Row], Sequence[tuple[str, str]], str], list[list[int]]]

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 CC_BY_SA = "CC BY-SA 4.0"
+OWN = "Apache-2.0"
+FREE = "Apache-2.0; passages as their manuals, see training/written/README.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,12 @@ SOURCES: Mapping[str, Source] = {
     "pubmedqa-": Source(licence="MIT", group="yesno"),
     "idk-mrc-": Source(licence=CC_BY_SA, group="indonesian"),
     "indonli-": Source(licence="CC BY-SA 3.0/4.0, Apache-2.0", group="indonesian-nli"),
+    "written-manuals-id": Source(licence=FREE, group="written-id"),
+    "written-manuals-": Source(licence=FREE, group="written"),
+    "written-offices-id": Source(licence=OWN, group="written-id"),
+    "written-offices-": Source(licence=OWN, group="written"),
+    "written-encyclopaedia-id": Source(licence=OWN, group="written-id"),
+    "written-encyclopaedia-": Source(licence=OWN, group="written"),
     "facqa-id-": _unused("CC BY-SA 4.0; its questions are reported"),
     "anli-": _unused("CC BY-NC 4.0"),
     "sick-": _unused("CC BY-NC-SA 3.0"),
@@ -86,6 +94,10 @@ SHARES: Mapping[str, int] = {
     "sentences": 10,
     "labelled": 24,
     "ranked": 4,
+    "written": 40,
+    "written-id": 24,
+    "written-stated": 8,
+    "mined-written": 10,
     "composed": 24,
     "nli": 26,
     "claims": 12,

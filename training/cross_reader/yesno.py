@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from training.cross_reader.rows import YESNO, Row
+from training.cross_reader.rows import WRITTEN, YESNO, Row
+
+from fathom.agents.statement import statement
 
 _AUXILIARY = re.compile(
     r"^(?P<subject>[^,;:?]{2,60}?) "
@@ -22,6 +24,7 @@ _PLAIN = re.compile(
 _CLAUSE = re.compile(
     r"\b(who|which|that|because|when|if|and|but|or|while|where|what|how)\b", re.IGNORECASE
 )
+_SIDES = (YESNO.index("yes"), YESNO.index("no"))
 _VERDICTS = {(0,): "yes", (1,): "no", (2,): "none"}
 
 
@@ -53,6 +56,20 @@ _MADE = {
     "claims": (as_question, "yesno-made"),
     "indonesian-nli": (as_question_id, "yesno-id"),
 }
+
+
+def stated(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the reader reads of a yes/no question: its statement, and that one's negation."""
+    for row in rows:
+        made = statement(row.question) if row.yesno in _SIDES else None
+        if made and row.group in WRITTEN:
+            supported, contradicted = (made.says, made.denies)[
+                :: 1 if row.yesno == _SIDES[0] else -1
+            ]
+            for text, support in ((supported, (0,)), (contradicted, (1,))):
+                yield replace(
+                    row, group="written-stated", question=text, yesno=None, support=support
+                )
 
 
 def asked(rows: Sequence[Row]) -> Iterator[Row]:

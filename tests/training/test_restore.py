@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is needed for exporting only")
+torch = pytest.importorskip("torch", reason="torch is needed for training only")
+pytest.importorskip("safetensors", reason="safetensors is needed for exporting only")
+
+from tests.training import tiny  # noqa: E402
+from training.cross_reader.export import build, read_weights  # noqa: E402
+from training.cross_reader.model import CrossReader, Encoder  # noqa: E402
+from training.cross_reader.restore import main, weights_of  # noqa: E402
+
+
+def network() -> CrossReader:
+    torch.manual_seed(1)
+    made: CrossReader = CrossReader(Encoder(tiny.weights(), 0.0)).eval()
+    return made
+
+
+def exported(precision: str) -> bytes:
+    weights = {name: value.numpy() for name, value in network().state_dict().items()}
+    data: bytes = build(weights, precision).SerializeToString(deterministic=True)
+    return data
+
+
+def test_what_is_restored_gives_the_same_bytes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cross-reader.onnx").write_bytes(exported("int8"))
+    out = tmp_path / "run" / "shipped.pt"
+    monkeypatch.setattr("sys.argv", ["restore", "--model", str(tmp_path), "--out", str(out)])
+
+    main()
+
+    again = build(read_weights(out), "int8").SerializeToString(deterministic=True)
+    assert again == exported("int8")
+
+
+def test_every_weight_is_there_and_off_by_half_a_step_of_rounding_at_most() -> None:
+    weights = weights_of(onnx.load_model_from_string(exported("int8")))
+    own = {name: value.numpy() for name, value in network().state_dict().items()}
+
+    assert weights.keys() == own.keys()
+    for name, value in own.items():
+        assert abs(weights[name] - value).max() <= abs(value).max() / 127 / 2 + 1e-6, name
+
+
+def test_a_model_of_another_precision_is_refused() -> None:
+    with pytest.raises(KeyError, match=r"words\.int8"):
+        weights_of(onnx.load_model_from_string(exported("fp32")))

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+from training.cross_reader.rows import is_development, row_of
+from training.written_questions import query_of, rows, write
+
+from fathom.evaluation.datasets import load
+
+
+def test_the_set_is_a_data_set_of_development_questions_alone(tmp_path: Path) -> None:
+    count = write(tmp_path / "written")
+
+    found = load(tmp_path / "written")
+    held = {raw["question"] for raw in rows() if (row := row_of(raw)) and is_development(row)}
+    assert len(found.questions) == count > 900
+    assert {each.text for each in found.questions} <= held
+    assert {each.answerable for each in found.questions} == {True, False}
+
+
+def test_a_question_for_yes_or_no_is_answered_in_its_language() -> None:
+    raws = (raw for raw in rows() if raw["task"] == "yesno")
+    asked = [(raw, query) for raw in raws if (query := query_of(raw))]
+
+    said = {(raw["source"][-2:], raw["label"], *query["answers"]) for raw, query in asked}
+    assert said == {
+        ("en", "yes", "yes"),
+        ("en", "no", "no"),
+        ("id", "yes", "ya"),
+        ("id", "no", "tidak"),
+    }
