@@ -32,10 +32,10 @@ from fathom.settings.tree import ModelSettings
 from fathom.text.question_form import form_of
 
 SETS = {
-    "en": ("squad-retrieval", "hotpotqa-200", "covid-qa"),
-    "id": ("idk-mrc-retrieval", "facqa-id"),
+    "en": ("squad-retrieval", "hotpotqa-200", "covid-qa", "written-en"),
+    "id": ("idk-mrc-retrieval", "facqa-id", "written-id"),
 }
-SURE = {"en": ("squad-retrieval",), "id": SETS["id"]}
+SURE = {"en": ("squad-retrieval", "written-en"), "id": SETS["id"]}
 """English sets without an unanswerable question teach that being answerable says nothing; of the
 Indonesian ones the first alone would withhold most of what is known of news."""
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))

@@ -15,12 +15,14 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from training.cross_reader.rows import number_of
 from training.cross_reader.yesno import as_question, as_question_id
 from training.fit_span_reader import fit
+from training.written_questions import query_of
+from training.written_questions import rows as own_rows
 
 import fathom.models
 from fathom.agents.early_stop import ReadHit
@@ -34,7 +36,8 @@ from fathom.types import Chunk, Hit, Span
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 RESOURCES = Path(fathom.models.__file__).parent / "resources"
 MANIFESTS = Path(__file__).parent / "manifests"
-FILES = {"en": ("nli", "contrast", "strategyqa"), "id": ("indonli",)}
+WRITTEN = "written"
+FILES = {"en": ("nli", "contrast", "strategyqa", WRITTEN), "id": ("indonli", WRITTEN)}
 _REPORTED = "strategyqa"
 _LABELS = {"supported": "yes", "contradicted": "no", "unrelated": "none"}
 _USED = {"yes", "no", "none"}
@@ -51,21 +54,28 @@ class Asked(NamedTuple):
     seen: bool
 
 
-def rows(name: str, known: frozenset[str]) -> Iterator[Asked]:
+def raws(name: str, language: str) -> Iterator[dict[str, Any]]:
+    """The rows of a file; of our own the development rows in the language."""
+    if name == WRITTEN:
+        yield from (raw for raw in own_rows() if raw["source"].endswith(language) and query_of(raw))
+    else:
+        with gzip.open(DATA / f"reader-train-{name}" / "reader_train.jsonl.gz", "rt") as lines:
+            yield from map(json.loads, lines)
+
+
+def rows(name: str, language: str, known: frozenset[str]) -> Iterator[Asked]:
     """The questions of a file."""
-    with gzip.open(DATA / f"reader-train-{name}" / "reader_train.jsonl.gz", "rt") as lines:
-        for line in lines:
-            raw = json.loads(line)
-            question, label = raw["question"], raw.get("label", "")
-            if raw.get("task") == "nli" and raw["source"].startswith(("mnli", "snli", "indonli")):
-                asked = (as_question_id if raw["lang"] == "id" else as_question)(question)
-                seen = fingerprint(question) in known or fingerprint(asked) in known
-                if asked and not seen:
-                    made = _LABELS[label]
-                    yield Asked("statements", asked, raw["title"], raw["context"], made, seen)
-            elif raw.get("task") == "yesno" and label in _USED:
-                seen = fingerprint(question) in known
-                yield Asked(name, question, raw["title"], raw["context"], label, seen)
+    for raw in raws(name, language):
+        question, label = raw["question"], raw.get("label", "")
+        if raw.get("task") == "nli" and raw["source"].startswith(("mnli", "snli", "indonli")):
+            asked = (as_question_id if raw["lang"] == "id" else as_question)(question)
+            seen = fingerprint(question) in known or fingerprint(asked) in known
+            if asked and not seen:
+                made = _LABELS[label]
+                yield Asked("statements", asked, raw["title"], raw["context"], made, seen)
+        elif raw.get("task") == "yesno" and label in _USED:
+            seen = fingerprint(question) in known
+            yield Asked(name, question, raw["title"], raw["context"], label, seen)
 
 
 def best_of(verdicts: Verdicts, asked: Asked) -> Weighed | None:
@@ -141,7 +151,7 @@ def main() -> None:
     verdicts = Verdicts(pairs=reader)
     halves: tuple[list[tuple[Asked, Weighed]], ...] = ([], [])
     for name in FILES[language]:
-        every = list(rows(name, known))
+        every = list(rows(name, language, known))
         chosen = random.Random(1).sample(every, min(arguments.rows, len(every)))
         found = [(asked, best_of(verdicts, asked)) for asked in chosen]
         told = [(asked, each) for asked, each in found if each is not None]

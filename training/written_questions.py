@@ -1,10 +1,10 @@
-"""Our own development questions as a data set.
+"""Our own development questions as data sets, `written-en` and `written-id`.
 
-    python -m training.written_questions --out DATA/written
+    python -m training.written_questions --out DATA
 
 Of the rows in `training/written` those that no cross-reader learned from, asked of all passages
-there: laws of confidence are fitted on them beside sets of encyclopaedias and news, since manuals
-and offices' documents are what people have.
+of their language there: laws of confidence are fitted on them beside sets of encyclopaedias and
+news, since manuals and offices' documents are what people have.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from typing import Any
 
 from training.cross_reader.rows import OWN, is_development, number_of, row_of
 
+LANGUAGES = ("en", "id")
 _ASKED = {"span": "factoid", "yesno": "yes-no"}
 _SAID = {("yes", "en"): "yes", ("no", "en"): "no", ("yes", "id"): "ya", ("no", "id"): "tidak"}
 
@@ -56,9 +57,9 @@ def query_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def write(out: Path) -> int:
-    """Write corpus, questions and their relevant passages; how many questions there are."""
-    raws = list(rows())
+def write(out: Path, lang: str) -> int:
+    """Write corpus, questions and relevant passages of a language; how many questions there are."""
+    raws = [raw for raw in rows() if raw["source"].endswith(lang)]
     passages = {each["_id"]: each for each in map(passage_of, raws)}
     queries = {each["_id"]: each for each in map(query_of, raws) if each}
     out.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     out = parser.parse_args().out
-    print(f"{out}: {write(out)} questions")
+    for lang in LANGUAGES:
+        folder = out / f"written-{lang}"
+        print(f"{folder}: {write(folder, lang)} questions")
 
 
 if __name__ == "__main__":

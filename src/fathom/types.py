@@ -212,10 +212,14 @@ class Chunk:
         return " > ".join(filter(None, (self._names(), self.title)))
 
     @property
+    def breadcrumb(self) -> str:
+        """Where it stands: label and section path, nothing twice; empty where there is none."""
+        return " > ".join(dict.fromkeys(filter(None, (self._names(), self.title, *self.headings))))
+
+    @property
     def context(self) -> str:
-        """What embedder and BM25 see: label and section path, a line break, the text."""
-        head = " > ".join(dict.fromkeys(filter(None, (self._names(), self.title, *self.headings))))
-        return f"{head}\n{self.text}" if head else self.text
+        """What embedder and BM25 see: the breadcrumb, a line break, the text."""
+        return f"{self.breadcrumb}\n{self.text}" if self.breadcrumb else self.text
 
     def _names(self) -> str:
         """The words of the names of folder and file that the title lacks, each once."""

@@ -1,17 +1,19 @@
 from pathlib import Path
 
+import pytest
 from training.cross_reader.rows import is_development, row_of
-from training.written_questions import query_of, rows, write
+from training.written_questions import LANGUAGES, query_of, rows, write
 
 from fathom.evaluation.datasets import load
 
 
-def test_the_set_is_a_data_set_of_development_questions_alone(tmp_path: Path) -> None:
-    count = write(tmp_path / "written")
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_it_is_a_data_set_of_development_questions_alone(tmp_path: Path, lang: str) -> None:
+    count = write(tmp_path / "written", lang)
 
     found = load(tmp_path / "written")
     held = {raw["question"] for raw in rows() if (row := row_of(raw)) and is_development(row)}
-    assert len(found.questions) == count > 900
+    assert len(found.questions) == count > 400
     assert {each.text for each in found.questions} <= held
     assert {each.answerable for each in found.questions} == {True, False}
 

@@ -35,7 +35,7 @@ from training.cross_reader.figures import (
     yesno_figures,
 )
 from training.cross_reader.mining import mined
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import WRITTEN, Row, number_of
 from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
@@ -50,7 +50,10 @@ from fathom.types import Chunk, Span
 LANGUAGES = ("en", "id")
 REPORTED = ("squad-fresh", "idk-mrc-retrieval", "facqa-id")
 CLAIMS = ("mnli", "snli", "scitail", "conflictqa", "wice", "expertqa", "indonli")
-GROUPS = ("yesno", "yesno-made", "yesno-id", "composed", "nq", "odd", "informal", "indonesian")
+GROUPS = (
+    *("yesno", "yesno-made", "yesno-id", "composed", "nq", "odd", "informal", "indonesian"),
+    *("written", "written-id"),
+)
 _LONGEST = 1200  # characters of a document that are reranked
 _MIXES = tuple(step / 10 for step in range(11))
 
@@ -111,7 +114,7 @@ class Judge:
 def fitted(model: Model, development: Sequence[Row]) -> list[Read]:
     """The readings that the calibration is fitted on."""
     rows: list[Row] = []
-    for group in ("squad", "indonesian"):
+    for group in ("squad", "indonesian", *sorted(WRITTEN)):
         gold = model.sample([row for row in development if row.group == group])
         wrong = list(mined(gold))
         rows += [*gold, *random.Random(1).sample(wrong, min(len(wrong), len(gold) // 2))]

@@ -43,8 +43,8 @@ class DebateLaw:
 
 # Fitted by `training/fit_debate.py`; the figures are in docs/strategies/maf.md.
 DEBATE_LAWS: Mapping[str, DebateLaw] = {
-    "en": DebateLaw(sure=0.43, share=1.78, margin=1.47, offset=-0.88),
-    "id": DebateLaw(sure=0.64, share=0.26, margin=3.52, offset=-0.70),
+    "en": DebateLaw(sure=0.20, share=0.21, margin=1.22, offset=0.11),
+    "id": DebateLaw(sure=0.30, share=1.76, margin=3.62, offset=-1.29),
 }
 
 

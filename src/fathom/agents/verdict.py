@@ -40,8 +40,8 @@ class VerdictLaw:
 
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
-    "en": VerdictLaw(yes=(0.28, 0.17, 0.0, 0.31, -0.57), no=(0.0, 0.21, 0.0, 0.35, -0.15)),
-    "id": VerdictLaw(yes=(1.12, 0.0, 0.24, 0.0, -2.12), no=(0.53, 0.61, 2.75, 0.0, -2.56)),
+    "en": VerdictLaw(yes=(0.21, 0.14, 0.0, 0.36, -0.54), no=(0.0, 0.39, 0.0, 0.01, 0.11)),
+    "id": VerdictLaw(yes=(0.61, 0.08, 0.03, 0.0, -0.77), no=(0.87, 2.16, 4.16, 0.0, -5.69)),
 }
 
 

@@ -67,7 +67,7 @@ class OnnxCrossReader:
 
     def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
         """The raw scores of every chunk; None for a chunk without any token."""
-        keys = [(question, chunk.label, chunk.text) for chunk in chunks]
+        keys = [(question, chunk.breadcrumb, chunk.text) for chunk in chunks]
         known = self._cache.get(keys)
         new = list(dict.fromkeys(key for key in keys if key not in known))
         found = dict(zip(new, self._read(question, new), strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fathom.models.tokens import WordPiece
 
 QUESTION_LIMIT = 96  # tokens; room for a claim of three sentences
-TITLE_LIMIT = 24  # tokens
+TITLE_LIMIT = 40  # tokens; room for a title and its sections
 _UNITS = re.compile("w+|p")
 _CACHED_UNITS = 1 << 16
 _LONGEST_UNIT = 100  # characters; a longer word is one unknown token
