@@ -1,7 +1,7 @@
 """Data that is there stays: what an ingestion keeps, marks, moves and removes."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from tests.making import engine_at, open_folder, uncaged, unprivileged
 
 from fathom.engine import Engine
 from fathom.index.base import SourceRecord
+from fathom.index.embedded.keyword import Entered, KeywordLeg
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.index.ingest_report import IngestReport
@@ -347,9 +348,9 @@ def test_what_is_gone_is_let_go_of_a_page_at_a_time(
     forgotten: list[Sequence[str]] = []
     forget = EmbeddedWriter.forget
 
-    def counted(writer: EmbeddedWriter, places: Sequence[str]) -> int:
+    def counted(writer: EmbeddedWriter, places: Sequence[str], *, purge: bool) -> int:
         forgotten.append(places)
-        return forget(writer, places)
+        return forget(writer, places, purge=purge)
 
     monkeypatch.setattr(EmbeddedWriter, "forget", counted)
     corpus = write("px/corpus.jsonl", records(*range(8)))
@@ -372,6 +373,29 @@ def test_what_is_gone_is_let_go_of_a_page_at_a_time(
     assert sum(map(len, forgotten)) == (16 if prune else 4)
     left = [place for places in forgotten for place in places]
     assert not prune or left.index(str(corpus)) == 8 + left.index(f"{corpus}#d0")
+    assert engine.verify() == []
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
+    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
+) -> None:
+    monkeypatch.setattr("fathom.index.places.AT_ONCE", 3)
+    for number in range(10):
+        write(f"px/{number}.md", f"Ferry {number} sails at night.")
+    engine.ingest([tmp_path / "px"])
+    filled: list[str] = []
+    refill = KeywordLeg.refill
+
+    def noted(leg: KeywordLeg, entered: Iterable[Entered], marker: str) -> None:
+        filled.append(marker)
+        refill(leg, entered, marker)
+
+    monkeypatch.setattr(KeywordLeg, "refill", noted)
+    for number in range(8):
+        (tmp_path / "px" / f"{number}.md").unlink()
+    assert engine.ingest([tmp_path / "px"], prune=prune).removed == (8 if prune else 0)
+    assert len(filled) == prune
     assert engine.verify() == []
 
 

@@ -73,11 +73,15 @@ class IndexMachine(RuleBasedStateMachine):
             self.leave(path)
         self.held[path] = name
 
-    @rule(path=paths)
-    def forget(self, path: str) -> None:
+    @rule(path=paths, purge=st.booleans())
+    def forget(self, path: str, purge: bool) -> None:
         before = len(self.documents)
         self.leave(path)
-        assert self.writer.forget([path]) == before - len(self.documents)
+        assert self.writer.forget([path], purge=purge) == before - len(self.documents)
+
+    @rule()
+    def purge(self) -> None:
+        self.writer.purge()
 
     @rule()
     def optimize(self) -> None:

@@ -318,8 +318,21 @@ class IndexWriter(IndexReader, Protocol):
         """
         ...
 
-    def forget(self, paths: Sequence[str]) -> int:
-        """Remove these places and the documents that only they held; returns how many went."""
+    def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
+        """Remove these places and the documents that only they held; returns how many went.
+
+        Args:
+            paths: The places.
+            purge: Also let go of the words of what went, as `purge` does. That takes a while:
+                whoever forgets in several steps does it once, behind the last.
+        """
+        ...
+
+    def purge(self) -> None:
+        """Let go of the words of removed documents, which are found by nobody; no result changes.
+
+        What is left to do after a kill is done by the next `forget` that removes a document.
+        """
         ...
 
     def set_roots(self, roots: Sequence[str]) -> None:

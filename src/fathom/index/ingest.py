@@ -101,6 +101,8 @@ class Ingester:
             self._course.close(stored=self._batch.is_empty)
         self._flush()
         self._let_go()
+        if self._report.removed:
+            self._writer.purge()
         self._fill()
         self._course.finish()
         self._writer.optimize()
@@ -434,7 +436,7 @@ class Ingester:
             self._flush()
             forgotten = [source.path for source, stays in page if not stays]
             if forgotten:
-                self._report.removed += self._writer.forget(forgotten)
+                self._report.removed += self._writer.forget(forgotten, purge=False)
             kept = [source for source, stays in page if stays]
             self._mark_stale(kept, GONE)
             for source in kept:

@@ -111,6 +111,21 @@ class IndexConformance:
         writer.forget(["/c/cats"])
         assert reader.word_counts(["sleep", "sea"]) == [0, 1]
 
+    def test_words_of_what_was_forgotten_are_found_by_nobody_before_they_are_purged(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        assert writer.forget(["/c/cats"], purge=False) == 1
+        for _ in range(3):
+            for side in index:
+                assert side.keyword_search("cats sleep title", k=9)[0].chunk_id == "ships#0"
+                assert side.keyword_search("cats sleep", k=9) == []
+                assert side.word_counts(["sleep", "sea"]) == [0, 1]
+            writer.purge()
+        put(writer, CATS)
+        assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
+
     def test_a_snapshot_is_one_state_whoever_writes_meanwhile(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:

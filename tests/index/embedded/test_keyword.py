@@ -1,5 +1,6 @@
 """BM25 against an independent implementation."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 
 from fathom.index.embedded.keyword import Entered, KeywordLeg
+from fathom.index.embedded.opening import open_writer, verify
 from fathom.index.filters import Allowed
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
 
 WORDS = [f"w{number}" for number in range(60)]
 
@@ -133,3 +136,36 @@ def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
         time.sleep(0.1)
         assert not lock.exists()
     leg.close()
+
+
+def words_left(directory: Path) -> list[int]:
+    """In how many chunks the leg has each of the words, those of removed chunks too."""
+    leg = KeywordLeg(directory / "tantivy", create=False)
+    return [leg._searcher.doc_freq("body", word) for word in ("cat", "bark", "sail")]
+
+
+def test_a_kill_between_a_forget_and_its_purge_leaves_that_to_the_next_forget(
+    tmp_path: Path,
+) -> None:
+    killed = tmp_path / "killed"
+    with open_writer(tmp_path / "index", IDENTITY) as writer:
+        put(writer, CATS, SHIPS, entry("dogs", ["A dog."], [[1]]))
+        writer.forget(["/c/cats"], purge=False)
+        shutil.copytree(tmp_path / "index", killed)
+    assert words_left(killed) == [2, 1, 1]
+    with open_writer(killed, IDENTITY) as writer:
+        assert writer.forget(["/c/dogs"]) == 1
+    assert words_left(killed) == [0, 0, 1]
+    assert verify(killed) == []
+
+
+def test_a_kill_between_a_forget_and_its_purge_leaves_many_words_to_optimize(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.index.embedded.writer.FEW_DEAD", 0)
+    with open_writer(tmp_path, IDENTITY) as writer:
+        put(writer, CATS, SHIPS)
+        writer.forget(["/c/cats"], purge=False)
+    with open_writer(tmp_path, IDENTITY) as writer:
+        writer.optimize()
+    assert words_left(tmp_path) == [0, 0, 1]

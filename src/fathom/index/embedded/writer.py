@@ -77,21 +77,27 @@ class EmbeddedWriter(EmbeddedReader):
             self._on_step("stored")
             self._finish(added)
 
-    def forget(self, paths: Sequence[str]) -> int:
-        """See `IndexWriter.forget`.
-
-        The words of what was forgotten leave the keyword leg too, which is filled anew: some
-        seconds for each ten thousand chunks.
-        """
+    def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
+        """See `IndexWriter.forget`."""
         with self._writing():
             self._finish()
             self._unfinished = True
             gone = self._changes.forget(paths)
             self._on_step("stored")
             self._finish()
-            if gone:
+            if gone and purge:
                 self._purge()
             return gone
+
+    def purge(self) -> None:
+        """See `IndexWriter.purge`.
+
+        The keyword leg is filled anew: some seconds for each ten thousand chunks.
+        """
+        with self._writing():
+            self._finish()
+            if int(self._store.meta("dead")):
+                self._purge()
 
     def set_roots(self, roots: Sequence[str]) -> None:
         """See `IndexWriter.set_roots`."""

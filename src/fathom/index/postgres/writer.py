@@ -66,8 +66,8 @@ class PostgresWriter(PostgresReader):
             _move(store, left)
             _publish(store, chunks=bool(posted or gone))
 
-    def forget(self, paths: Sequence[str]) -> int:
-        """See `IndexWriter.forget`; the words of what was forgotten go too."""
+    def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
+        """See `IndexWriter.forget`."""
         with self._change() as store:
             left = _remove_sources(store, paths)
             unheld = _unheld(store, left)
@@ -75,9 +75,14 @@ class PostgresWriter(PostgresReader):
             self._legs.remove(store, gone)
             _move(store, left)
             _publish(store, chunks=bool(gone))
-            if gone:
+            if gone and purge:
                 self._legs.purge(store)
         return len(unheld)
+
+    def purge(self) -> None:
+        """See `IndexWriter.purge`."""
+        with self._change() as store:
+            self._legs.purge(store)
 
     def _add(
         self,
