@@ -131,3 +131,20 @@ def test_flipped_bytes_among_the_vectors_behind_a_graph_are_found(tmp_path: Path
     file.write_bytes(data)
     assert [file.name in finding for finding in verify(tmp_path)] == [True]
     assert verify(tmp_path, fix=True) == []
+
+
+def test_an_index_that_loses_all_its_chunks_loses_its_graph(tmp_path: Path) -> None:
+    bulk = entries(units(300, 1), 0)
+    with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=100) as writer:
+        writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
+        writer.optimize()
+        assert list(tmp_path.glob("vectors-*"))
+        writer.forget([source.path for _, source in bulk])
+        for _ in range(2):
+            writer.optimize()
+            assert not list(tmp_path.glob("vectors-*"))
+            assert writer.vector_search(units(1, 2)[0], k=10) == []
+        writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
+        writer.optimize()
+        assert len(writer.vector_search(units(1, 2)[0], k=10)) == 10
+    assert verify(tmp_path) == []

@@ -210,6 +210,9 @@ class EmbeddedWriter(EmbeddedReader):
         numbers = self._store.chunks_with_vectors(space, revision)
         if not graph_is_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
             return
+        if not len(numbers):
+            self._changes.note_graph(space, "")
+            return
         self._on_step("building")
         vectors = self._store.vectors_after(revision, 0, space)
         fresh = build(self._directory, space.graph_file(str(revision)), numbers, vectors)
