@@ -15,6 +15,7 @@ from fathom.testing.index_entries import (
     CATS,
     IDENTITY,
     SHIPS,
+    WORDLESS,
     axis,
     entry,
     put,
@@ -101,6 +102,19 @@ class IndexConformance:
         assert reader.keyword_search("zebra", k=5) == []
         assert reader.keyword_search("", k=5) == []
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
+
+    def test_documents_without_a_word(self, index: tuple[IndexWriter, IndexReader]) -> None:
+        writer, reader = index
+        put(writer, WORDLESS)
+        assert [match.chunk_id for match in reader.vector_search(axis(1), k=9)] == ["?#0"]
+        assert reader.keyword_search("???", k=9) == []
+        put(writer, CATS)
+        assert [m.chunk_id for m in reader.keyword_search("sleep", k=9)] == ["cats#0"]
+        put(writer, WORDLESS)
+        writer.optimize()
+        assert [m.chunk_id for m in reader.keyword_search("sleep", k=9)] == ["cats#0"]
+        assert writer.forget(["/c#?"]) == 1
+        assert reader.status().chunks == 2
 
     def test_in_how_many_chunks_a_word_stands(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index

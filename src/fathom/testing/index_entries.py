@@ -73,3 +73,9 @@ def vectors_of(one: Entry) -> Matrix:
 
 CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")
 SHIPS = entry("ships", ["Ships sail the sea."], [[0.8, 0.6]], year=2024, kind="boat")
+WORDLESS = Entry(
+    document=Document(id="?", text="???", path="/c#?", title=""),
+    chunks=(Chunk(id="?#0", document_id="?", text="???", span=Span(0, 3), ordinal=0),),
+    vectors=axis(1)[None],
+    digest="d-?",
+)

@@ -50,10 +50,10 @@ class DatabaseLegs:
         return None
 
     def add(self, store: Store, chunks: Sequence[Posted]) -> None:
-        """See `Legs.add`: they are a segment of their own."""
-        if not chunks:
-            return
-        self._is_due |= segments.add(store, chunks) % MERGED_EVERY == 0
+        """See `Legs.add`: those that have words are a segment of their own."""
+        worded = [each for each in chunks if each.counts]
+        if worded:
+            self._is_due |= segments.add(store, worded) % MERGED_EVERY == 0
 
     def add_vectors(
         self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]

@@ -24,7 +24,7 @@ _MERGING = 50_722
 
 
 def add(store: Store, chunks: Sequence[Posted]) -> int:
-    """Add the words of new chunks as a segment; its number."""
+    """Add the words of new chunks, each of which has some, as a segment; its number."""
     entered: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for chunk in chunks:
         for term, count in chunk.counts.items():
