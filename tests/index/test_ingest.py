@@ -285,6 +285,39 @@ def test_a_corpus_that_is_gone(engine: Engine, write: Write, tmp_path: Path) -> 
     assert {Path(one.path).parent.name for one in engine.reader().sources()} == {"moved"}
 
 
+@pytest.mark.parametrize("between", [0, 5])
+def test_of_records_with_one_id_the_first_counts(
+    engine: Engine, write: Write, between: int
+) -> None:
+    # The first document of an ingestion is stored at once, the others together.
+    first, second = records(*range(between + 1)), records(between).replace("noon", "dawn")
+    file = write("set/corpus.jsonl", first + second)
+    for rows in (first + second, second + first + "no record\n", first + second + first):
+        file.write_text(rows)
+        report = engine.ingest([file.parent])
+        told = {one.path: one.reason for one in report.files if one.is_bad}
+        assert told[f"{file}#d{between}"] == (
+            "its _id occurs before in the file; the first one counts"
+        )
+        assert ("dawn" in engine.document(f"d{between}").text) == rows.startswith(second)
+        assert outcomes(engine)[f"corpus.jsonl#d{between}"] == "ok"
+        assert engine.verify() == []
+    assert report.failed == between + 2
+
+
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_broken_line_takes_no_place_of_a_record_whose_id_is_its_number(
+    engine: Engine, write: Write, line: int
+) -> None:
+    rows = records(0, 1, 2).replace('"d2"', f'"{line}"').splitlines()
+    file = write("set/corpus.jsonl", "")
+    for rest in (rows[2:], [*rows[1:], *rows[:1]], rows):
+        file.write_text("\n".join([*rest[: line - 1], "no record", *rest[line - 1 :]]))
+        assert engine.ingest([file.parent]).failed == 1
+        assert outcomes(engine)[f"corpus.jsonl#{line}"] == "ok"
+        assert "2" in engine.document(str(line)).text
+
+
 def test_the_id_of_a_record_belongs_to_who_had_it_first(
     engine: Engine, write: Write, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
+from fathom.index.corpus_places import CorpusPlaces, place_of, why_not_again
 from fathom.index.cut_ahead import Found, cut_ahead
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Course, size_of
@@ -193,7 +194,7 @@ class Ingester:
     def _read(self, one: There, digest: str, found: FileRead) -> None:
         place, parts = one.place, found_parts(found)
         parts = iter(parts or read(one.file, self._sandbox, self._course.page))
-        with DiskSet() as held:
+        with CorpusPlaces() as held:
             try:
                 first = next(parts, None)
                 if isinstance(first, Parsed) and first.record is None:
@@ -209,13 +210,17 @@ class Ingester:
             self._end_corpus(place, digest, held)
 
     def _parts(
-        self, parts: Iterable[Parsed | Failure], place: str, digest: str, held: DiskSet
+        self, parts: Iterable[Parsed | Failure], file: str, digest: str, held: CorpusPlaces
     ) -> None:
-        for part, cut in cut_ahead(parts, place, self._pool, partial(self._is_news, place)):
-            held.add(self._part(part, cut, place, digest))
+        for part, cut in cut_ahead(parts, file, self._pool, partial(self._is_news, file)):
+            place = place_of(part, file)
+            if held.add(place, is_record=isinstance(part, Parsed)):
+                self._part(part, cut, place, digest)
+            else:  # what the first one gave stays, whether that is stored by now or not
+                self._without(place, *why_not_again(part))
             self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
 
-    def _end_corpus(self, place: str, digest: str, held: DiskSet) -> None:
+    def _end_corpus(self, place: str, digest: str, held: CorpusPlaces) -> None:
         # Written last: an interrupted corpus file is read again, and finds its records there.
         self._flush()
         self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
@@ -243,15 +248,12 @@ class Ingester:
                 if one.path not in held and self._writer.source(one.path) is None:
                     self._carry_over(one.path, reason)
 
-    def _part(self, part: Parsed | Failure, cut: Found, file: str, digest: str) -> str:
-        """Take one record, or note why there is none; returns its place."""
+    def _part(self, part: Parsed | Failure, cut: Found, place: str, digest: str) -> None:
+        """Take one record, or note why there is none."""
         if isinstance(part, Failure):
-            place = record_place(file, part.record or part.line)
             self._refuse(place, digest, part.outcome, part.reason)
         else:
-            place = record_place(file, part.record)
             self._record(part, cut, place)
-        return place
 
     def _whole(self, part: Parsed, one: There, digest: str, found: FileRead) -> None:
         place, known = one.place, one.known
