@@ -8,7 +8,7 @@ import pytest
 from tests.making import engine_at, open_folder, uncaged, unprivileged
 
 from fathom.engine import Engine
-from fathom.index.base import SourceRecord
+from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.keyword import Entered, KeywordLeg
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.writer import EmbeddedWriter
@@ -430,6 +430,30 @@ def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
     assert engine.ingest([tmp_path / "px"], prune=prune).removed == (8 if prune else 0)
     assert len(filled) == prune
     assert engine.verify() == []
+
+
+def test_records_that_are_there_again_are_noted_a_page_at_a_time(
+    engine: Engine, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write("set/corpus.jsonl", records(*range(10)))
+    engine.ingest([file])
+    file.write_bytes(b"\xff\xfe\x00")
+    assert engine.ingest([file]).stale == 10
+    monkeypatch.setattr("fathom.index.ingest.AT_ONCE", 4, raising=False)
+    noted: list[int] = []
+    put = EmbeddedWriter.put
+
+    def counted(
+        writer: EmbeddedWriter, entries: Sequence[Entry], sources: Sequence[SourceRecord]
+    ) -> None:
+        noted.append(len(sources))
+        put(writer, entries, sources)
+
+    monkeypatch.setattr(EmbeddedWriter, "put", counted)
+    file.write_text(records(*range(10)))
+    assert engine.ingest([file]).unchanged == 10
+    assert noted == [4, 4, 2, 1]  # the last is the file
+    assert set(outcomes(engine).values()) == {"ok"}
 
 
 def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from fathom.index.cut_ahead import Found, cut_ahead
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Course, size_of
 from fathom.index.ingest_report import IngestProgress, IngestReport
-from fathom.index.places import GONE, RECORD_GONE, display, is_gone, paged, pages, path_at
+from fathom.index.places import AT_ONCE, GONE, RECORD_GONE, display, is_gone, paged, pages, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
 from fathom.index.survey import Survey, Surveyed, There
 from fathom.index.workers.base import Cut, FileRead, Pool, Workers
@@ -278,6 +278,8 @@ class Ingester:
         if known is not None and _holds(known, digest):
             if known.outcome == "stale":
                 self._healed.append(_ok(known))
+                if len(self._healed) >= AT_ONCE:
+                    self._put_healed()
             self._report.unchanged += 1
             return
         language, chunks = (cut.language, cut.chunks) if isinstance(cut, Cut) else ("", None)
@@ -333,10 +335,13 @@ class Ingester:
         if self._batch.add(pending):
             self._flush()
 
-    def _flush(self) -> None:
+    def _put_healed(self) -> None:
         if self._healed:
             self._writer.put([], self._healed)
             self._healed.clear()
+
+    def _flush(self) -> None:
+        self._put_healed()
         stored = self._batch.store(self._course.embedded)
         self._report.chunks += stored.chunks
         for pending, owner in stored.documents:
