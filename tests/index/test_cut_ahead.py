@@ -106,6 +106,20 @@ def test_a_worker_gets_no_more_text_than_it_should_at_a_time() -> None:
     assert workers.sizes == [2, 2, 2, 0]
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_little_text_is_held_whether_it_is_cut_or_not(wanted: bool) -> None:
+    read = []
+
+    def long() -> Iterator[Part]:
+        for n in range(100):
+            read.append(n)
+            yield record(n, "x" * (MOST_CHARS // 2))
+
+    cuts = cut_ahead(long(), "/f", Pool(Cutters(2)), lambda _: wanted)
+    for taken, _ in enumerate(cuts):
+        assert len(read) <= taken + 1 + (AHEAD * 2 + 1) * 2
+
+
 def corpus(count: int, *, poison: int = -1) -> bytes:
     rows: list[object] = [
         {"_id": str(n), "title": f"T{n}", "text": f"Record {n}. " + "It is so. " * (n % 90)}

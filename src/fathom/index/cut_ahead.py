@@ -56,9 +56,10 @@ class _Block:
 
     def add(self, part: Part, *, is_wanted: bool) -> None:
         self.parts.append(part)
+        if isinstance(part, Parsed):
+            self.chars += len(part.text)
         if isinstance(part, Parsed) and is_wanted:
             self.wanted.append(part)
-            self.chars += len(part.text)
 
     def with_cuts(self, cuts: Iterable[Cut | Refused]) -> Iterator[tuple[Part, Found]]:
         """The parts, with what was made of those that are wanted."""
