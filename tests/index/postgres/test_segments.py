@@ -5,14 +5,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import psycopg
 import pytest
+from psycopg.rows import TupleRow
 from tests.index.postgres.test_opening import workspace
 from tests.postgres_server import Server
 
-from fathom.index.postgres import postings
+from fathom.index.postgres import postings, segments
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer
 from fathom.index.postgres.writer import PostgresWriter
@@ -119,6 +121,32 @@ def test_what_is_forgotten_during_a_merge_is_gone_from_it(
         assert writer.findings() == []
         assert [m.chunk_id for m in writer.keyword_search("sleep sea", k=9)] == ["ships#0"]
         assert writer.word_counts(["sleep"]) == [0]
+
+
+def test_rows_are_written_anew_a_few_at_a_time(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "AT_ONCE", 7, raising=False)
+    written: list[int] = []
+    many = psycopg.Cursor.executemany
+
+    def counted(
+        cursor: psycopg.Cursor[TupleRow], query: str, rows: Sequence[tuple[object, ...]]
+    ) -> None:
+        if query.startswith("UPDATE fathom.postings"):
+            written.append(len(rows))
+        many(cursor, query, rows)
+
+    monkeypatch.setattr(psycopg.Cursor, "executemany", counted)
+    texts = [f"common word{number}" for number in range(300)]
+    with open_writer(workspace(postgres, "purge"), IDENTITY) as writer:
+        put(writer, entry("long", texts, [[1]] * 300), entry("other", texts, [[1]] * 300))
+        writer.forget(["/c/long"])
+        assert writer.findings() == []
+        assert len(writer.keyword_search("common", k=999)) == 300
+        assert {m.chunk_id for m in writer.keyword_search("word7", k=9)} == {"other#7"}
+    assert max(written) == 7
+    assert sum(written) > 300
 
 
 def test_segments_stay_few_and_each_is_twice_as_large_as_all_below(

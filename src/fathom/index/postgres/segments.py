@@ -18,6 +18,8 @@ from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.store import Store, index_row
 
+AT_ONCE = 100
+"""So many rows are held while they are written anew."""
 _LARGEST = 2**16 - 1
 _MERGING = 50_722
 """Of the server's advisory locks: who holds it with the number of an index merges or purges."""
@@ -57,24 +59,29 @@ def purge(store: Store, gone: Numbers) -> None:
         "SELECT term, segment, numbers, frequencies, lengths FROM fathom.postings "
         "WHERE index_no = %s"
     )
-    changed = []
-    with store.connection.cursor("postings") as cursor:
-        cursor.execute(query, (store.index.no,))
-        for term, segment, *columns in cursor:
-            kept = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
-            if not kept.all():
-                left = [
-                    np.frombuffer(column, kind)[kept].tobytes()
-                    for column, kind in zip(columns, ("<u4", "<u2", "<u4"), strict=True)
-                ]
-                changed.append((*left, store.index.no, term, segment))
-    with store.connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE fathom.postings SET numbers = %s, frequencies = %s, lengths = %s "
-            "WHERE index_no = %s AND term = %s AND segment = %s",
-            changed,
-        )
+    # What is read is what was there before the first row is written.
+    reading, writing = store.connection.cursor("postings"), store.connection.cursor()
+    with reading, writing:
+        reading.execute(query, (store.index.no,))
+        while rows := reading.fetchmany(AT_ONCE):
+            left = ((_without(columns, gone), term, number) for term, number, *columns in rows)
+            writing.executemany(
+                "UPDATE fathom.postings SET numbers = %s, frequencies = %s, lengths = %s "
+                "WHERE index_no = %s AND term = %s AND segment = %s",
+                [(*kept, store.index.no, term, number) for kept, term, number in left if kept],
+            )
     store.run("DELETE FROM fathom.postings WHERE index_no = %(index)s AND numbers = ''")
+
+
+def _without(columns: Sequence[bytes], gone: Numbers) -> list[bytes]:
+    """The columns of a row without the chunks that are gone; nothing where it has none of them."""
+    kept = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
+    if kept.all():
+        return []
+    return [
+        np.frombuffer(column, kind)[kept].tobytes()
+        for column, kind in zip(columns, ("<u4", "<u2", "<u4"), strict=True)
+    ]
 
 
 def merge(connections: Connections, index: int) -> None:
