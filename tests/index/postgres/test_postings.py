@@ -13,6 +13,8 @@ from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
 from fathom.types import Filter
 
 CHUNKS = 600
+BY_GRAPH = ("SET enable_seqscan = off", "SET enable_sort = off")
+"""So few chunks are sooner looked at all than by their graph."""
 DRAWN = np.random.default_rng(5)
 
 
@@ -40,9 +42,7 @@ def nearest(vectors: Matrix, query: Vector, numbers: Numbers) -> set[str]:
 def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "GRAPH_FROM_CHUNKS", 50)
     monkeypatch.setattr(postings, "FEW_CHUNKS", 10)
-    # So few chunks are sooner looked at all than by their graph.
-    without = ("SET enable_seqscan = off", "SET enable_sort = off")
-    monkeypatch.setattr(connections, "SETTINGS", (*connections.SETTINGS, *without))
+    monkeypatch.setattr(connections, "SETTINGS", (*connections.SETTINGS, *BY_GRAPH))
     vectors, queries = unit(CHUNKS), unit(20)
     half = Filter("half", "=", 1)
     with open_writer(workspace(postgres, "graph"), IDENTITY) as writer:
@@ -67,6 +67,24 @@ def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.Monkey
         many = {match.chunk_id for match in writer.vector_search(queries[0], k=380)}
         expected = left[np.argsort(-(vectors[left] @ queries[0]))[:380]]
         assert len(many & {f"d{number}#0" for number in expected}) >= 0.98 * 380
+
+
+def test_as_many_are_found_where_all_that_is_nearest_was_removed(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "GRAPH_FROM_CHUNKS", 50)
+    monkeypatch.setattr(connections, "SETTINGS", (*connections.SETTINGS, *BY_GRAPH))
+    query = unit(1)[0]
+    order = np.argsort(-(vectors := unit(CHUNKS)) @ query)
+    with open_writer(workspace(postgres, "removed"), IDENTITY) as writer:
+        put(writer, *documents(vectors))
+        writer.optimize()
+        assert "graph" in plan(writer)
+        # More than the graph gives at once; they stay in it until the server vacuums.
+        gone = order[: connections.EXPANSION_SEARCH + 50]
+        writer.forget([f"/c/d{number}" for number in gone])
+        found = {match.chunk_id for match in writer.vector_search(query, k=10)}
+    assert len(found & {f"d{number}#0" for number in order[len(gone) : len(gone) + 10]}) >= 9
 
 
 def plan(writer: object) -> str:

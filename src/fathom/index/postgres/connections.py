@@ -26,6 +26,7 @@ SETTINGS = (
     "SET default_transaction_read_only = off",
     "SET search_path = pg_catalog, fathom, public, extensions",
     f"SET hnsw.ef_search = {EXPANSION_SEARCH}",
+    "SET hnsw.iterative_scan = strict_order",  # more at a time where those were removed
     "SET hnsw.max_scan_tuples = 100000",
     "SET jit = off",
     "SET max_parallel_workers_per_gather = 0",  # to start others takes as long as a search

@@ -14,7 +14,7 @@ from fathom.index.base import Vector
 from fathom.index.bm25 import Statistics, norms, quantised, query_weights
 from fathom.index.filters import Allowed, Numbers
 from fathom.index.postgres import segments
-from fathom.index.postgres.connections import EXPANSION_SEARCH, Connections
+from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.halfvec import packed, to_vectors
 from fathom.index.postgres.legs import Posted, Scored, Transaction
 from fathom.index.postgres.spaces import build_graph
@@ -249,8 +249,6 @@ def _near(
     # The graph is of the cast column: whoever does not cast passes it by.
     column = "vector" if few else f"(vector::halfvec({space.dimension}))"
     condition = "" if allowed is None else "WHERE chunk_no = ANY(%(allowed)s) "
-    if not few and (allowed is not None or k > EXPANSION_SEARCH):  # the graph is asked for more
-        store.run("SET LOCAL hnsw.iterative_scan = strict_order")
     # The limit is no value, as a plan that is made for any limit passes the graph by.
     rows = store.connection.execute(
         f"SELECT chunk_no, -({column} <#> %(vector)s::halfvec({space.dimension})), vector "  # noqa: S608 - numbers make the names
