@@ -19,6 +19,8 @@ from fathom.documents.blocks import within
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
+LARGEST = 127
+"""Of the bytes as which vectors are compared."""
 
 
 class Damaged(Exception):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fathom.index.base import Vector
 from fathom.index.filters import Numbers
-from fathom.index.rows import HalfMatrix, file_checksum, to_matrix
+from fathom.index.rows import LARGEST, HalfMatrix, file_checksum, to_matrix
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 192
-LARGEST = 127
 BLOCK = 10_000
 """So many vectors go into it at a time."""
 

@@ -5,11 +5,10 @@ import simsimd
 from numpy.typing import NDArray
 
 from fathom.index.base import Vector
-from fathom.index.rows import HalfMatrix, cosines
+from fathom.index.rows import LARGEST, HalfMatrix, cosines
 
 BLOCK = 64
 """So many rows are turned into bytes at a time."""
-LARGEST = 127
 ROUNDING = 1e-6
 """More than the bounds themselves may err by, which are computed in float32."""
 

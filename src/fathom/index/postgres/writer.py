@@ -17,7 +17,14 @@ from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.spaces import drop_space, make_space
 from fathom.index.postgres.store import Store, StoredSpace, index_row
-from fathom.index.rows import HalfMatrix, checksum, fingerprint, pack_metadata, pack_structure
+from fathom.index.rows import (
+    HalfMatrix,
+    checksum,
+    fingerprint,
+    pack_headings,
+    pack_metadata,
+    pack_structure,
+)
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk, Document
 
@@ -319,7 +326,7 @@ def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[
         chunk.span.start,
         chunk.span.end,
         chunk.page,
-        json.dumps(chunk.headings, ensure_ascii=False),
+        pack_headings(chunk.headings),
     )
 
 
