@@ -1,18 +1,21 @@
 """The facade over a whole index: what is made anew, removed, read and said."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
+from typing import NoReturn
 
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncaged, unprivileged
 
 from fathom.engine import Engine
-from fathom.errors import IndexMismatch, IndexMissing, UsageError
+from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
+from fathom.index.base import MetadataKey
 from fathom.models.embedder import load_embedder
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -43,6 +46,40 @@ def write(file: Path, text: str) -> Path:
 
 def names(engine: Engine) -> list[str]:
     return [Path(one.path).name for one in engine.documents()]
+
+
+# Conditions that nothing meets
+
+
+def test_conditions_that_nothing_meets_are_looked_up_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        index, asked = engine.reader(checked=False), []
+        keys = index.keys
+
+        def counted() -> Mapping[str, MetadataKey]:
+            asked.append(current_thread())
+            return keys()
+
+        def failing() -> NoReturn:
+            raise RunError("torn")
+
+        monkeypatch.setattr(index, "status", failing)  # more than is needed
+        monkeypatch.setattr(index, "keys", counted)
+
+        async def told() -> tuple[Thread, tuple[str, ...]]:
+            answer = await engine.aask(QUESTION, filters=["yaer>=2021"])
+            assert answer.status == "abstained"
+            return current_thread(), answer.warnings
+
+        loop, warnings = asyncio.run(told())
+        assert warnings == ("no document has 'yaer'; `fathom status` lists the keys",)
+        assert len(asked) == 1
+        assert loop not in asked
+        monkeypatch.setattr(index, "keys", failing)
+        assert asyncio.run(told())[1] == ()
+    assert "keys were not looked up: torn" in caplog.text
 
 
 # Rebuilding

@@ -188,7 +188,11 @@ class Engine(Learning):
         from fathom.retrieval.query import parse_filters
 
         keys = {each.key for each in parse_filters(filters)}.difference(COLUMNS)
-        lost = sorted(keys.difference(self.status().keys)) if keys else []
+        try:
+            lost = sorted(keys and keys.difference(self.reader(checked=False).keys()))
+        except RunError as error:
+            logging.getLogger("fathom").warning("keys were not looked up: %s", error)
+            return ()
         return tuple(f"no document has {key!r}; `fathom status` lists the keys" for key in lost)
 
     def ask(
@@ -336,8 +340,7 @@ class Engine(Learning):
         check_strategy(name)
         # What is slow and done once is done before the time of the budget begins.
         if not self.assembly.warm:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self.executor, self.assembly.warm_up)
+            await asyncio.get_running_loop().run_in_executor(self.executor, self.assembly.warm_up)
         with self.as_it_is() as index:  # whoever writes meanwhile changes nothing in this question
             lacking = index.lacking_vectors()
             found = self.calibration(name)
@@ -368,8 +371,9 @@ class Engine(Learning):
                 account=account,
             )
             outcome = await run(chosen, query, origin, surroundings)
-            unmet = self.unmet(query.filters) if outcome.answer.status == "abstained" else ()
-            cautions = (*still_filled(lacking), *self.cautions(name, found), *unmet)
+            cautions = (*still_filled(lacking), *self.cautions(name, found))
+            if query.filters and outcome.answer.status == "abstained":
+                cautions += await asyncio.to_thread(self.unmet, query.filters)
             warned = self._warned(outcome, index, cautions)
         return self._kept(warned)
 

@@ -551,6 +551,11 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_a_place_that_turns_to_another_document": (
         {"put": lambda real, entries, sources: entries and real.put(entries, sources)},
     ),
+    "test_keys_of_all_documents_with_the_kinds_of_their_values": (
+        {"keys": lambda _: {}},
+        {"keys": lambda real: {**real.keys(), "no key": None}},
+        {"status": restated(keys={})},
+    ),
     "test_status_ignores_order": ({"status": counted}, {"status": restated(identity={})}),
     "test_status_sees_every_change": ({"status": restated(content="same")},),
     "test_another_dimension_is_refused": (

@@ -289,6 +289,10 @@ class IndexReader(Protocol):
         """Names the state of the index; another one after every published change."""
         ...
 
+    def keys(self) -> Mapping[str, MetadataKey]:
+        """What documents can be filtered by; see `IndexStatus.keys`. Quicker than all of that."""
+        ...
+
     def status(self) -> IndexStatus:
         """Counts, sizes and identity."""
         ...

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
-from fathom.index.base import Entry, IndexReader, IndexWriter, SourceRecord
+from fathom.index.base import Entry, IndexReader, IndexWriter, MetadataKey, SourceRecord
 from fathom.testing.index_entries import (
     CATS,
     IDENTITY,
@@ -161,6 +161,7 @@ class IndexConformance:
                 reader.calibrations(),
                 reader.is_empty(),
                 reader.lacking_vectors(),
+                reader.keys(),
                 reader.status().content,
             ]
 
@@ -415,6 +416,23 @@ class IndexConformance:
         writer.put([], [failed])
         assert reader.source("/c/cats") == failed
         assert list(reader.documents()) == []
+
+    def test_keys_of_all_documents_with_the_kinds_of_their_values(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        assert reader.keys() == {}
+        known = {"year": "unknown", "seen": "2024-05-01", "open": True, "no key": 1}
+        put(writer, CATS, SHIPS, entry("rats", ["Rats run."], [[1]], **known))
+        assert reader.keys() == writer.keys() == reader.status().keys
+        found = {name: key for name, key in reader.keys().items() if name in known}
+        assert found == {
+            "year": MetadataKey(("number", "text"), 3),
+            "seen": MetadataKey(("date",), 1),
+            "open": MetadataKey(("bool",), 1),
+        }
+        writer.forget(["/c/rats"])
+        assert reader.keys()["year"] == MetadataKey(("number",), 2)
 
     def test_status_ignores_order(self, tmp_path: Path) -> None:
         states = []

@@ -19,6 +19,7 @@ from fathom.index.base import (
     Entry,
     IndexStatus,
     Match,
+    MetadataKey,
     SourceRecord,
     Space,
     bounded,
@@ -27,7 +28,7 @@ from fathom.index.embedded import schema
 from fathom.index.embedded.integrity import graph_findings, keyword_findings, truth_findings
 from fathom.index.embedded.keyword import KeywordLeg
 from fathom.index.embedded.spaces import check_made_with
-from fathom.index.embedded.status import status
+from fathom.index.embedded.status import keys_of, status
 from fathom.index.embedded.store import Store
 from fathom.index.embedded.vectors import VectorLeg
 from fathom.index.filters import Allowed
@@ -317,6 +318,11 @@ class EmbeddedReader:
         """See `IndexReader.revision`."""
         with self._snapshot() as revision:
             return self._store.marker(revision)
+
+    def keys(self) -> Mapping[str, MetadataKey]:
+        """See `IndexReader.keys`."""
+        with self._snapshot() as revision:
+            return keys_of(self._store, revision)
 
     def status(self) -> IndexStatus:
         """See `IndexReader.status`."""

@@ -28,7 +28,7 @@ def status(directory: Path, store: Store, revision: int) -> IndexStatus:
         stale=count("sources", "outcome = 'stale' AND document_id IS NOT NULL"),
         content=content_hash(store, revision),
         identity=store.identity(),
-        keys=_keys(store, revision),
+        keys=keys_of(store, revision),
         bytes_on_disk=_sizes(directory, store.keyword_folder()),
         spaces=tuple(_space(space, count("chunks")) for space in store.spaces()),
         lacking=store.main_space().lacking,
@@ -44,7 +44,8 @@ def _space(space: StoredSpace, chunks: int) -> SpaceStatus:
     )
 
 
-def _keys(store: Store, revision: int) -> dict[str, MetadataKey]:
+def keys_of(store: Store, revision: int) -> dict[str, MetadataKey]:
+    """What documents can be filtered by at a revision; see `IndexStatus.keys`."""
     rows = store.connection.execute(
         "SELECT key, CASE WHEN type IN ('integer', 'real') THEN 'number' "  # noqa: S608 - constant
         "WHEN type IN ('true', 'false') THEN 'bool' "

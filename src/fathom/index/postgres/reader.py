@@ -1,6 +1,6 @@
 """Reading an index on a server."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self, TypeVar
 
@@ -12,6 +12,7 @@ from fathom.index.base import (
     Entry,
     IndexStatus,
     Match,
+    MetadataKey,
     SourceRecord,
     Space,
     bounded,
@@ -22,7 +23,7 @@ from fathom.index.identity import check_space
 from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.legs import Legs, Scored
 from fathom.index.postgres.snapshot import Snapshot
-from fathom.index.postgres.status import findings, status
+from fathom.index.postgres.status import findings, keys_of, status
 from fathom.index.postgres.store import Store, StoredSpace
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
@@ -195,6 +196,10 @@ class PostgresReader:
     def revision(self) -> str:
         """See `IndexReader.revision`."""
         return self._read(lambda store: store.index.name)
+
+    def keys(self) -> Mapping[str, MetadataKey]:
+        """See `IndexReader.keys`."""
+        return self._read(keys_of)
 
     def status(self) -> IndexStatus:
         """See `IndexReader.status`."""

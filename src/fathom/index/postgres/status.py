@@ -27,7 +27,7 @@ def status(store: Store) -> IndexStatus:
         stale=counts["stale"],
         content=_content(store),
         identity=dict(sorted(store.index.identity.items())),
-        keys=_keys(store),
+        keys=keys_of(store),
         bytes_on_disk=_sizes(store),
         spaces=tuple(
             SpaceStatus(
@@ -43,7 +43,8 @@ def status(store: Store) -> IndexStatus:
     )
 
 
-def _keys(store: Store) -> dict[str, MetadataKey]:
+def keys_of(store: Store) -> dict[str, MetadataKey]:
+    """What documents can be filtered by; see `IndexStatus.keys`. Call it inside a transaction."""
     rows = store.rows(
         "SELECT key, CASE jsonb_typeof(value) WHEN 'number' THEN 'number' WHEN 'boolean' THEN "  # noqa: S608 - constant
         f"'bool' ELSE CASE WHEN value #>> '{{}}' {IS_DATE} THEN 'date' ELSE 'text' END END AS kind,"
