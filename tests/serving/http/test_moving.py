@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 from tests.making import engine_at
 from tests.postgres_server import Server
 from typer.testing import CliRunner
@@ -120,6 +121,42 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
     assert talks.ask("SELECT count(*) FROM conversations") == [(2,)]
     assert talks.ask("SELECT count(*) FROM jobs") == [(2,)]
     talks.close()
+
+
+@pytest.mark.parametrize("is_far", [False, True])
+def test_done_again_it_brings_up_what_has_changed(
+    postgres: Server, tmp_path: Path, is_far: bool
+) -> None:
+    served(tmp_path)
+    source = tmp_path / "index"
+    url = postgres.database() if is_far else str(tmp_path / "there")
+    here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
+    first = move_kept(here, there, source)
+    keys, its_keys = keys_of(here), keys_of(there)
+    [ana, _] = sorted(keys.all(), key=lambda key: key.name)
+    keys.kept.ask("UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,))
+    own, _ = its_keys.add(Key(id="", name="bo"))
+    spent = "UPDATE accounts SET tokens = ?, nano = ?, reserved_tokens = ?, reserved_nano = ?"
+    its_keys.kept.ask(spent, (10, 90, 40, 0))
+    keys.kept.ask(spent, (60, 20, 0, 60))
+    with engine_at(tmp_path) as engine:
+        talks = Conversations(engine)
+        talk = talks.latest(1)[0]["id"]
+        talks.add_turn(talk, "And for guests?", None)
+        talks.close()
+    assert move_kept(here, there, source) == [
+        *first[:2],
+        f"keys that open the copy alone: {own.id} (bo); `fathom keys revoke ID` there ends one",
+        *first[2:],
+    ]
+    assert [key for key in its_keys.all() if key.id != own.id] == list(keys.all())
+    sums = "SELECT tokens, nano, reserved_tokens, reserved_nano FROM accounts"
+    assert its_keys.kept.ask(sums) == [(60, 90, 0, 0)]
+    asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
+    turns = there.database("conversations.db", ()).ask(asked, (talk,))
+    assert [row[0] for row in turns] == [QUESTION, "And for parents?", "And for guests?"]
+    for each in (keys, its_keys):
+        each.close()
 
 
 def test_an_index_without_a_server_makes_nothing_beside_its_copy(tmp_path: Path) -> None:
