@@ -5,6 +5,7 @@ import json
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,21 @@ def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
 def test_a_key_that_no_calendar_ends_is_refused() -> None:
     with pytest.raises(UsageError, match="--days 1e\\+12: too many"):
         expiry(1e12)
+
+
+def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    given = ["keys", "add", "ana", "--usd-per-day", "inf", "--index", str(tmp_path)]
+    refused = CliRunner().invoke(commands, given).exception
+    assert isinstance(refused, UsageError)
+    assert str(refused) == "--usd-per-day inf: give a number; without it there is no limit"
+    with pytest.raises(UsageError, match="--usd-per-day nan: give a number"):
+        keys_of(EmbeddedIndex(tmp_path)).add(Key(id="", name="x", usd_per_day=nan))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="--days nan: give a number"):
+        expiry(nan)
+    for option in ("--days", "--usd-per-day", "--per-minute"):
+        asked = ["keys", "add", "ana", option, "nan", "--index", str(tmp_path)]
+        assert CliRunner().invoke(commands, asked).exit_code != 0
 
 
 def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: KeyMaker) -> None:

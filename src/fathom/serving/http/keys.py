@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
+from math import isfinite
 from secrets import token_hex, token_urlsafe
 from typing import Literal
 
@@ -69,7 +70,7 @@ class Keys:
             The key, and its text, which is kept nowhere.
 
         Raises:
-            UsageError: If the name of the workspace, or a scope, is none.
+            UsageError: If the name of the workspace, or a scope, is none, or money no number.
         """
         if key.workspace and not _NAME.fullmatch(key.workspace):
             raise UsageError(
@@ -78,6 +79,10 @@ class Keys:
         unknown = key.scopes - set(SCOPES)
         if unknown or not key.scopes:
             raise UsageError(f"scopes {sorted(key.scopes)}: choose of {', '.join(SCOPES)}")
+        if key.usd_per_day is not None and not isfinite(key.usd_per_day):
+            raise UsageError(
+                f"--usd-per-day {key.usd_per_day}: give a number; without it there is no limit"
+            )
         made, secret = token_hex(4), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         values = (
@@ -133,12 +138,14 @@ def expiry(days: float | None) -> str | None:
     """The instant so many days from now, as keys have it.
 
     Raises:
-        UsageError: If no calendar reaches so far.
+        UsageError: If it is no number, or no calendar reaches so far.
     """
     if days is None:
         return None
     try:
         return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+    except ValueError:
+        raise UsageError(f"--days {days}: give a number; without it a key never expires") from None
     except OverflowError:
         raise UsageError(f"--days {days:g}: too many; without it a key never expires") from None
 
