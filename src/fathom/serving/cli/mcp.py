@@ -3,7 +3,6 @@
 import os
 import secrets
 import signal
-import socket
 import sys
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Annotated
@@ -104,16 +103,10 @@ def _token(host: str, variable: str) -> str:
 def _run(app: "ASGIApp", host: str, port: int) -> None:
     import uvicorn
 
+    from fathom.serving.listening import listening
     from fathom.serving.mcp import PATH
 
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen at {host}:{port}: {error.strerror}; "
-            "choose another with --host and --port"
-        ) from None
+    listener = listening(host, port)
     name = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"fathom: http://{name}:{listener.getsockname()[1]}{PATH} (Ctrl-C ends it)\n")
     config = uvicorn.Config(

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fathom.errors import UsageError
 from fathom.serving.http.app import access_of, create_app
 from fathom.serving.http.guard import LOOPBACK
+from fathom.serving.listening import listening
 from fathom.settings import Settings
 
 GRACE_S = 5
@@ -65,7 +66,7 @@ def run(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
             "or serve 127.0.0.1 only"
         )
-    listener = _listening(host, port)
+    listener = listening(host, port, waiting=WAITING)
     app = create_app(settings, access)
     config = uvicorn.Config(
         app,
@@ -79,14 +80,3 @@ def run(
     name = f"[{host}]" if ":" in host else host
     on_open(f"http://{name}:{listener.getsockname()[1]}/")
     Server(app, config).run(sockets=[listener])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=WAITING)
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen at {host}:{port}: {error.strerror}; "
-            "choose another with --host and --port"
-        ) from None
