@@ -15,6 +15,9 @@ from fathom.documents.base import Refused
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+"""What `zipfile` raises at members that it cannot unpack."""
+
 
 def read_xml(data: bytes, name: str) -> Element:
     """The root of an XML file; mild damage is mended.
@@ -49,7 +52,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return archive.read(name)
     except KeyError:
         return None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+    except DAMAGED as error:
         raise Refused("failed", f"damaged zip member {name}: {error}") from error
 
 

@@ -38,7 +38,7 @@ def packed(body: str, namespace: str = W, **parts: str) -> bytes:
         archive.writestr("word/_rels/document.xml.rels", rels(*links))
         for kind, xml in parts.items():
             if kind == "media":
-                archive.writestr("word/media/image1.png", b"\x89PNG")
+                archive.writestr("word/media/image1.png", b"\x89PNG" + bytes(9_000))
             else:
                 archive.writestr(f"word/{kind}.xml", root(names.get(kind, kind), xml))
     return buffer.getvalue()

@@ -27,7 +27,9 @@ BLIP = (
 )
 
 
-def with_pictures(docx: bytes, *pictures: bytes, folder: str = "word") -> bytes:
+def with_pictures(
+    docx: bytes, *pictures: bytes, folder: str = "word", packing: int = zipfile.ZIP_STORED
+) -> bytes:
     """The package with pictures that its main part links to as `pic0`, `pic1` and so on."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(docx)) as old, zipfile.ZipFile(out, "w") as new:
@@ -41,7 +43,7 @@ def with_pictures(docx: bytes, *pictures: bytes, folder: str = "word") -> bytes:
         main = f'<Relationships xmlns="{RELS}">{links}</Relationships>'
         new.writestr("word/_rels/document.xml.rels", main)
         for at, data in enumerate(pictures):
-            new.writestr(f"{folder}/media/{at}.png", data)
+            new.writestr(f"{folder}/media/{at}.png", data, packing)
     return out.getvalue()
 
 
@@ -78,6 +80,31 @@ def test_a_broken_picture_keeps_no_text_away() -> None:
     assert parse(docx, Told()).text == PROSE
 
 
+def test_a_picture_that_cannot_be_unpacked_keeps_no_text_away() -> None:
+    noise = saved(NOISE, "PNG")
+    for parser, whole in (
+        (parse, with_pictures(packed(p(r(PROSE))), noise, packing=zipfile.ZIP_DEFLATED)),
+        (parse_odt, odt(texts.p(PROSE), noise, packing=zipfile.ZIP_DEFLATED)),
+    ):
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            [member] = [each for each in archive.infolist() if each.filename.endswith("/0.png")]
+        begin = member.header_offset + 30 + len(member.filename)
+        torn = (
+            whole[:begin] + b"\xff" * member.compress_size + whole[begin:][member.compress_size :]
+        )
+        for recogniser in (None, Told()):
+            assert parser(torn, recogniser).text == PROSE
+
+
+def test_a_short_text_beside_a_small_sign_is_no_scan() -> None:
+    for parser, short in (
+        (parse, with_pictures(packed(p(r("Closed today."))), b"\x89PNG\r\nsmall")),
+        (parse_odt, odt(texts.p("Closed today."), b"\x89PNG\r\nsmall")),
+    ):
+        for recogniser in (None, Told("")):
+            assert parser(short, recogniser).text == "Closed today."
+
+
 def test_pictures_of_a_slide_are_read_on_its_page() -> None:
     data = slides.packed(
         [slides.shape(slides.line("Fees"), role="title"), slides.shape(slides.line("Second one"))],
@@ -94,13 +121,13 @@ def test_pictures_of_a_slide_are_read_on_its_page() -> None:
     assert parse_slides(out.getvalue()).unread.endswith(NEEDS_OCR)
 
 
-def odt(body: str, *pictures: bytes) -> bytes:
+def odt(body: str, *pictures: bytes, packing: int = zipfile.ZIP_STORED) -> bytes:
     out = io.BytesIO(texts.packed(body))
     with zipfile.ZipFile(out, "a") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
         archive.writestr("Thumbnails/thumbnail.png", saved(NOISE, "PNG"))
         for at, data in enumerate(pictures):
-            archive.writestr(f"Pictures/{at}.png", data)
+            archive.writestr(f"Pictures/{at}.png", data, packing)
     return out.getvalue()
 
 

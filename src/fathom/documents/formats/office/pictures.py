@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, add_parsed
-from fathom.documents.xml_members import read_member
+from fathom.documents.xml_members import DAMAGED, read_member
 from fathom.types import Scalar
 
 if TYPE_CHECKING:  # what reads pictures is loaded where there is one
@@ -38,6 +38,10 @@ class Pictures:
         self._folder = folder
         self._recogniser = recogniser
         self._left = dict.fromkeys(self._large())
+        self._may_be_scan = any(
+            folder in each.filename and each.file_size >= FEWEST_BYTES
+            for each in archive.infolist()
+        )
         self._pages: list[PageLines] = []
         if recogniser is not None and self._left:
             recogniser.begin(len(self._left))
@@ -45,10 +49,17 @@ class Pictures:
     def _large(self) -> Iterator[str]:
         """Names of those of a known kind that are not small, in order."""
         for member in self._archive.infolist():
-            if self._folder in member.filename and member.file_size >= FEWEST_BYTES:
-                with self._archive.open(member) as opened:
-                    if opened.read(8).startswith(_BEGINNINGS):
-                        yield member.filename
+            is_large = self._folder in member.filename and member.file_size >= FEWEST_BYTES
+            if is_large and self._beginning(member).startswith(_BEGINNINGS):
+                yield member.filename
+
+    def _beginning(self, member: zipfile.ZipInfo) -> bytes:
+        """Of a picture that cannot be unpacked nothing: the text around it is read all the same."""
+        try:
+            with self._archive.open(member) as opened:
+                return opened.read(8)
+        except DAMAGED:
+            return b""
 
     def add(self, builder: Builder, name: str, below: int = 0) -> None:
         """The text on a picture, where it has not been added yet.
@@ -98,7 +109,7 @@ class Pictures:
             builder: Has all the text.
             title: See `Builder.build`.
             metadata: See `Builder.build`.
-            fewest_chars: A file with less text, and pictures that were not read, is refused.
+            fewest_chars: A file with less text, and large pictures that were not read, is refused.
 
         Raises:
             Refused: `no_text_layer` when it holds pictures and no text, or hardly any; `empty`.
@@ -108,7 +119,7 @@ class Pictures:
             parsed = builder.build(title, {**metadata, **self._facts()})
         except Refused as refusal:
             raise scanned or refusal from None
-        if len(parsed.text) < fewest_chars and scanned is not None:
+        if len(parsed.text) < fewest_chars and scanned is not None and self._may_be_scan:
             raise scanned
         return self._told(parsed)
 
