@@ -22,7 +22,7 @@ from fathom.testing.index_entries import (
     source,
     vectors_of,
 )
-from fathom.types import Filter
+from fathom.types import Filter, Scalar
 
 
 class IndexConformance:
@@ -422,7 +422,12 @@ class IndexConformance:
     ) -> None:
         writer, reader = index
         assert reader.keys() == {}
-        known = {"year": "unknown", "seen": "2024-05-01", "open": True, "no key": 1}
+        known: dict[str, Scalar] = {
+            "year": "unknown",
+            "seen": "2024-05-01",
+            "open": True,
+            "no key": 1,
+        }
         put(writer, CATS, SHIPS, entry("rats", ["Rats run."], [[1]], **known))
         assert reader.keys() == writer.keys() == reader.status().keys
         found = {name: key for name, key in reader.keys().items() if name in known}

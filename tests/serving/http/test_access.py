@@ -1,12 +1,14 @@
 """Who may ask: `fathom.serving.http.access`, fathom.serving.http.keys, fathom.serving.http.guard,
 fathom.serving.http.database, `fathom keys` of fathom.serving.cli.serve, fathom.settings.serve."""
 
+import asyncio
 import json
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from math import nan
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 from fastapi.testclient import TestClient
@@ -284,3 +286,21 @@ def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: Ke
         assert reply.json()["type"] == "urn:fathom:problem:budget_spent"
         stream = client.post("/api/v1/ask/stream", json=ASK, headers=headers)
         assert stream.status_code == 429
+
+
+def test_requests_are_counted_beside_the_thread_that_serves_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = keys_of(EmbeddedIndex(tmp_path / "index"))
+    access = Access(keys)
+    text = keys.add(Key(id="", name="x", scopes=frozenset({"read"}), per_minute=5))[1]
+    counted: list[int] = []
+    monkeypatch.setattr(access, "_count", lambda _: counted.append(get_ident()))
+
+    caller = asyncio.run(access.known(text))
+
+    assert caller.key is not None
+    assert caller.key.name == "x"
+    assert counted
+    assert get_ident() not in counted
+    access.close()

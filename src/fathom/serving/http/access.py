@@ -81,6 +81,11 @@ class Access:
             Problem: 401 if it is none, or has expired, or is missing where it is needed; 429 if
                 it was used too often.
         """
+        caller = self._holder(credential)
+        self._count(caller)
+        return caller
+
+    def _holder(self, credential: str) -> Caller:
         if not credential.startswith(PREFIX) and not self.needs_key():
             return LOCAL  # clients that cannot do without a key send any word
         key = self.keys.find(credential) if credential else None
@@ -89,12 +94,15 @@ class Access:
             raise _unauthorized(told, "send it as Authorization: Bearer fth_...")
         if key.is_over(datetime.now(UTC)):
             raise _unauthorized(f"the key {key.id} has expired", "ask for a new one")
-        self._count(key)
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
     async def known(self, credential: str) -> Caller:
         """As `caller`; others are answered meanwhile."""
-        return await self._beside(lambda: self.caller(credential))
+        caller = await self._beside(lambda: self._holder(credential))
+        if caller.key is not None and caller.key.per_minute is not None:
+            # What is counted is synced to disk, so never by the thread that serves everybody.
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._count, caller)
+        return caller
 
     async def opened(self, caller: Caller) -> Account | None:
         """As `account`, likewise."""
@@ -133,8 +141,9 @@ class Access:
         self._threads.shutdown(cancel_futures=True)
         self.keys.close()
 
-    def _count(self, key: Key) -> None:
-        if key.per_minute is None:
+    def _count(self, caller: Caller) -> None:
+        key = caller.key
+        if key is None or key.per_minute is None:
             return
         if wait_s := self._rates.take(key.id, key.per_minute):
             raise Problem(
