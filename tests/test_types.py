@@ -70,4 +70,5 @@ def test_names_of_file_and_folder_lead_a_title_that_lacks_their_words(
 ) -> None:
     chunk = replace(CHUNK, path=path, title=title, headings=("Part I",))
     assert chunk.label == label
+    assert chunk.breadcrumb == f"{label} > Part I"
     assert chunk.context == f"{label} > Part I\nIt is 4."

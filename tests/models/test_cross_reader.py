@@ -1,5 +1,6 @@
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,15 @@ def test_only_rows_of_equal_length_share_a_batch() -> None:
     reader(runtime).session("Who?").read([chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")])
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 2]
+
+
+def test_the_section_path_is_read_with_the_title() -> None:
+    session = reader().session("What is the capital?")
+    plain = chunk("It is large.", "Cities")
+    (told,) = session.read([replace(plain, headings=("Paris", "France"))])
+
+    assert told == read("It is large.", title="Cities > Paris > France")
+    assert told != read("It is large.", title="Cities")
 
 
 def test_a_title_is_read_but_is_no_answer() -> None:
