@@ -41,6 +41,10 @@ class FinalEvent:
 StreamEvent = StepEvent | TextEvent | FinalEvent
 
 
+HOSTS = "fathom-hosts"
+"""What threads are called that look up names of hosts, the only ones that are not waited for."""
+
+
 class _Unwaited(ThreadPoolExecutor):
     """Where a loop looks up names of hosts: a slow name server must not delay its end."""
 
@@ -64,7 +68,7 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner() as runner:
-        runner.get_loop().set_default_executor(_Unwaited(max_workers=4))
+        runner.get_loop().set_default_executor(_Unwaited(4, HOSTS))
         return runner.run(work)
 
 
