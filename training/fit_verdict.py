@@ -29,7 +29,6 @@ from fathom.agents.early_stop import ReadHit
 from fathom.agents.statement import statement
 from fathom.agents.verdict import VerdictLaw, Verdicts, Weighed
 from fathom.evaluation.contamination import fingerprint, manifest_of, read
-from fathom.models.reading import NOTHING
 from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader
 from fathom.types import Chunk, Hit, Span
 
@@ -87,8 +86,9 @@ def best_of(verdicts: Verdicts, asked: Asked) -> Weighed | None:
         id="c", document_id="d", title=asked.title, text=asked.text,
         span=Span(0, len(asked.text)), ordinal=0,
     )  # fmt: skip
+    (reading,) = verdicts.pairs.session(asked.question, spans=0).read([chunk])
     look = ReadHit(
-        hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=NOTHING, trust=1.0
+        hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=reading, trust=1.0
     )
     return max(
         verdicts.weigh(said, look, every=True), key=lambda each: each.factors[1], default=None

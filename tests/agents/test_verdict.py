@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.making import hit_of
 
 from fathom.agents.early_stop import ReadHit
@@ -16,7 +17,7 @@ from fathom.types import Chunk, Hit
 ASKED = "Are dogs allowed in the library?"
 YES = "Dogs are allowed in the library. Cats sleep."
 NO = "In the library dogs are forbidden."
-LAW = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0))
+LAW = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def script(claim: str, chunk: Chunk) -> Reading:
@@ -73,8 +74,9 @@ def test_what_a_verdict_depends_on() -> None:
     assert asked is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
     (weighed,) = Verdicts(pairs=ScriptedCrossReader(script)).weigh(asked, look)
-    tells, decides, words, denial, one = weighed.factors
+    tells, decides, words, denial, answers, one = weighed.factors
     assert weighed.yes
+    assert answers == 0
     assert tells > decides > 0
     assert denial > 0
     assert (words, one) == (1.0, 1.0)
@@ -88,3 +90,16 @@ def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
     assert list(verdicts.weigh(asked, look)) == []
     (weighed,) = verdicts.weigh(asked, look, every=True)
     assert weighed.factors[1] < 0
+
+
+def test_what_the_hit_answers_to_the_question_counts_for_its_side() -> None:
+    asked = statement(ASKED)
+    assert asked is not None
+    verdicts = Verdicts(pairs=ScriptedCrossReader(script))
+
+    def answers(text: str, share: float) -> float:
+        look = ReadHit(hit=hit_of(text), reading=replace(NOTHING, yes=share), trust=1.0)
+        return max(verdicts.weigh(asked, look), key=lambda each: each.factors[1]).factors[4]
+
+    assert answers(YES, 0.9) == pytest.approx(-answers(NO, 0.9)) == pytest.approx(2.197, abs=1e-3)
+    assert answers(YES, 0.2) < 0 < answers(NO, 0.2)

@@ -89,9 +89,22 @@ def _first(batch: Batch) -> Batch:
     return Batch(**{name: getattr(batch, name)[:1] for name in Batch.__slots__})
 
 
-def test_a_share_of_each_loss_is_soft_where_there_is_one() -> None:
+def test_a_teacher_is_not_listened_to_where_it_is_wrong(batch: Batch) -> None:
+    said = Teachers([reader(1)]).say(batch)
+    outputs = reader(2)(batch.ids, batch.kinds, batch.mask)
+    said["yesno"][0] = torch.tensor([0.0, 1.0, 0.0])
+    said["answerable"][0] = 0.0
+    said["starts"][0] = said["ends"][0] = batch.places[0] / batch.places[0].sum()
+    said["starts"][0][batch.starts[0]] = said["ends"][0][batch.ends[0]] = 0.0
+
+    soft = soft_losses(outputs, said, batch)
+
+    assert soft["yesno"] == soft["answerable"] == soft["span"] == 0 < soft["support"]
+
+
+def test_the_soft_loss_comes_beside_the_labels() -> None:
     hard = {"span": torch.tensor(1.0), "rests": torch.tensor(3.0)}
 
     found = mixed(hard, {"span": torch.tensor(5.0)}, 0.25)
 
-    assert {name: value.item() for name, value in found.items()} == {"span": 2.0, "rests": 3.0}
+    assert {name: value.item() for name, value in found.items()} == {"span": 2.25, "rests": 3.0}

@@ -52,30 +52,31 @@ def load_teachers(checkpoints: Sequence[Path], start: Path, device: str) -> Teac
 def soft_losses(outputs: Outputs, said: Said, batch: Batch) -> dict[str, Tensor]:
     """Cross-entropy with what was said, summed over the rows whose label is known, as in `losses`.
 
-    What a text rests on is not among them.
+    Each row weighs as much as was said to be likely of its label: a teacher is not listened to
+    where it is wrong. What a text rests on is not among the tasks.
     """
     starts, ends = (
         places.masked_fill(~batch.places, LOW) for places in (outputs.starts, outputs.ends)
     )
-    known = batch.starts.any(-1).float()
+    right = [(said[name] * getattr(batch, name)).sum(-1) for name in ("starts", "ends")]
     spans = [_cross_entropy(starts, said["starts"]), _cross_entropy(ends, said["ends"])]
     scores = dict(zip(SCORES, outputs.scores.unbind(-1), strict=True))
     yesno = _cross_entropy(outputs.scores[:, _YESNO], said["yesno"])
+    decided = said["yesno"].gather(1, batch.yesno.clamp(min=0)[:, None]).squeeze(1)
     support = _cross_entropy(outputs.scores[:, _SUPPORT], said["support"])
     return {
-        "span": (known * (spans[0] + spans[1])).sum() / 2,
+        "span": (right[0] * spans[0] + right[1] * spans[1]).sum() / 2,
         "answerable": _binary(scores["answerable"], said["answerable"], batch.answerable),
         "relevance": _binary(scores["relevance"], said["relevance"], batch.relevant),
-        "yesno": (yesno * (batch.yesno != UNKNOWN)).sum(),
-        "support": (support * batch.support.any(-1)).sum(),
+        "yesno": (yesno * decided * (batch.yesno != UNKNOWN)).sum(),
+        "support": (support * (said["support"] * batch.support).sum(-1)).sum(),
     }
 
 
 def mixed(hard: Mapping[str, Tensor], soft: Mapping[str, Tensor], share: float) -> Said:
-    """Each task's loss, `share` of it the soft one where there is one."""
+    """Each task's loss, and `share` of the soft one where there is one."""
     return {
-        name: torch.lerp(loss, soft[name], share) if name in soft else loss
-        for name, loss in hard.items()
+        name: loss + share * soft[name] if name in soft else loss for name, loss in hard.items()
     }
 
 
@@ -99,6 +100,7 @@ def _cross_entropy(logits: Tensor, likely: Tensor) -> Tensor:
 
 
 def _binary(logits: Tensor, likely: Tensor, known: Tensor) -> Tensor:
+    right = torch.where(known == 1, likely, 1 - likely) * (known != UNKNOWN)
     return functional.binary_cross_entropy_with_logits(
-        logits, likely, weight=(known != UNKNOWN).float(), reduction="sum"
+        logits, likely, weight=right, reduction="sum"
     )

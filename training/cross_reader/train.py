@@ -274,7 +274,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--mine-vectors", action="store_true", help="wrong texts by vectors too")
     parser.add_argument("--begin", type=Path, nargs="*", default=(), help="mean of checkpoints")
     parser.add_argument("--teachers", type=Path, nargs="*", default=(), help="checkpoints")
-    parser.add_argument("--soft", type=float, default=0.5, help="share of the teachers' loss")
+    parser.add_argument("--soft", type=float, default=0.5, help="weight of the teachers' loss")
     parser.add_argument("--say-seconds", type=float, default=60.0)
     parser.add_argument("--shares", type=json.loads, default=dict(SHARES), help="JSON object")
     return parser.parse_args(given)

@@ -13,7 +13,7 @@ from fathom.agents.early_stop import ReadHit
 from fathom.agents.quotable import cut_out
 from fathom.agents.statement import statement
 from fathom.agents.verdict import Verdicts
-from fathom.models.reading import NOTHING, CrossReader, Reading
+from fathom.models.reading import CrossReader, Reading
 from fathom.text.answer_match import answers_match
 from fathom.text.language import question_language
 from fathom.text.question_form import form_of, word_for
@@ -105,9 +105,15 @@ class AnswerConfidence:
         sides = [
             verdict.confidence if verdict.yes == words[said] else 1 - verdict.confidence
             for item in draft.evidence
-            for verdict in verdicts.of(question, asked, _look(item))
+            for verdict in verdicts.of(question, asked, self._look(question, item))
         ]
         return max(sides, default=0.0)
+
+    def _look(self, question: str, item: Evidence) -> ReadHit:
+        """The quote, read as if it were all of its hit."""
+        quote = _alone(item)
+        (reading,) = self.pairs.session(question, spans=0).read([quote])
+        return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
 
 
 def agree(question: str, draft: Draft, first: Draft) -> bool:
@@ -122,11 +128,6 @@ def _alone(item: Evidence) -> Chunk:
     """The quote as a chunk of its own."""
     chunk = cut_out(item.hit.chunk, item.span)
     return replace(chunk, text=item.heading, headings=()) if item.heading else chunk
-
-
-def _look(item: Evidence) -> ReadHit:
-    """The quote as if it were all of its hit."""
-    return ReadHit(hit=replace(item.hit, chunk=_alone(item)), reading=NOTHING, trust=1.0)
 
 
 def _logit(share: float) -> float:

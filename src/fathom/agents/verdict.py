@@ -1,8 +1,9 @@
 """Yes or no, decided from what sentences say to the statement and to its negation.
 
-A cross-reader is good at telling whether a sentence supports or contradicts a claim, and hardly
-better than chance at answering yes or no to a question. So a question is made a statement and its
-negation (`statement`), and the sentences that share most words with it are read with both.
+A cross-reader is better at telling whether a sentence supports or contradicts a claim than at
+answering yes or no to a question. So a question is made a statement and its negation (`statement`),
+and the sentences that share most words with it are read with both; what the hit as a whole answers
+to the question counts beside them.
 """
 
 import math
@@ -21,7 +22,7 @@ _LEAST = 1e-4
 _DIGITS = 6
 _SENTENCES = 2
 """Sentences of a hit that are read with the statement."""
-FACTORS = ("tells", "decides", "words", "denial", "offset")
+FACTORS = ("tells", "decides", "words", "denial", "asked", "offset")
 """What the confidence in a verdict depends on, as `Weighed.factors` gives it."""
 
 
@@ -40,8 +41,14 @@ class VerdictLaw:
 
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
-    "en": VerdictLaw(yes=(0.21, 0.14, 0.0, 0.36, -0.54), no=(0.0, 0.39, 0.0, 0.01, 0.11)),
-    "id": VerdictLaw(yes=(0.61, 0.08, 0.03, 0.0, -0.77), no=(0.87, 2.16, 4.16, 0.0, -5.69)),
+    "en": VerdictLaw(
+        yes=(0.21, 0.14, 0.0, 0.36, 0.0, -0.54),
+        no=(0.0, 0.39, 0.0, 0.01, 0.0, 0.11),
+    ),
+    "id": VerdictLaw(
+        yes=(0.61, 0.08, 0.03, 0.0, 0.0, -0.77),
+        no=(0.87, 2.16, 4.16, 0.0, 0.0, -5.69),
+    ),
 }
 
 
@@ -53,7 +60,8 @@ class Weighed:
         yes: Whether it supports the statement rather than contradicts it.
         factors: Log-odds of that; log-odds of it over deciding nothing; the share of the
             statement's words that the sentence or its headings hold, 0 to 1; log-odds of the side
-            taken over the other one, by the support of statement and negation; and 1.
+            taken over the other one, by the support of statement and negation; log-odds of it as
+            the answer to the question itself, by the whole hit; and 1.
         evidence: The sentence.
     """
 
@@ -128,7 +136,8 @@ class Verdicts:
                 continue
             (denies,) = self.pairs.session(asked.denies, spans=0).read([sentence])
             here = self.terms(sentence.context)
-            yes, factors = _factors(says, denies, len(words & here) / max(1, len(words)))
+            share = len(words & here) / max(1, len(words))
+            yes, factors = _factors(says, denies, look.reading, share)
             evidence = Evidence(
                 hit=look.hit, span=span, support=max(says.supported, says.contradicted)
             )
@@ -141,12 +150,15 @@ class Verdicts:
         return Verdict(yes=found.yes, confidence=confidence, evidence=found.evidence)
 
 
-def _factors(says: Reading, denies: Reading, words: float) -> tuple[bool, tuple[float, ...]]:
+def _factors(
+    says: Reading, denies: Reading, asked: Reading, words: float
+) -> tuple[bool, tuple[float, ...]]:
     tells = _odds(says.supported, says.contradicted)
     yes = tells >= 0
     decides = _odds(says.supported if yes else says.contradicted, says.unrelated)
-    denial = _odds(says.supported, denies.supported)
-    return yes, (abs(tells), decides, words, denial if yes else -denial, 1.0)
+    sign = 1 if yes else -1
+    denial = sign * _odds(says.supported, denies.supported)
+    return yes, (abs(tells), decides, words, denial, sign * _odds(asked.yes, 1 - asked.yes), 1.0)
 
 
 def _odds(one: float, other: float) -> float:
