@@ -47,7 +47,7 @@ def chosen(data: Path, most: int) -> Iterator[tuple[Dataset, int]]:
 def engine_at(index: Path, threads: int = 0) -> Engine:
     """An engine of the default settings that gives whatever it finds: all is learned from."""
     found = Settings(index=IndexSettings(directory=index))
-    ask = found.ask.model_copy(update={"min_confidence": 0.0, "min_probability": 0.0})
+    ask = found.ask.model_copy(update={"min_probability": 0.0})
     trace = found.trace.model_copy(update={"enabled": False})
     models = found.models.model_copy(update={"threads": threads})
     return Engine(found.model_copy(update={"ask": ask, "trace": trace, "models": models}))

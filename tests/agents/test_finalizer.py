@@ -92,6 +92,23 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
         assert (answer.stop_reason, answer.answer) == ("low_confidence", "")
 
 
+@pytest.mark.parametrize(
+    ("weighed", "others", "status"),
+    [
+        (Weighed(0.6, alone=True), (), "answered"),
+        (Weighed(0.6), (), "abstained"),
+        (Weighed(0.3, probable=False, alone=True), (), "abstained"),
+        (Weighed(0.3, probable=False, alone=True), (OTHER,), "abstained"),
+        (Weighed(0.6, enough=False, alone=True), (), "abstained"),
+    ],
+)
+def test_how_probable_an_answer_is_counts_in_place_of_the_drafts_own_confidence(
+    weighed: Weighed, others: tuple[Alternative, ...], status: str
+) -> None:
+    unsure = replace(draft(0, 25, confidence=0.3), alternatives=others)
+    assert final(unsure, weigh=lambda _: weighed).status == status
+
+
 def test_a_heading_above_a_chunk_is_cited_where_it_stands() -> None:
     hit = Hit(chunk=CHUNK, score=1.0, rank=1, retriever="hybrid")
 

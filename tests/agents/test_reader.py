@@ -123,15 +123,6 @@ def test_a_list_of_one_is_an_answer() -> None:
     assert draft.short_answer == "40 crowns"
 
 
-def test_a_word_of_the_question_is_no_answer_unless_it_is_offered_or_written_as_a_name() -> None:
-    texts = ("A flag makes it verbose.", "Add --verbose.")
-    hits = [hit_of(text, document=f"d{at}", rank=at) for at, text in enumerate(texts, 1)]
-    said = dict(zip(texts, (("flag", 0.9), ("--verbose", 0.6)), strict=True))
-
-    assert drafted("Which flag makes tar verbose?", said, hits).short_answer == "--verbose"
-    assert drafted("Does a flag or a dash make it loud?", said, hits).short_answer == "flag"
-
-
 def test_yes_or_no_is_said_with_the_sentence_that_decides() -> None:
     law = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 

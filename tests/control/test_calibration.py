@@ -1,5 +1,6 @@
 """A calibration: which threshold serves a rate, and what cannot be learned from."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_a_rate_between_two_is_served_by_the_lower_one() -> None:
 def test_it_is_read_as_it_was_written() -> None:
     made = replace(MADE, certificates=learn(answers(200)).certificates)
     assert Calibration.from_json(made.to_json()) == made
-    weigher = Weigher(law=LAW, by="own questions", threshold=0.4, least=0.2)
+    weigher = Weigher(law=LAW, by="own questions", threshold=0.4, least=0.2, alone=True)
     assert Weigher.from_json(weigher.to_json()) == weigher
     assert Weigher.from_json(Weigher().to_json()) == Weigher()
 
@@ -80,9 +81,20 @@ def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
     assert weigh({}).probable  # nobody can say
 
 
+def test_it_counts_alone_where_it_is_known_or_where_all_is_to_be_given() -> None:
+    def alone(law: SurenessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
+        return Weigher(law=law, least=least, alone=True)(signals).alone
+
+    assert alone(LAW, 0.5, {"sure": 0.0})
+    assert not alone(LAW, 0.5, {})
+    assert not alone(None, 0.5, {"sure": 0.0})
+    assert alone(None, 0.0, {"sure": 0.0})
+    assert alone(LAW, 0.0, {})
+
+
 def test_a_trace_of_before_there_was_a_least_confidence_is_weighed_as_then() -> None:
     given = Weigher(law=LAW, by="own questions", threshold=0.4).to_json()
-    del given["least"]
+    del given["least"], given["alone"]
     assert Weigher.from_json(given) == Weigher(law=LAW, by="own questions", threshold=0.4)
 
 

@@ -95,6 +95,23 @@ def test_a_sure_first_look_is_all(tmp_path: Path) -> None:
     assert (answer.answer, answer.confidence) == (naive.answer, naive.confidence)
 
 
+def test_what_is_not_sure_is_left_to_the_finalizer(tmp_path: Path) -> None:
+    def unsure(question: str, chunk: Chunk) -> Reading:
+        said = "40 crowns" if "40 crowns" in chunk.text else ""
+        return reading(chunk, said, 0.2, answerable=0.2)
+
+    def status(least: float) -> str:
+        folder = tmp_path / str(least)
+        folder.mkdir()
+        texts = ("A mooring permit costs 40 crowns.",)
+        with harbour(folder, texts, unsure, ask={"min_probability": least}) as engine:
+            answer, trace = asked(engine)
+        assert chosen(trace) == ["abstain"]
+        return answer.status
+
+    assert (status(0.4), status(0.0)) == ("abstained", "answered")
+
+
 @pytest.mark.parametrize("actions", list(executions(has_model=False, most=2)))
 def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Action, ...]) -> None:
     answer, trace = forced(ingested(tmp_path), *actions)

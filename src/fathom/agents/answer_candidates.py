@@ -11,8 +11,6 @@ from fathom.agents.rivals import disagree
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.answer_type import WHOLE, answer_type, spans_of
-from fathom.text.content_words import Terms
-from fathom.text.question_form import offers_choice
 from fathom.types import Chunk, Evidence, Span
 
 Judging = Callable[[Sequence[Pair]], Sequence[float]]
@@ -74,15 +72,6 @@ def candidates_of(seen: Sequence[ReadHit]) -> list[Candidate]:
 def _candidate(places: Sequence[Found]) -> Candidate:
     score = 1 - prod(1 - each.score for each in places)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
-
-
-def repeats(question: str, said: str, terms: Terms) -> bool:
-    """Whether `said` is nothing but plain words of a question that offers no choice.
-
-    What is written as a name, an option or a path counts as more than its words.
-    """
-    words = terms(said) if "".join(said.split()).isalpha() else frozenset()
-    return bool(words) and words <= terms(question) and not offers_choice(question)
 
 
 def supporting(

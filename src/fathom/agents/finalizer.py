@@ -29,7 +29,8 @@ class Finalizer:
 
     Attributes:
         strategy: Whose draft it is.
-        min_confidence: Below it the answer is withheld.
+        min_confidence: Of the draft; below it the answer is withheld where nobody can tell how
+            probable it is.
         signals: Tells in numbers what is known of an answer, for who weighs it.
     """
 
@@ -64,17 +65,17 @@ class Finalizer:
         """
         with context.step("finalize", agent="finalizer") as here:
             found = await self._found(draft.evidence, here)
-            answer = self.answer(question, draft, found, phase=phase, withheld=withheld)
-            outputs: dict[str, object] = {
-                "citations": len(answer.citations),
-                "confidence": draft.confidence,
-            }
+            weighed: Weighed | None = None
+            told: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
             if here.weigh is not None:
                 signals = await self._signals(question, draft, hits, here)
-                answer = _weighed(answer, here.weigh(signals))
-                outputs |= {"signals": signals}
+                weighed = here.weigh(signals)
+                told["signals"] = signals
+            answer = self.answer(
+                question, draft, found, phase=phase, withheld=withheld, weighed=weighed
+            )
             here.done(
-                outputs=outputs,
+                outputs=told | {"citations": len(answer.citations)},
                 verdict=answer.status,
                 reason=answer.stop_reason,
             )
@@ -119,24 +120,30 @@ class Finalizer:
         *,
         phase: str,
         withheld: AbstentionReason | None = None,
+        weighed: Weighed | None = None,
     ) -> Answer:
-        """The answer, given what stands at the places of the draft's evidence."""
+        """The answer, given what stands at the places of the draft's evidence.
+
+        How sure it is who weighed it says, or else the draft itself.
+        """
         cited = _verified(draft.evidence, found)
         citations = tuple(dict.fromkeys(cited.values()))
+        conflicts = _conflicts(draft, cited)
         text = _text(draft, found, cited)
         reason = withheld
         if not text:
             reason = "no_evidence"
-        elif reason is None and draft.confidence < self.min_confidence:
+        elif reason is None and not self._enough(draft, conflicts, weighed or Weighed(None)):
             reason = "low_confidence"
         return Answer(
             question=question,
             status="abstained" if reason else "answered",
             answer="" if reason else text,
             short_answer="" if reason else draft.short_answer,
-            confidence=draft.confidence,
+            confidence=weighed.confidence if weighed else draft.confidence,
+            calibration=weighed.by or None if weighed else None,
             citations=citations,
-            conflicts=() if reason else _conflicts(draft, cited),
+            conflicts=() if reason else conflicts,
             strategy=self.strategy,
             phase=phase,
             stop_reason=reason or _said(question, draft),
@@ -144,26 +151,15 @@ class Finalizer:
             budget=Budget(),
         )
 
+    def _enough(self, draft: Draft, conflicts: Sequence[Conflict], weighed: Weighed) -> bool:
+        """Whether the answer is given.
 
-def _weighed(answer: Answer, weighed: Weighed) -> Answer:
-    """The answer with its calibrated confidence; withheld where that is not enough.
-
-    One that shows who says otherwise, unrefuted, claims less than to be right: it need not be
-    probable.
-    """
-    answer = replace(answer, confidence=weighed.confidence, calibration=weighed.by or None)
-    open_sides = any(not each.refuted for each in answer.conflicts)
-    enough = weighed.enough and (weighed.probable or open_sides)
-    if enough or answer.status != "answered":
-        return answer
-    return replace(
-        answer,
-        status="abstained",
-        answer="",
-        short_answer="",
-        conflicts=(),
-        stop_reason="low_confidence",
-    )
+        A sure one that shows who says otherwise, unrefuted, claims less than to be right: it need
+        not be probable.
+        """
+        sure = draft.confidence >= self.min_confidence
+        open_sides = sure and any(not each.refuted for each in conflicts)
+        return weighed.enough and (sure or weighed.alone) and (weighed.probable or open_sides)
 
 
 def _said(question: str, draft: Draft) -> str:

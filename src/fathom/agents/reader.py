@@ -5,14 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from fathom.agents.answer_candidates import (
-    Candidate,
-    candidates_of,
-    nearly,
-    quotes,
-    repeats,
-    supporting,
-)
+from fathom.agents.answer_candidates import Candidate, candidates_of, nearly, quotes, supporting
 from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.attribution import attributed, naming
 from fathom.agents.cited_answer import (
@@ -190,7 +183,6 @@ class LocalReader:
                 and (kind is None or tells(kind, said))
                 and not (comparable and value_of(said) is None)
                 and (not options or any(self.rows.terms(said) & each for each in options))
-                and not repeats(question, said, self.rows.terms)
             )
 
         kept = tuple(each for each in seen.reading.spans if may_be(each.span))
@@ -334,7 +326,6 @@ def _quoted_alike(own: Evidence, rival: Rival) -> bool:
 
 _REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 _MOST_SENTENCES = 12
-_UNVERIFIED = "no sentence of the model could be verified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -462,6 +453,9 @@ class LLMReader:
             sure = await here.compute("weigh", lambda: self.confidence(question, draft, first))
             here.done(outputs={"confidence": sure})
         return replace(draft, confidence=sure)
+
+
+_UNVERIFIED = "no sentence of the model could be verified"
 
 
 def _claiming(sentences: Sequence[CitedSentence]) -> Draft:

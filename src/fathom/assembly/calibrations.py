@@ -87,9 +87,10 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
         threshold = known.threshold(max_error)
         if threshold is None:
             raise UsageError(_uncertified(known, strategy, max_error))
+    weigher = Weigher(least=ask.min_probability, alone=True)
     if known is None or threshold is None:
-        return Weigher()
-    return Weigher(law=known.law, by=known.source, threshold=threshold, least=ask.min_probability)
+        return weigher
+    return replace(weigher, law=known.law, by=known.source, threshold=threshold)
 
 
 def _uncertified(known: Calibration, strategy: str, max_error: float) -> str:

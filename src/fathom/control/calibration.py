@@ -106,13 +106,16 @@ class Weigher:
         law: `None` where there is none that fits.
         by: See `Weighed`.
         threshold: The least confidence of an answer that is given, as a rate of errors asks for.
-        least: The least confidence of an answer that is given as the only one.
+        least: The least confidence of an answer that is given as the only one; 0 gives all.
+        alone: Whether that counts in place of the draft's own confidence, where it is known; it
+            counted beside it once.
     """
 
     law: SurenessLaw | None = None
     by: str = ""
     threshold: float = 0.0
     least: float = 0.0
+    alone: bool = False
 
     def __call__(self, signals: Signals) -> Weighed:
         """What is to be thought of an answer with these signals.
@@ -121,26 +124,39 @@ class Weigher:
         is to be kept that is not enough.
         """
         if self.law is None or not signals:
-            return Weighed(None, enough=self.threshold <= 0)
+            every = self.alone and self.least <= 0
+            return Weighed(None, enough=self.threshold <= 0, alone=every)
         confidence = self.law(signals)
         return Weighed(
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
             probable=confidence >= self.least,
+            alone=self.alone,
         )
 
     def to_json(self) -> Json:
         """As `from_json` takes it."""
         law = self.law.to_json() if self.law else None
-        return {"law": law, "by": self.by, "threshold": self.threshold, "least": self.least}
+        return {
+            "law": law,
+            "by": self.by,
+            "threshold": self.threshold,
+            "least": self.least,
+            "alone": self.alone,
+        }
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
         """The weigher of an object."""
         law = SurenessLaw.from_json(given["law"]) if given["law"] else None
-        least = given.get("least", 0.0)  # which was not known once
-        return cls(law=law, by=given["by"], threshold=given["threshold"], least=least)
+        return cls(
+            law=law,
+            by=given["by"],
+            threshold=given["threshold"],
+            least=given.get("least", 0.0),  # neither was known once
+            alone=given.get("alone", False),
+        )
 
 
 class Learned(NamedTuple):

@@ -253,15 +253,20 @@ class Adaptive(GraphStrategy):
         )
 
     async def finish(self, state: AdaptiveState, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
+        """See `Strategy.finish`.
+
+        Of a draft that is not sure the planner's word is not the last: the finalizer knows how
+        probable it is.
+        """
         refused = state.decision is not None and state.decision.action == "abstain"
+        sure = state.draft.confidence >= self.finalizer.min_confidence
         return await self.finalizer(
             state.query.text,
             state.draft,
             phase=state.phase,
             context=context,
             hits=self.to_read(state.pool),
-            withheld="low_confidence" if refused else None,
+            withheld="low_confidence" if refused and sure else None,
         )
 
     async def _read(

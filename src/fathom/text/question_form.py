@@ -72,14 +72,9 @@ def form_of(question: str) -> Form:
     A choice ("is it red or blue?") is one answer.
     """
     asked = question.strip()
-    if _YES_NO.match(asked) and not offers_choice(asked):
+    if _YES_NO.match(asked) and not _CHOICE.search(asked):
         return "yes or no"
     return "several" if _SEVERAL.search(asked) else "one"
-
-
-def offers_choice(question: str) -> bool:
-    """Whether `question` offers things to choose from: "Is it red or blue?"."""
-    return _CHOICE.search(question) is not None
 
 
 def asked_count(question: str) -> int | None:
