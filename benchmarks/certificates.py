@@ -197,7 +197,7 @@ def main() -> None:
 def answering(index: Path, threads: int) -> Settings:
     """Whatever is found is answered, so that all ways have the same to choose from."""
     found = Settings(index=IndexSettings(directory=index))
-    ask = found.ask.model_copy(update={"min_confidence": 0.0})
+    ask = found.ask.model_copy(update={"min_probability": 0.0})
     trace = found.trace.model_copy(update={"enabled": False})
     models = found.models.model_copy(update={"threads": threads})
     return found.model_copy(update={"ask": ask, "trace": trace, "models": models})
