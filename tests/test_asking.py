@@ -193,8 +193,11 @@ def test_another_setting_on_the_recorded_events(fees: Path) -> None:
         model = engine.replay(
             asked, assignments=["llm.model=openai:m", "llm.skip_above_confidence=2"]
         )
+        every = engine.replay(asked, assignments=["ask.min_confidence=1", "ask.min_probability=0"])
     assert strict.answer is not None
     assert (strict.same, strict.answer.stop_reason) == (False, "low_confidence")
+    assert every.answer is not None
+    assert every.answer.status == "answered"
     assert "answered" in str(strict.difference)
     assert (wider.answer, wider.missing) == (None, ("search in search: is not in the trace",))
     assert model.missing == ("llm in read/ask: is not in the trace",)

@@ -199,9 +199,18 @@ async def _verified(
 
 
 def _weigher(origin: Origin) -> Weigher | None:
-    """What weighs answers; `None` where a run was recorded before there were calibrations."""
+    """What weighs answers; `None` where a run was recorded before there were calibrations.
+
+    A replay may set another `ask.min_probability`.
+    """
     given = origin.arguments.get("calibration")
-    return None if given is None else Weigher.from_json(given)
+    if given is None:
+        return None
+    weigher = Weigher.from_json(given)
+    if "least" not in given:  # there was no such setting
+        return weigher
+    least = origin.settings.get("ask", {}).get("min_probability", weigher.least)
+    return replace(weigher, least=least)
 
 
 def _hold_back(
