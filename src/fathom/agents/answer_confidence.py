@@ -23,7 +23,7 @@ FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "dispu
 """What the confidence depends on, as `AnswerConfidence.factors` gives it."""
 
 # Fitted by `training/fit_answer_confidence.py`; the figures, and what it was fitted on, are in
-# docs/answers.md.
+# docs/runs.md.
 LAWS: Mapping[str, tuple[float, ...]] = {
     "en": (0.02, 0.29, 0.0, 0.13, 0.31, 0.0, 0.54, 0.09),
     "id": (0.06, 0.93, 0.0, 0.0, 0.62, 0.18, 0.58, 0.59),

@@ -80,7 +80,7 @@ class ModelSettings(Section):
     """What embeds questions: the embedder itself, or the shipped one with products of 8 bits,
     which takes half the time and gives nearly the same vectors: docs/retrieval.md."""
     cross_reader: str = "shipped"
-    """`shipped` (each of the two for its languages), `english`, `multilingual`, or a folder."""
+    """`shipped` (the multilingual one), `english`, `multilingual`, or a folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
     threads: int = Field(default=0, ge=0, le=1024)
     """Cores to use; 0, or more than there are, takes all that this process may use."""

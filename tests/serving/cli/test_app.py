@@ -365,6 +365,11 @@ def test_help_and_version(run: Run) -> None:
     assert run("ask").code == 2
 
 
+@pytest.mark.parametrize("command", ["ask", "eval", "mcp"])
+def test_the_help_names_the_section_that_holds_the_efforts(run: Run, command: str) -> None:
+    assert "[effort]" in run(command, "--help").out
+
+
 def test_files_of_a_kind_nobody_asked_for_are_skipped_with_a_count(run: Run, corpus: Path) -> None:
     (corpus / "a.gif").write_bytes(b"GIF89a" + bytes(99))
     (corpus / "b.gif").write_bytes(b"GIF89a" + bytes(98))

@@ -44,7 +44,7 @@ HistoryOption = Annotated[
     typer.Option("--history", help="What was said before: JSON turns with role and content."),
 ]
 EffortOption = Annotated[
-    str | None, typer.Option("--effort", help="A budget: low, medium or high; see [effort].")
+    str | None, typer.Option("--effort", help="A budget: low, medium or high; see \\[effort].")
 ]
 TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
 CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
