@@ -1,11 +1,11 @@
 """Fits a language's `Law` of the span reader: PYTHONPATH=. python training/fit_span_reader.py en.
 
 Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
-that no cross-reader was made with, and that `experiments/reader_table.py` does not report, are
-asked of an index of their own corpus, and all hits are read. `fall` is the largest one (with it
-the fewest hits need be read) whose mean F1 over the sets is within half a point of the best,
-`sureness` a logistic fit of "the quote holds an accepted answer" on the sets of `SURE` (those
-without an answer count as not right), every set with the same weight.
+that no cross-reader was made with, and that no table reports as clean, are asked of an index of
+their own corpus, and all hits are read. `fall` is the largest one (with it the fewest hits need be
+read) whose mean F1 over the sets is within half a point of the best, `sureness` a logistic fit of
+"the quote holds an accepted answer" on the sets of `SURE` (those without an answer count as not
+right), every set with the same weight.
 """
 
 import argparse

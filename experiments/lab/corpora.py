@@ -1,8 +1,8 @@
 """Variants of a data set's corpus, written as ordinary data sets.
 
-`legacy` is the corpus after years of neglect (`degrade.py`), with the same questions and
-judgements; `cut-N` has N documents and the questions that these can answer (`cut.py`). Both follow
-from hashes of ids alone: the same data set gives the same variant everywhere.
+`legacy` is the corpus after years of neglect (`perturb.py`), with the same questions and
+judgements; `cut-N` has N documents and the questions that these can answer (`subset.py`). Both
+follow from hashes of ids alone: the same data set gives the same variant everywhere.
 """
 
 import json
