@@ -40,7 +40,7 @@ from fathom.testing import (
     make_engine,
 )
 from fathom.testing.conformance import TEXTS
-from fathom.testing.index_entries import IDENTITY
+from fathom.testing.index_entries import CATS, IDENTITY, put
 from fathom.types import Answer, Block, Draft, Evidence, Filter, Hit, Query, Span
 from fathom.usage import Usage
 
@@ -566,6 +566,10 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_words_of_what_was_forgotten_are_found_by_nobody_before_they_are_purged": (
         {"word_counts": lambda _, words: [1] * len(words)},
         {"forget": lambda *_, **__: 1},
+    ),
+    "test_questions_on_either_side_of_a_purge_do_not_disturb_each_other": (
+        {"purge": lambda real: put(real, CATS)},
+        {"forget": nothing},
     ),
     "test_status_ignores_order": ({"status": counted}, {"status": restated(identity={})}),
     "test_status_sees_every_change": ({"status": restated(content="same")},),

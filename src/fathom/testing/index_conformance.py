@@ -140,6 +140,21 @@ class IndexConformance(LateVectors):
         put(writer, CATS)
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
 
+    def test_questions_on_either_side_of_a_purge_do_not_disturb_each_other(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS, entry("deep", ["The sea is deep, cats swim."], [[0, 1]]))
+        assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
+        writer.forget(["/c/cats"], purge=False)
+        later = copy_context()
+        with reader.snapshot():
+            assert reader.document("cats") is None
+            writer.purge()
+            assert len(later.run(reader.keyword_search, "sea", k=9)) == 2
+            assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
+        assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
+
     def test_a_snapshot_is_one_state_whoever_writes_meanwhile(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:

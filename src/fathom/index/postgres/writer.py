@@ -89,7 +89,8 @@ class PostgresWriter(PostgresReader):
     def purge(self) -> None:
         """See `IndexWriter.purge`."""
         with self._change() as store:
-            self._legs.purge(store)
+            if self._legs.purge(store):
+                _publish(store, chunks=True)
 
     def _add(
         self,
@@ -252,14 +253,16 @@ class PostgresWriter(PostgresReader):
     def remake_legs(self) -> None:
         """Make anew what finds the chunks, from the rows of the index."""
         with self._change() as store:
-            self._legs.remake(store)
+            if self._legs.remake(store):
+                _publish(store, chunks=True)
         self._legs.settle(self._connections, store.index.no)
 
     def optimize(self) -> None:
         """See `IndexWriter.optimize`."""
         with self._change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
-            self._legs.optimize(store)
+            if self._legs.optimize(store):
+                _publish(store, chunks=True)
         self._legs.settle(self._connections, store.index.no)
 
 
