@@ -429,6 +429,9 @@ def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
         (tmp_path / "px" / f"{number}.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=prune).removed == (8 if prune else 0)
     assert len(filled) == prune
+    revision = engine.reader().revision()
+    engine.ingest([tmp_path / "px"], prune=prune)
+    assert engine.reader().revision() == revision
     assert engine.verify() == []
 
 

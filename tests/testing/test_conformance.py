@@ -444,6 +444,14 @@ def backwards(real: Any, *given: Any, **named: Any) -> list[Match]:
     return found[::-1]
 
 
+def remembered(real: Any, text: str, **named: Any) -> list[Match]:
+    """What was found first, whatever is purged since."""
+    if text not in real.__dict__.setdefault("found", {}):
+        real.found[text] = real.keyword_search(text, **named)
+    found: list[Match] = real.found[text]
+    return found
+
+
 def restated(**values: Any) -> Callable[[Any], IndexStatus]:
     return lambda real: replace(real.status(), **values)
 
@@ -566,6 +574,11 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_words_of_what_was_forgotten_are_found_by_nobody_before_they_are_purged": (
         {"word_counts": lambda _, words: [1] * len(words)},
         {"forget": lambda *_, **__: 1},
+    ),
+    "test_whoever_reads_before_and_after_a_purge_finds_what_one_finds_who_comes_then": (
+        {"keyword_search": remembered},
+        {"status": counted},
+        {"revision": lambda _: str(next(NUMBERS))},
     ),
     "test_questions_on_either_side_of_a_purge_do_not_disturb_each_other": (
         {"purge": lambda real: put(real, CATS)},

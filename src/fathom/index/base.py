@@ -333,8 +333,10 @@ class IndexWriter(IndexReader, Protocol):
         ...
 
     def purge(self) -> None:
-        """Let go of the words of removed documents, which are found by nobody; no result changes.
+        """Let go of the words of removed documents, which are found by nobody.
 
+        Where searches read any of them it is a change like any other, so a new revision: scores may
+        change where they counted. Documents, chunks and `IndexStatus.content` stay.
         What is left to do after a kill is done by the next `forget` that removes a document.
         """
         ...
@@ -392,5 +394,8 @@ class IndexWriter(IndexReader, Protocol):
         ...
 
     def optimize(self) -> None:
-        """Bring the derived parts into their fastest form; changes no result."""
+        """Bring the derived parts into their fastest form.
+
+        Changes no result, unless it does what `purge` does, as it may where much was removed.
+        """
         ...

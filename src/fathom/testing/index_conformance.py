@@ -140,6 +140,29 @@ class IndexConformance(LateVectors):
         put(writer, CATS)
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
 
+    def test_whoever_reads_before_and_after_a_purge_finds_what_one_finds_who_comes_then(
+        self, tmp_path: Path
+    ) -> None:
+        place, text = tmp_path / "index", "sea ships swim"
+        with self.open_writer(place, IDENTITY) as writer, self.open_reader(place) as reader:
+            put(writer, CATS, SHIPS, entry("deep", ["The sea is deep, cats swim."], [[0, 1]]))
+            writer.forget(["/c/cats"], purge=False)
+            assert len(reader.keyword_search(text, k=9)) == 2
+            before = reader.status()
+            writer.purge()
+            with self.open_reader(place) as fresh:
+                found = fresh.keyword_search(text, k=9)
+                for side in (writer, reader):
+                    assert side.keyword_search(text, k=9) == found
+                    assert side.revision() == fresh.revision()
+            purged = reader.status()
+            assert replace(before, revision=0, bytes_on_disk={}) == replace(
+                purged, revision=0, bytes_on_disk={}
+            )
+            writer.purge()  # there is nothing left to let go of, so nothing is published
+            writer.optimize()
+            assert reader.status().revision == purged.revision
+
     def test_questions_on_either_side_of_a_purge_do_not_disturb_each_other(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fathom.index.embedded.keyword import Entered, KeywordLeg
-from fathom.index.embedded.opening import open_writer, verify
+from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.index.filters import Allowed
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
 
@@ -169,3 +169,44 @@ def test_a_kill_between_a_forget_and_its_purge_leaves_many_words_to_optimize(
     with open_writer(tmp_path, IDENTITY) as writer:
         writer.optimize()
     assert words_left(tmp_path) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("step", ["stored", "applied", "published"])
+def test_a_purge_that_is_broken_off_is_finished_and_seen_by_whoever_reads(
+    tmp_path: Path, step: str
+) -> None:
+    broken: list[str] = []
+
+    def breaking(name: str) -> None:
+        if name in broken:
+            raise InterruptedError(name)
+
+    with open_writer(tmp_path, IDENTITY, on_step=breaking) as writer:
+        put(writer, CATS, SHIPS, entry("dogs", ["A dog sails."], [[1]]))
+        writer.forget(["/c/cats"], purge=False)
+        reader = open_reader(tmp_path)
+        before = reader.revision(), reader.keyword_search("ships sail", k=9)
+        broken.append(step)
+        with pytest.raises(InterruptedError):
+            writer.purge()
+        if step != "published":
+            assert (reader.revision(), reader.keyword_search("ships sail", k=9)) == before
+    with reader, open_writer(tmp_path, IDENTITY) as writer, open_reader(tmp_path) as fresh:
+        found = fresh.revision(), fresh.keyword_search("ships sail", k=9)
+        for side in (reader, writer):
+            assert (side.revision(), side.keyword_search("ships sail", k=9)) == found
+        assert found[1] != before[1]
+    assert words_left(tmp_path) == [0, 0, 2]
+    assert verify(tmp_path) == []
+
+
+def test_a_leg_that_is_made_anew_is_seen_by_whoever_reads(tmp_path: Path) -> None:
+    with open_writer(tmp_path, IDENTITY) as writer:
+        put(writer, CATS, SHIPS)
+        writer.forget(["/c/cats"], purge=False)
+    with open_reader(tmp_path) as reader:
+        before = reader.keyword_search("ships sail", k=9)
+        assert verify(tmp_path, fix=True) == []
+        with open_reader(tmp_path) as fresh:
+            found = fresh.keyword_search("ships sail", k=9)
+        assert reader.keyword_search("ships sail", k=9) == found != before

@@ -65,6 +65,15 @@ class Changes:
             revision = self._next_revision()
             return self._remove_unheld(self._remove_sources(paths, revision), revision)
 
+    def purge(self) -> None:
+        """Step 1 of a purge: a revision for which the keyword leg is to be filled anew."""
+        with transaction(self._connection, write=True):
+            self._set("purged_at", self._next_revision())
+
+    def is_purging(self) -> bool:
+        """Whether an unpublished revision is a purge."""
+        return int(self._store.meta("purged_at") or 0) > self._number("published")
+
     def publish(self) -> None:
         """Step 3: readers see the last revision, and what it removed is gone for good."""
         with transaction(self._connection, write=True):
@@ -73,8 +82,8 @@ class Changes:
             gone = "SELECT no FROM chunks WHERE removed <= ?"
             dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
             removed = int(dead.fetchone()[0])
-            self._set("dead", self._number("dead") + removed)
-            if self.touches_chunks():
+            self._set("dead", 0 if self.is_purging() else self._number("dead") + removed)
+            if self.is_purging() or self.touches_chunks():
                 self._set("chunks_at", revision)
             for space in self._store.all_spaces():
                 query = f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})"  # noqa: S608 - a number makes the name

@@ -27,7 +27,8 @@ def catch_up(
 ) -> None:
     """Bring the keyword leg to the last stored revision and publish that.
 
-    Whatever state the leg is in: it is left alone, given the last changes, or filled anew.
+    Whatever state the leg is in: it is left alone, given the last changes, or filled anew, as a
+    purge asks for.
     Being interrupted anywhere and repeated does no harm.
 
     Args:
@@ -40,10 +41,12 @@ def catch_up(
             they are read.
     """
     latest, published = int(store.meta("revision")), store.published()
-    wanted = store.marker(latest if changes.touches_chunks() else store.chunks_at())
+    is_purging = changes.is_purging()
+    touched = is_purging or changes.touches_chunks()
+    wanted = store.marker(latest if touched else store.chunks_at())
     found = keyword.marker()
     if found != wanted:
-        if found == store.marker(store.chunks_at()):
+        if found == store.marker(store.chunks_at()) and not is_purging:
             gone = set(changes.removed_chunks())
             if added is None:
                 entered = entries(store, analyzer, after=published)

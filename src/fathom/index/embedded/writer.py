@@ -10,7 +10,7 @@ from pathlib import Path
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Added, Changes
-from fathom.index.embedded.derived import catch_up, discard_graphs, entries, graph_is_worn
+from fathom.index.embedded.derived import catch_up, discard_graphs, graph_is_worn
 from fathom.index.embedded.hnsw import build
 from fathom.index.embedded.keyword import KeywordLeg
 from fathom.index.embedded.lock import WriterLock
@@ -230,10 +230,14 @@ class EmbeddedWriter(EmbeddedReader):
             self._build_graphs()
 
     def _purge(self) -> None:
-        """Fill the keyword leg anew, without the words of removed chunks."""
-        wanted = self._store.marker(self._store.chunks_at())
-        self._keyword.refill(entries(self._store, self._analyzer, after=-1), wanted)
-        self._changes.note("dead", "0")
+        """Fill the keyword leg anew, without the words of removed chunks.
+
+        They counted in the scores, so it is a revision of its own: whoever reads opens it anew.
+        """
+        self._unfinished = True
+        self._changes.purge()
+        self._on_step("stored")
+        self._finish()
 
     def close(self) -> None:
         """See `IndexReader.close`; folds the log into the file and gives the lock back."""
