@@ -339,7 +339,7 @@ def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
     }
 
 
-def _chosen(state: AdaptiveState) -> str:
+async def _chosen(state: AdaptiveState) -> str:
     action = state.decision.action if state.decision else "stop"
     return "finalize" if action in ENDING else action
 

@@ -278,5 +278,5 @@ class AnchorGate(GraphStrategy):
         )
 
 
-def _decision(state: AnchorState) -> str:
+async def _decision(state: AnchorState) -> str:
     return state.verdict.action if state.verdict else "STOP"

@@ -31,7 +31,11 @@ class Strategy(Protocol):
         ...
 
     def graph(self) -> Any:  # noqa: ANN401 - a StateGraph of the strategy's own state
-        """The graph, not compiled; its context is the `RunContext`."""
+        """The graph, not compiled; its context is the `RunContext`.
+
+        Its nodes, and what chooses the next one, are coroutines: of others LangGraph makes threads
+        of the loop, which are few and may be waiting for a name server.
+        """
         ...
 
     def start(self, query: Query) -> Any:  # noqa: ANN401 - the strategy's own state

@@ -177,7 +177,7 @@ class Hybrid(GraphStrategy):
         weighed = await self.weighing(state.query.text, runtime.context)
         return replace(state, weights={name: weighed.get(name, own[name]) for name in own})
 
-    def begins(self, state: HybridState) -> list[str]:
+    async def begins(self, state: HybridState) -> list[str]:
         """The branches with a weight."""
         return [branch.begins for branch in self.branches if state.weights[branch.name]]
 
@@ -213,7 +213,7 @@ class Hybrid(GraphStrategy):
             here.done(outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason)
         return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
 
-    def goes_on(self, state: HybridState) -> list[str]:
+    async def goes_on(self, state: HybridState) -> list[str]:
         """The branches that were sent out; without any, the comparison."""
         sent = [branch.begins for branch in self.branches if branch.name in state.orders]
         return sent or ["compare"]

@@ -109,7 +109,7 @@ class Maf(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    def climbs(self, state: MafState) -> str:
+    async def climbs(self, state: MafState) -> str:
         """The phase that the ladder leads to, or the end."""
         return (state.verdict and state.verdict.to) or "finalize"
 

@@ -232,7 +232,7 @@ class Mao(GraphStrategy):
         figure.add_edge("finalize", END)
         return figure
 
-    def goes_on(self, state: MaoState) -> str:
+    async def goes_on(self, state: MaoState) -> str:
         """The next executor of any turn; else the next sub-question; else the end."""
         wanted = {turn.next for turn in state.turns}
         for executor, node in NODES.items():
