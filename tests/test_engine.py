@@ -13,11 +13,14 @@ from typing import NoReturn
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncaged, unprivileged
 
+from fathom.concurrency import in_loop
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
-from fathom.index.base import MetadataKey
+from fathom.index.base import MetadataKey, SourceRecord
+from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import load_embedder
 from fathom.settings import Settings
+from fathom.strategies.base import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 
@@ -80,6 +83,42 @@ def test_conditions_that_nothing_meets_are_looked_up_beside_the_loop(
         monkeypatch.setattr(index, "keys", failing)
         assert asyncio.run(told())[1] == ()
     assert "keys were not looked up: torn" in caplog.text
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_question_and_what_its_filters_lack_do_not_wait_for_names_of_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    with engine_at(ingested(tmp_path)) as engine:
+        index, found, revisions = engine.reader(checked=False), Event(), []
+        keys = index.keys
+
+        def counted() -> Mapping[str, MetadataKey]:
+            revisions.append(index.revision())
+            with open_writer(engine.directory, None) as writer:
+                writer.put([], [SourceRecord(path="/new", digest="", outcome="failed")])
+            revisions.append(index.revision())
+            return keys()
+
+        async def beside_slow_look_ups() -> tuple[str, ...]:
+            slow = asyncio.gather(*(asyncio.to_thread(found.wait, 60) for _ in range(4)))
+            await asyncio.sleep(0)  # they begin
+            try:
+                async with asyncio.timeout(20):
+                    answer = await engine.aask(QUESTION, strategy=strategy, filters=["yaer>=2021"])
+            finally:
+                found.set()
+                await slow
+            return answer.warnings
+
+        engine.ask(QUESTION, strategy=strategy)  # loads what is loaded once
+        monkeypatch.setattr(index, "keys", counted)
+        assert in_loop(beside_slow_look_ups()) == (
+            "no document has 'yaer'; `fathom status` lists the keys",
+        )
+        assert len(revisions) == 2
+        assert len(set(revisions)) == 1  # the question's own state
+        assert engine.reader(checked=False).revision() not in revisions
 
 
 # Rebuilding

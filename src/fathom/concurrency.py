@@ -3,8 +3,9 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -70,6 +71,11 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_Unwaited(4, HOSTS))
         return runner.run(work)
+
+
+async def beside(executor: Executor, job: Callable[[], T]) -> T:
+    """Do synchronous work in a thread of these, which carries the context of the caller."""
+    return await asyncio.get_running_loop().run_in_executor(executor, copy_context().run, job)
 
 
 async def side_by_side(jobs: Iterable[Awaitable[T]]) -> list[T]:

@@ -1,6 +1,5 @@
 """The facade: ingest, search, ask, and look after the index."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from fathom.concurrency import StreamEvent, in_loop, stream, stream_in_loop
+from fathom.concurrency import StreamEvent, beside, in_loop, stream, stream_in_loop
 from fathom.config import Layers, settings_of
 from fathom.context import Listener
 from fathom.conversation import History, dialogue_of
@@ -340,7 +339,7 @@ class Engine(Learning):
         check_strategy(name)
         # What is slow and done once is done before the time of the budget begins.
         if not self.assembly.warm:
-            await asyncio.get_running_loop().run_in_executor(self.executor, self.assembly.warm_up)
+            await beside(self.executor, self.assembly.warm_up)
         with self.as_it_is() as index:  # whoever writes meanwhile changes nothing in this question
             lacking = index.lacking_vectors()
             found = self.calibration(name)
@@ -373,7 +372,7 @@ class Engine(Learning):
             outcome = await run(chosen, query, origin, surroundings)
             cautions = (*still_filled(lacking), *self.cautions(name, found))
             if query.filters and outcome.answer.status == "abstained":
-                cautions += await asyncio.to_thread(self.unmet, query.filters)
+                cautions += await beside(self.executor, lambda: self.unmet(query.filters))
             warned = self._warned(outcome, index, cautions)
         return self._kept(warned)
 
