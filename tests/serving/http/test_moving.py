@@ -1,6 +1,7 @@
 """What a server keeps goes along with a copied index: `fathom.serving.http.moving`."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from fathom import Engine
 from fathom.errors import UsageError
+from fathom.index.embedded.database import FileDatabase
 from fathom.index.engines import EmbeddedIndex, index_at, place_of
 from fathom.serving.cli import app as commands
 from fathom.serving.http.conversations import Conversations
@@ -110,11 +112,11 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
     source = tmp_path / "index"
     there = index_at(postgres.database(), tmp_path / "beside")
     here = EmbeddedIndex(source)
-    [talk, _] = here.database("conversations.db", ()).ask("SELECT id FROM conversations")
+    turn = "conversation, question, trace_id, asked"
+    [row, *_] = here.database("conversations.db", ()).ask(f"SELECT {turn} FROM turns")
     talks = there.database("conversations.db", ())
     # As one leaves it who is killed in the middle.
-    turn = "INSERT INTO turns(conversation, question, asked) VALUES (?, 'half', 'now')"
-    talks.ask(turn, talk)
+    talks.ask(f"INSERT INTO turns({turn}) VALUES (?, ?, ?, ?)", row)
     first = move_kept(here, there, source)
     assert move_kept(here, there, source) == first
     assert talks.ask("SELECT count(*) FROM turns") == [(4,)]
@@ -146,7 +148,8 @@ def test_done_again_it_brings_up_what_has_changed(
         talks.close()
     assert move_kept(here, there, source) == [
         *first[:2],
-        f"keys that open the copy alone: {own.id} (bo); `fathom keys revoke ID` there ends one",
+        "keys that open the copy alone, until `fathom keys revoke ID` there ends them: "
+        f"{own.id} (bo)",
         *first[2:],
     ]
     assert [key for key in its_keys.all() if key.id != own.id] == list(keys.all())
@@ -157,6 +160,90 @@ def test_done_again_it_brings_up_what_has_changed(
     assert [row[0] for row in turns] == [QUESTION, "And for parents?", "And for guests?"]
     for each in (keys, its_keys):
         each.close()
+
+
+@pytest.mark.parametrize("is_far", [False, True])
+def test_done_again_what_was_done_at_the_copy_stays(
+    postgres: Server, tmp_path: Path, is_far: bool
+) -> None:
+    served(tmp_path)
+    source = tmp_path / "index"
+    url = postgres.database() if is_far else str(tmp_path / "there")
+    here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
+    first = move_kept(here, there, source)
+    keys = keys_of(there)
+    ana, hr = sorted(keys.all(), key=lambda key: key.name)
+    keys.revoke(hr.id)
+    keys.kept.ask("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
+    with Engine(Settings.model_validate({"index": place_of(url)})) as engine:
+        talks = Conversations(engine)
+        went_on, removed = (each["id"] for each in talks.latest(2))
+        talks.add_turn(went_on, "And for guests?", None)
+        talks.remove(removed)
+        with engine_at(tmp_path) as other:
+            at_the_source = Conversations(other)
+            at_the_source.add_turn(removed, "Still there?", None)
+            at_the_source.close()
+        for _ in range(2):
+            assert move_kept(here, there, source) == [
+                "1 keys, which open the copy too",
+                first[1],
+                f"keys that were revoked at the copy, and stay so: {hr.id} (hr)",
+                f"keys that may do less at the copy, and go on so: {ana.id} (ana)",
+                "1 conversations",
+                "1 conversations went on at the copy, and stay as they are there",
+                "1 conversations were removed at the copy, and stay so",
+                *first[3:],
+            ]
+        [left] = keys.all()
+        assert (left.id, left.per_minute, left.scopes) == (ana.id, 3, frozenset())
+        assert keys.workspaces() == ("",)
+        assert [each["id"] for each in talks.latest(9)] == [went_on]
+        turns = [turn["question"] for turn in talks.get(went_on)["turns"]]
+        assert turns == [QUESTION, "And for parents?", "And for guests?"]
+        talks.close()
+    keys.revoke(ana.id)
+    assert not keys.any()
+    keys.close()
+
+
+class _Killed(Exception):
+    """Nothing of what was asked reached the table."""
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_killed_in_between_no_turn_is_lost_or_there_twice(
+    tmp_path: Path, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(tmp_path)
+    source = tmp_path / "index"
+    here, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
+    move_kept(here, there, source)
+    talks = there.database("conversations.db", ())
+    [(talk,), _] = talks.ask("SELECT id FROM conversations ORDER BY id")
+    with engine_at(tmp_path) as engine:
+        own = Conversations(engine)
+        for question in ("And for guests?", "And for pets?"):
+            own.add_turn(talk, question, None)
+        own.close()
+    ask, left = FileDatabase.ask, iter(range(before))
+
+    def killed(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        changes = self.path.parent.name == "there" and "SELECT" not in statement
+        if changes and self.path.name == "conversations.db" and next(left, None) is None:
+            raise _Killed
+        return ask(self, statement, *values)
+
+    asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
+    whole = [QUESTION, "And for parents?", "And for guests?", "And for pets?"]
+    with monkeypatch.context() as patched:
+        patched.setattr(FileDatabase, "ask", killed)
+        with suppress(_Killed):
+            move_kept(here, there, source)
+    assert [row[0] for row in talks.ask(asked, (talk,))] == whole[: 2 + before]
+    move_kept(here, there, source)
+    assert [row[0] for row in talks.ask(asked, (talk,))] == whole
+    talks.close()
 
 
 def test_an_index_without_a_server_makes_nothing_beside_its_copy(tmp_path: Path) -> None:

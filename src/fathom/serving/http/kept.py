@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 UPLOADS = "uploads"
 """Below an index: the files that were sent to it."""
+IS_KEY = "hash <> ''"
+"""Of the rows those that are keys: of one that was revoked the id stays, without a hash."""
+IS_CONVERSATION = "updated <> ''"
+"""Of the rows those that are one: of one that was removed the id stays, without times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import KEYS
+from fathom.serving.http.kept import IS_KEY, KEYS
 
 Scope = Literal["read", "ingest", "admin"]
 PREFIX = "fth_"
@@ -20,9 +20,10 @@ PREFIX = "fth_"
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
 """`read` asks and looks, `ingest` also adds and removes documents, `admin` sees the metrics."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
-_COLUMNS = (
+COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
+"""Of a key, as it is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,8 @@ class Keys:
 
     def any(self) -> bool:
         """Whether there is a key, also one that has expired."""
-        return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
+        asked = f"SELECT 1 FROM keys WHERE {IS_KEY} LIMIT 1"  # noqa: S608 - constant
+        return self.kept.is_there() and bool(self.kept.ask(asked))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Keep a key; its `id` and `created` are made here.
@@ -90,22 +92,27 @@ class Keys:
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
         marks = ", ".join("?" * len(values))
-        self.kept.ask(f"INSERT INTO keys({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
+        self.kept.ask(f"INSERT INTO keys({COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
         found = next(each for each in self.all() if each.id == made)
         return found, f"{PREFIX}{made}_{secret}"
 
     def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""
-        asked = f"SELECT {_COLUMNS} FROM keys ORDER BY created, id"  # noqa: S608 - constant
+        asked = f"SELECT {COLUMNS} FROM keys WHERE {IS_KEY} ORDER BY created, id"  # noqa: S608 - constants
         rows = self.kept.ask(asked) if self.kept.is_there() else []
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
-        """Forget a key; whether there was one of this id."""
+        """Forget a key, but for its id, so that no copy gives it back; whether there was one."""
         if not self.kept.is_there():
             return False
         self.kept.ask("DELETE FROM rates WHERE key = ?", (key_id,))
-        return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+        revoked = self.kept.ask(
+            "UPDATE keys SET hash = '', name = '', workspace = '', scopes = '', expires = NULL "  # noqa: S608 - constant
+            f"WHERE id = ? AND {IS_KEY} RETURNING id",
+            (key_id,),
+        )
+        return bool(revoked)
 
     def find(self, text: str) -> Key | None:
         """The key of this text, whether it has expired or not; `None` if there is none."""
@@ -113,7 +120,7 @@ class Keys:
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii() or not self.kept.is_there():
             return None
-        asked = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"  # noqa: S608 - constant
+        asked = f"SELECT {COLUMNS} FROM keys WHERE id = ? AND {IS_KEY}"  # noqa: S608 - constants
         rows = self.kept.ask(asked, (key_id,))
         kept = str(rows[0][1]) if rows else "0" * 64
         is_right = compare_digest(kept, _hash(secret))
@@ -121,7 +128,8 @@ class Keys:
 
     def workspaces(self) -> tuple[str, ...]:
         """Those that keys are for; empty is the default one."""
-        rows = self.kept.ask("SELECT DISTINCT workspace FROM keys") if self.kept.is_there() else []
+        asked = f"SELECT DISTINCT workspace FROM keys WHERE {IS_KEY}"  # noqa: S608 - constant
+        rows = self.kept.ask(asked) if self.kept.is_there() else []
         return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:

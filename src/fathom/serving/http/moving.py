@@ -3,27 +3,38 @@
 Keys with what was spent today, conversations, and what became of jobs go. Files that were sent
 stay, as their documents are known by the folder where they lay. So do jobs that are not done, with
 the server that works on them, and what is of minutes: replies to repeated requests, rates.
-Done again, what has changed since is brought up to what it is at the source; nothing is removed.
+Done again, what came since is brought too. What was done at the copy meanwhile stays: a turn that
+was added, a key that was revoked or given less, a conversation that was removed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import CONVERSATIONS, JOBS, KEYS, UPLOADS, Kept
-
-_DONE = "state IN ('done', 'failed')"
-_KEYS = (
-    "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
+from fathom.serving.http.kept import (
+    CONVERSATIONS,
+    IS_CONVERSATION,
+    IS_KEY,
+    JOBS,
+    KEYS,
+    UPLOADS,
+    Kept,
 )
+from fathom.serving.http.keys import COLUMNS
+
+Row: TypeAlias = tuple[Any, ...]
+_DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
+_TALK, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
+_COUNTED = f"{_TALK}, (SELECT count(*) FROM turns WHERE conversation = conversations.id)"  # noqa: S608 - constant
 
 
 def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
-    """Copy what servers keep beside one index to another; done again it brings up what has changed.
+    """Copy what servers keep beside one index to another; done again it brings what came since.
 
     Args:
         source: The one.
@@ -31,7 +42,7 @@ def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
         directory: Of the first one, or of what is kept beside it on this machine.
 
     Returns:
-        What was copied and what stays, in words.
+        What was copied, and what stays at either place, in words.
     """
     told: list[str] = []
     try:
@@ -48,22 +59,59 @@ def _tables(index: Index, kept: Kept) -> Database:
 
 
 def _keys(source: Database, target: Database) -> Iterator[str]:
-    keys, known = _rows(source, "keys", _KEYS), _known(target, "keys", _KEYS)
+    keys, known = _rows(source, "keys", COLUMNS, f"WHERE {IS_KEY}"), _known(target, "keys", COLUMNS)
+    _accounts(source, target)  # first: a key that opens the copy may spend nothing twice
     for row in keys:
-        if (there := known.pop(row[:1], None)) is None:
-            _insert(target, "keys", _KEYS, row)
-        elif there != row:
-            _update(target, "keys", _KEYS, row)
-    _accounts(source, target)
-    if keys:
-        yield f"{len(keys)} keys, which open the copy too"
-    if named := sorted({row[3] for row in keys} - {""}):
-        yield f"keys are for the workspaces {', '.join(named)} too: copy each of them likewise"
-    if known:  # as one that was revoked since
-        named = [f"{row[0]} ({row[2]})" for row in known.values()]
-        yield (
-            f"keys that open the copy alone: {', '.join(sorted(named))}; `fathom keys revoke ID` "
-            "there ends one"
+        if row[:1] in known:
+            _narrow(target, known[row[:1]], row)
+        else:
+            _insert(target, "keys", COLUMNS, row)
+    if opening := [row for row in keys if _opens(known.get(row[:1], row))]:
+        yield f"{len(opening)} keys, which open the copy too"
+    if workspaces := sorted({row[3] for row in keys} - {""}):
+        yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them likewise"
+    yield from _other_keys(keys, known)
+
+
+def _other_keys(keys: Sequence[Row], known: Mapping[Row, Row]) -> Iterator[str]:
+    """Of what was known at the copy that which is otherwise there, and stays so."""
+    both = [(row, known[row[:1]]) for row in keys if row[:1] in known]
+    here = {row[:1] for row in keys}
+    others = {  # one that is there alone may have been revoked since
+        "keys that open the copy alone, until `fathom keys revoke ID` there ends them": [
+            there for name, there in known.items() if name not in here and _opens(there)
+        ],
+        "keys that were revoked at the copy, and stay so": [
+            row for row, there in both if not _opens(there)
+        ],
+        "keys that may do less at the copy, and go on so": [
+            row for row, there in both if _opens(there) and _narrower(there, row) != row
+        ],
+    }
+    for told, named in others.items():
+        if named:
+            yield f"{told}: {', '.join(sorted(f'{row[0]} ({row[2]})' for row in named))}"
+
+
+def _opens(key: Row) -> bool:
+    return bool(key[1])
+
+
+def _narrower(there: Row, row: Row) -> Row:
+    """A key of the copy, as far as it may do at both places what it does."""
+    scopes = " ".join(each for each in there[4].split() if each in row[4].split())
+    both = zip(there[6:], row[6:], strict=True)
+    limits = (min(pair, key=lambda limit: (limit is None, limit)) for pair in both)
+    return (*there[:4], scopes, there[5], *limits)
+
+
+def _narrow(target: Database, there: Row, row: Row) -> None:
+    narrower = _narrower(there, row)
+    if _opens(there) and narrower != there:
+        target.ask(
+            "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "  # noqa: S608 - constant
+            f"usd_per_day = ? WHERE id = ? AND {IS_KEY}",
+            (narrower[4], *narrower[6:], there[0]),
         )
 
 
@@ -83,22 +131,47 @@ def _accounts(source: Database, target: Database) -> None:
 
 
 def _conversations(source: Database, target: Database) -> Iterator[str]:
-    columns, turn = "id, title, created, updated", "conversation, question, trace_id, asked"
-    rows = _rows(source, "conversations", columns)
-    known = _known(target, "conversations", columns) if rows else {}
+    rows = _rows(source, "conversations", _COUNTED, f"WHERE {IS_CONVERSATION}")
+    known = _known(target, "conversations", _COUNTED) if rows else {}
+    found = Counter(_fate(row, known.get(row[:1])) for row in rows)
     for row in rows:
-        if known.get(row[:1]) != row:  # its row comes last: so no turn is lacking or there twice
-            target.ask("DELETE FROM conversations WHERE id = ?", (row[0],))
-            target.ask("DELETE FROM turns WHERE conversation = ?", (row[0],))
-            turns = source.ask(
-                f"SELECT {turn} FROM turns WHERE conversation = ? ORDER BY no",  # noqa: S608 - constant
-                (row[0],),
-            )
-            for each in turns:
-                _insert(target, "turns", turn, each)
-            _insert(target, "conversations", columns, row)
-    if rows:
-        yield f"{len(rows)} conversations"
+        if _fate(row, known.get(row[:1])) == "brought":
+            _bring(source, target, row)
+    if there := len(rows) - found["removed"]:
+        yield f"{there} conversations"
+    if went_on := found["went on"]:
+        yield f"{went_on} conversations went on at the copy, and stay as they are there"
+    if removed := found["removed"]:
+        yield f"{removed} conversations were removed at the copy, and stay so"
+
+
+def _fate(row: Row, there: Row | None) -> Literal["brought", "same", "went on", "removed"]:
+    """What is done about a conversation, as it is at the source and as it is at the copy."""
+    if there is None:
+        return "brought"
+    if not there[3]:
+        return "removed"
+    if there[3] > row[3]:
+        return "went on"
+    return "same" if there == row else "brought"
+
+
+def _bring(source: Database, target: Database, row: Row) -> None:
+    """Bring turns that are lacking, then what tells that there are so many: no kill loses one."""
+    name, title, _, updated, _ = row
+    turns, there = (
+        _rows(each, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
+        for each in (source, target)
+    )
+    for turn in turns:
+        if turn not in there:
+            _insert(target, "turns", _TURN, turn)
+    _insert(target, "conversations", _TALK, row[:4])
+    target.ask(
+        "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "  # noqa: S608 - constant
+        f"WHERE id = ? AND {IS_CONVERSATION} AND updated < ?",
+        (title, updated, name, updated),
+    )
 
 
 def _jobs(source: Database, target: Database) -> Iterator[str]:
@@ -124,7 +197,7 @@ def _uploads(source: Index, folder: Path) -> Iterator[str]:
 
 def _copied(
     source: Database, target: Database, table: str, columns: str, rest: str = ""
-) -> list[tuple[Any, ...]]:
+) -> list[Row]:
     """Copy rows that have names of their own; gives them."""
     rows = _rows(source, table, columns, rest)
     for row in rows:
@@ -132,22 +205,16 @@ def _copied(
     return rows
 
 
-def _rows(database: Database, table: str, columns: str, rest: str = "") -> list[tuple[Any, ...]]:
+def _rows(
+    database: Database, table: str, columns: str, rest: str = "", *values: object
+) -> list[Row]:
     asked = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 - constants
-    return database.ask(asked) if database.is_there() else []
+    return database.ask(asked, values) if database.is_there() else []
 
 
-def _known(
-    database: Database, table: str, columns: str, names: int = 1
-) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+def _known(database: Database, table: str, columns: str, names: int = 1) -> dict[Row, Row]:
     """The rows by their first columns, which name them."""
     return {row[:names]: row for row in _rows(database, table, columns)}
-
-
-def _update(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
-    name, *others = columns.split(", ")
-    changes = ", ".join(f"{each} = ?" for each in others)
-    database.ask(f"UPDATE {table} SET {changes} WHERE {name} = ?", (*row[1:], row[0]))  # noqa: S608 - constants
 
 
 def _insert(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
