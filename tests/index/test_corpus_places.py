@@ -1,16 +1,42 @@
 """Places of records and of lines that hold none."""
 
-from fathom.index.corpus_places import CorpusPlaces
+from fathom.documents.base import Failure
+from fathom.index.corpus_places import CorpusPlaces, place_of
+from fathom.index.workers.work import line_place, record_place
 
 
-def test_a_record_has_a_place_once_also_where_a_line_had_it_before() -> None:
+def empty(line: int, record: str | None) -> Failure:
+    return Failure(line=line, record=record, outcome="empty", reason=f"line {line} holds no text")
+
+
+def test_a_record_has_a_place_once() -> None:
     with CorpusPlaces() as places:
-        assert places.add("/f#2", is_record=False)
-        assert places.add("/f#2", is_record=False)
-        assert (len(places), "/f#2" in places, "/f#3" in places) == (1, True, False)
-        assert places.add("/f#2", is_record=True)
-        assert not places.add("/f#2", is_record=True)
-        assert not places.add("/f#2", is_record=False)
-        assert places.add("/f#3", is_record=True)
-        assert places.add("/f#4", is_record=False)
-        assert len(places) == 3
+        places.add("/f#2")
+        assert (len(places), "/f#2" in places, "/f#3" in places) == (0, True, False)
+        assert places.add_record("/f#2")
+        assert not places.add_record("/f#2")
+        assert places.add_record("/f#3")
+        assert len(places) == 2
+
+
+def test_of_lines_without_a_record_the_first_has_the_place_unless_a_record_has_it() -> None:
+    with CorpusPlaces() as places:
+        for line, name in enumerate(("b", "a", "c", "a"), start=8):
+            places.put_off(f"/f#{name}", empty(line, name))
+        places.add_record("/f#c")
+        assert list(places.unread()) == [
+            ("/f#a", empty(9, "a"), True),
+            ("/f#a", empty(11, "a"), False),
+            ("/f#b", empty(8, "b"), True),
+            ("/f#c", empty(10, "c"), False),
+        ]
+        assert "/f#b" in places
+
+
+def test_no_record_has_the_place_of_a_line() -> None:
+    assert place_of(empty(7, None), "/f") == line_place("/f", 7) == "/f#(line 7)"
+    names = ["7", "(line 7)", "_(line 7)", "__(line 7)", "(record 7)", "_(record 7)", "(line x)"]
+    places = {record_place("/f", name) for name in names}
+    assert len(places) == len(names)
+    assert not places & {line_place("/f", 7), line_place("/f", 7, "record")}
+    assert places > {"/f#7", "/f#(line x)"}

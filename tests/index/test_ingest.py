@@ -302,6 +302,8 @@ def test_of_records_with_one_id_the_first_counts(
         assert ("dawn" in engine.document(f"d{between}").text) == rows.startswith(second)
         assert outcomes(engine)[f"corpus.jsonl#d{between}"] == "ok"
         assert engine.verify() == []
+        again = engine.ingest([file.parent])
+        assert (again.failed, again.unchanged) == (report.failed, between + 1)
     assert report.failed == between + 2
 
 

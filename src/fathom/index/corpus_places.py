@@ -1,54 +1,69 @@
-"""The places of a corpus file: of its records, and of lines that hold none."""
+"""The places of a corpus file: of its records, and of what is none."""
 
+import json
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
 from fathom.documents.base import Failure, Parsed
 from fathom.documents.disk_set import DiskSet
-from fathom.index.workers.work import record_place
+from fathom.index.workers.work import line_place, record_place
+
+AGAIN = "its _id occurs before in the file; the first one counts"
 
 
 def place_of(part: Parsed | Failure, file: str) -> str:
-    """The place of a part of a corpus file."""
-    if isinstance(part, Failure):
-        return record_place(file, part.record or part.line)
+    """The place of a part of a corpus file: that of its `_id`, where one was read."""
+    if isinstance(part, Failure) and part.record is None:
+        return line_place(file, part.line)
     return record_place(file, part.record)
 
 
-def why_not_again(part: Parsed | Failure) -> tuple[str, str]:
-    """The outcome of a part whose place a record before it has, and the reason."""
-    if isinstance(part, Failure):
-        return part.outcome, part.reason
-    return "failed", "its _id occurs before in the file; the first one counts"
-
-
 class CorpusPlaces:
-    """Each place once, however many there are; see `DiskSet`.
+    """Each place once, however many there are; see `DiskSet`. A context manager.
 
-    A record has the place of its `_id`, a line that cannot be read that of its number or of the
-    `_id` that was read there: they may have the same one. A context manager.
+    Of a line with an `_id` that gives no record it is told last what it comes to: a record of the
+    same `_id` may follow.
     """
 
     def __init__(self) -> None:
         """Nothing is in it."""
-        self._records, self._others = DiskSet(), DiskSet()
-        self._both = 0
+        self._records, self._others, self._unread = DiskSet(), DiskSet(), DiskSet()
 
-    def add(self, place: str, *, is_record: bool) -> bool:
-        """Put a place into it; whether no record of the file had it before."""
-        if place in self._records:
-            return False
-        if is_record:
-            self._both += len(self._others) > 0 and place in self._others
-            return self._records.add(place)
+    def add_record(self, place: str) -> bool:
+        """Put the place of a record into it; whether no record of the file had it before."""
+        return self._records.add(place)
+
+    def add(self, place: str) -> str:
+        """Put the place of something else into it; gives the place."""
         self._others.add(place)
-        return True
+        return place
+
+    def put_off(self, place: str, failure: Failure) -> None:
+        """Put the place of a line with an `_id` into it, and why it gives no record."""
+        self.add(place)
+        line = f"{failure.line:015}"  # so that they come in order
+        told = [place, line, failure.record, failure.outcome, failure.reason]
+        self._unread.add(json.dumps(told))
+
+    def unread(self) -> Iterator[tuple[str, Failure, bool]]:
+        """What was put off: place, why, and whether the place is that of this line alone.
+
+        Otherwise a record has it, or another line with this `_id`.
+        """
+        before = ""
+        for told in self._unread:
+            place, line, record, outcome, reason = json.loads(told)
+            failure = Failure(line=int(line), record=record, outcome=outcome, reason=reason)
+            yield place, failure, place not in self._records and place != before
+            before = place
 
     def __contains__(self, place: object) -> bool:
         return place in self._records or place in self._others
 
     def __len__(self) -> int:
-        return len(self._records) + len(self._others) - self._both
+        """How many records there are."""
+        return len(self._records)
 
     def __enter__(self) -> Self:
         return self
@@ -59,5 +74,5 @@ class CorpusPlaces:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._records.__exit__(kind, error, trace)
-        self._others.__exit__(kind, error, trace)
+        for each in (self._records, self._others, self._unread):
+            each.__exit__(kind, error, trace)

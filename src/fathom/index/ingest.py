@@ -4,8 +4,6 @@ What is there stays: a place that cannot be read any more keeps the document tha
 marked stale; only what is proved gone is removed, and only where that was asked for.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
@@ -20,17 +18,17 @@ from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
-from fathom.index.corpus_places import CorpusPlaces, place_of, why_not_again
+from fathom.index.corpus_places import AGAIN, CorpusPlaces, place_of
 from fathom.index.cut_ahead import Found, cut_ahead
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Course, size_of
 from fathom.index.ingest_report import IngestProgress, IngestReport
+from fathom.index.noted import holds, noted, ok, record_digest
 from fathom.index.places import AT_ONCE, GONE, RECORD_GONE, display, is_gone, paged, pages, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
 from fathom.index.survey import Survey, Surveyed, There
 from fathom.index.workers.base import Cut, FileRead, Pool, Workers
-from fathom.index.workers.work import document_of, record_place
-from fathom.types import Document
+from fathom.index.workers.work import document_of, line_place, record_place
 
 
 class Ingester:
@@ -71,7 +69,7 @@ class Ingester:
         self._course = Course(lambda advance: on_progress(self._report, advance))
         self._prune = False
         self._gone = DiskSet()
-        self._healed: list[SourceRecord] = []
+        self._notes: list[SourceRecord] = []
         self._held_records = False
 
     def run(
@@ -170,7 +168,7 @@ class Ingester:
             self._without(known.path, known.outcome, known.reason)
             return True
         if known.outcome == "stale":
-            self._writer.put([], [_ok(known)])
+            self._writer.put([], [ok(known)])
         self._report.unchanged += 1
         self._report.tell(known.path, "ok", "unchanged")
         return True
@@ -205,6 +203,7 @@ class Ingester:
                     self._parts(chain([first], parts), place, digest, held)
             except Refused as refusal:
                 if self._is_corpus(place):
+                    self._unread(place, digest, held)
                     self._missing(place, held, refusal.reason)
                 raise
             self._end_corpus(place, digest, held)
@@ -212,16 +211,37 @@ class Ingester:
     def _parts(
         self, parts: Iterable[Parsed | Failure], file: str, digest: str, held: CorpusPlaces
     ) -> None:
-        for part, cut in cut_ahead(parts, file, self._pool, partial(self._is_news, file)):
+        found = cut_ahead(parts, file, self._pool, partial(self._is_news, file))
+        for number, (part, cut) in enumerate(found, start=1):
             place = place_of(part, file)
-            if held.add(place, is_record=isinstance(part, Parsed)):
-                self._part(part, cut, place, digest)
+            if isinstance(part, Failure) and part.record is not None:
+                held.put_off(place, part)
+            elif isinstance(part, Failure):
+                self._refuse(held.add(place), digest, part.outcome, part.reason)
+            elif held.add_record(place):
+                self._record(part, cut, place)
             else:  # what the first one gave stays, whether that is stored by now or not
-                self._without(place, *why_not_again(part))
+                other = held.add(line_place(file, number, "record"))
+                self._aside(other, digest, "failed", AGAIN, place)
             self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
+
+    def _unread(self, file: str, digest: str, held: CorpusPlaces) -> None:
+        """Note lines that have an `_id` and give no record, now that the records are known."""
+        for place, part, is_own in held.unread():
+            if is_own:
+                self._refuse(place, digest, part.outcome, part.reason)
+            else:
+                other = held.add(line_place(file, part.line))
+                self._aside(other, digest, part.outcome, part.reason, place)
+
+    def _aside(self, place: str, digest: str, outcome: str, reason: str, told: str) -> None:
+        """Note what gives no document, where the place that it names is taken."""
+        self._note(SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason))
+        self._without(told, outcome, reason)
 
     def _end_corpus(self, place: str, digest: str, held: CorpusPlaces) -> None:
         # Written last: an interrupted corpus file is read again, and finds its records there.
+        self._unread(place, digest, held)
         self._flush()
         self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
         if self._prune:
@@ -242,18 +262,14 @@ class Ingester:
         """Mark the records of a corpus file that it does not hold, or that could not be read."""
         self._flush()
         for page in pages(self._records(file)):
-            self._mark_stale([one for one in page if one.path not in held], reason)
+            lacking = [one for one in page if one.path not in held]
+            self._mark_stale(lacking, reason)
+            if reason == RECORD_GONE:  # and what gave none is none any more
+                self._forget(one.path for one in lacking if one.document_id is None)
         if self._before is not None and reason != RECORD_GONE:
             for one in self._records(file, self._before):
                 if one.path not in held and self._writer.source(one.path) is None:
                     self._carry_over(one.path, reason)
-
-    def _part(self, part: Parsed | Failure, cut: Found, place: str, digest: str) -> None:
-        """Take one record, or note why there is none."""
-        if isinstance(part, Failure):
-            self._refuse(place, digest, part.outcome, part.reason)
-        else:
-            self._record(part, cut, place)
 
     def _whole(self, part: Parsed, one: There, digest: str, found: FileRead) -> None:
         place, known = one.place, one.known
@@ -263,29 +279,27 @@ class Ingester:
         self._let_document_go(known)
         self._course.read()
         cut = found.chunks if found.parts else None
-        self._add(Pending(document, _source(document, digest, part.unread), known, chunks=cut))
+        self._add(Pending(document, noted(document, digest, part.unread), known, chunks=cut))
 
     def _is_news(self, file: str, record: Parsed) -> bool:
         """Whether a record is not stored as it is."""
         known = self._known_record(record_place(file, record.record))
-        return not _holds(known, _record_digest(record))
+        return not holds(known, record_digest(record))
 
     def _known_record(self, place: str) -> SourceRecord | None:
         return self._writer.source(place) if self._held_records else None
 
     def _record(self, parsed: Parsed, cut: Found, place: str) -> None:
-        digest, known = _record_digest(parsed), self._known_record(place)
-        if known is not None and _holds(known, digest):
+        digest, known = record_digest(parsed), self._known_record(place)
+        if known is not None and holds(known, digest):
             if known.outcome == "stale":
-                self._healed.append(_ok(known))
-                if len(self._healed) >= AT_ONCE:
-                    self._put_healed()
+                self._note(ok(known))
             self._report.unchanged += 1
             return
         language, chunks = (cut.language, cut.chunks) if isinstance(cut, Cut) else ("", None)
         document = document_of(parsed, str(parsed.record), place, language)
         owner = self._batch.pending_at(document.id) or place
-        source = _source(document, digest)
+        source = noted(document, digest)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
         elif isinstance(cut, Refused):
@@ -335,13 +349,18 @@ class Ingester:
         if self._batch.add(pending):
             self._flush()
 
-    def _put_healed(self) -> None:
-        if self._healed:
-            self._writer.put([], self._healed)
-            self._healed.clear()
+    def _note(self, source: SourceRecord) -> None:
+        self._notes.append(source)
+        if len(self._notes) >= AT_ONCE:
+            self._put_notes()
+
+    def _put_notes(self) -> None:
+        if self._notes:
+            self._writer.put([], self._notes)
+            self._notes.clear()
 
     def _flush(self) -> None:
-        self._put_healed()
+        self._put_notes()
         stored = self._batch.store(self._course.embedded)
         self._report.chunks += stored.chunks
         for pending, owner in stored.documents:
@@ -441,14 +460,16 @@ class Ingester:
             for source, _ in page:
                 self._let_document_go(source)
             self._flush()
-            forgotten = [source.path for source, stays in page if not stays]
-            if forgotten:
-                self._report.removed += self._writer.forget(forgotten, purge=False)
+            self._forget(source.path for source, stays in page if not stays)
             kept = [source for source, stays in page if stays]
             self._mark_stale(kept, GONE)
             for source in kept:
                 if self._files.file_of(source.path) == source.path:
                     self._report.tell(source.path, "stale", GONE)
+
+    def _forget(self, places: Iterable[str]) -> None:
+        if forgotten := [*places]:
+            self._report.removed += self._writer.forget(forgotten, purge=False)
 
     def _leaving(self) -> Iterator[tuple[SourceRecord, bool]]:
         """What is known of the places that are gone, and whether it stays.
@@ -477,22 +498,3 @@ class Ingester:
 
     def _is_leaving(self, place: str) -> bool:
         return place in self._gone or self._files.file_of(place) in self._gone
-
-
-def _record_digest(record: Parsed) -> str:
-    content = [record.title, record.text, sorted(record.metadata.items())]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _holds(known: SourceRecord | None, digest: str) -> bool:
-    """Whether what is known of a record is what its file holds, as a document."""
-    return known is not None and known.digest == digest and known.document_id is not None
-
-
-def _ok(source: SourceRecord) -> SourceRecord:
-    return replace(source, outcome="ok", reason="")
-
-
-def _source(document: Document, digest: str, reason: str = "") -> SourceRecord:
-    path, key = document.path, document.id
-    return SourceRecord(path=path, digest=digest, outcome="ok", reason=reason, document_id=key)

@@ -1,7 +1,8 @@
 """What one worker does: it reads files in a sandbox of its own, and embeds."""
 
+import re
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from fathom.documents.base import Parsed, Refused
 from fathom.documents.discover import content_digest, document_id
@@ -11,6 +12,8 @@ from fathom.index.workers.base import Cut, CutRecords, Done, FileRead, Lost, Rea
 from fathom.models.base import embed_many
 from fathom.text.language import detect
 from fathom.types import Chunk, Document
+
+_OWN = re.compile(r"_*\((?:line|record) [0-9]+\)")
 
 
 class Work:
@@ -81,9 +84,21 @@ class Work:
         return FileRead(digest=digest)
 
 
-def record_place(file: str, record: str | int | None) -> str:
-    """The place of a record of a corpus file, by its id or the number of its line."""
-    return f"{file}#{record}"
+def record_place(file: str, record: str | None) -> str:
+    """The place of a record of a corpus file, by its id; see `line_place`."""
+    mark = "_" if _OWN.fullmatch(str(record)) else ""
+    return f"{file}#{mark}{record}"
+
+
+def line_place(file: str, number: int, of: Literal["line", "record"] = "line") -> str:
+    """The place of what has none of its own in a corpus file, so that no record has it.
+
+    Args:
+        file: The file's place.
+        number: From 1.
+        of: What is counted; blank lines are no records.
+    """
+    return f"{file}#({of} {number})"
 
 
 def document_of(parsed: Parsed, document_id: str, place: str, language: str = "") -> Document:
