@@ -1,10 +1,12 @@
+import errno
 import io
+import os
 import zipfile
 
 import pytest
 
 from fathom.documents.base import Refused
-from fathom.documents.zipguard import ZipLimits, open_zip
+from fathom.documents.zipguard import ZipLimits, open_zip, unpack
 
 
 def archive(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -71,3 +73,36 @@ def test_encrypted_members_are_refused_as_such() -> None:
 def test_damaged_zip_is_refused(data: bytes) -> None:
     with pytest.raises(Refused, match="damaged zip"):
         open_zip(data)
+
+
+PACKINGS = [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("mark", [b"\xff", b"\x00"])
+def test_a_damaged_member_is_told_alike_however_it_is_packed(packing: int, mark: bytes) -> None:
+    whole = archive({"a": os.urandom(500), "b": b"good"}, packing)
+    torn = whole[:31] + mark * 400 + whole[431:]
+    with open_zip(torn) as opened:
+        with pytest.raises(zipfile.BadZipFile):
+            unpack(opened, "a")
+        assert unpack(opened, "b") == b"good"
+        assert unpack(opened, "b", 2) == b"go"
+        with pytest.raises(KeyError):
+            unpack(opened, "c")
+
+
+def test_a_disk_that_cannot_be_read_is_no_damage() -> None:
+    class Disk(io.BytesIO):
+        fails = False
+
+        def read(self, size: int | None = -1) -> bytes:
+            if self.fails:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size)
+
+    disk = Disk(archive({"a": b"x"}))
+    with zipfile.ZipFile(disk) as opened:
+        disk.fails = True
+        with pytest.raises(OSError, match="Input/output"):
+            unpack(opened, "a")

@@ -5,18 +5,15 @@ office file, and files with a wrong namespace prefix, then read the same.
 """
 
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from lxml import etree
 
 from fathom.documents.base import Refused
+from fathom.documents.zipguard import unpack
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
-
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
-"""What `zipfile` raises at members that it cannot unpack."""
 
 
 def read_xml(data: bytes, name: str) -> Element:
@@ -49,10 +46,10 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
         Refused: `failed` when the member is damaged.
     """
     try:
-        return archive.read(name)
+        return unpack(archive, name)
     except KeyError:
         return None
-    except DAMAGED as error:
+    except zipfile.BadZipFile as error:
         raise Refused("failed", f"damaged zip member {name}: {error}") from error
 
 

@@ -5,7 +5,9 @@ name can do no harm: members with unsafe names are simply taken out of the listi
 """
 
 import io
+import lzma
 import zipfile
+import zlib
 from dataclasses import dataclass
 
 from fathom.documents.base import Refused
@@ -13,6 +15,7 @@ from fathom.documents.base import Refused
 _DIRECTORY_MARK = b"PK\x01\x02"
 _ENCRYPTED = 0x1
 _MEGABYTE = 1_000_000
+_DAMAGED = (zlib.error, lzma.LZMAError, EOFError, NotImplementedError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,25 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
             raise Refused(
                 "failed", f"zip inflates more than {limits.ratio} times, as in a zip bomb"
             )
+
+
+def unpack(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = -1) -> bytes:
+    """The first bytes of a member, or all of them.
+
+    Raises:
+        zipfile.BadZipFile: If it is damaged, however it is packed.
+        KeyError: If there is none of this name.
+        OSError: If what the archive lies on cannot be read.
+    """
+    try:
+        with archive.open(member) as opened:
+            return opened.read(most)
+    except _DAMAGED as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise zipfile.BadZipFile(str(error)) from error  # bzip2 at damaged data
 
 
 def safe_name(info: zipfile.ZipInfo) -> bool:

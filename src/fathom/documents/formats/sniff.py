@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from fathom.documents.base import Parser, Refused
 from fathom.documents.decode import decode_markup
-from fathom.documents.zipguard import open_zip
+from fathom.documents.zipguard import open_zip, unpack
 from fathom.extensions import FORMATS
 
 if TYPE_CHECKING:
@@ -177,9 +177,8 @@ def _zip(data: bytes) -> Format:
 
 def _mimetype(archive: zipfile.ZipFile) -> Format | None:
     try:
-        with archive.open("mimetype") as member:
-            found = member.read(200).strip()
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError):
+        found = unpack(archive, "mimetype", 200).strip()
+    except zipfile.BadZipFile:
         return None
     if found.startswith(b"application/vnd.oasis") and found not in _MIMETYPES:
         raise Refused("unsupported", "is an OpenDocument file but no text; save it as .odt")

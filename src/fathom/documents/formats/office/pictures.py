@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, add_parsed
-from fathom.documents.xml_members import DAMAGED, read_member
+from fathom.documents.xml_members import read_member
+from fathom.documents.zipguard import unpack
 from fathom.types import Scalar
 
 if TYPE_CHECKING:  # what reads pictures is loaded where there is one
@@ -56,9 +57,8 @@ class Pictures:
     def _beginning(self, member: zipfile.ZipInfo) -> bytes:
         """Of a picture that cannot be unpacked nothing: the text around it is read all the same."""
         try:
-            with self._archive.open(member) as opened:
-                return opened.read(8)
-        except DAMAGED:
+            return unpack(self._archive, member, 8)
+        except zipfile.BadZipFile:
             return b""
 
     def add(self, builder: Builder, name: str, below: int = 0) -> None:
