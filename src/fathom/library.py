@@ -294,22 +294,25 @@ class Library:
         return removed
 
     def copy_to(self, other: "Library", beside: Callable[[], None] = lambda: None) -> IndexStatus:
-        """Copy the index to an empty place, with its traces; returns what is there then.
+        """Copy the index to another place, with its traces; returns what is there then.
+
+        The place is empty, or has a part of the index, as after a copy that broke off: what is
+        lacking there is added then, and feedback that was given there stays.
 
         Args:
             other: Over the other place.
-            beside: Copies what else goes along, once the place is known to be empty.
+            beside: Copies what else goes along, once the place is known to hold nothing else.
 
         Raises:
-            UsageError: If there is an index with documents.
+            UsageError: If there is an index with other documents.
         """
-        from fathom.index.copying import copy
+        from fathom.index.copying import copy, copy_traces
 
         index = self.reader(checked=False)
         with other.index.open_writer(index.status().identity) as writer:
             copied = copy(index, writer, beside)
         if self.has_traces():
-            other.traces.take(self.traces.records())
+            copy_traces(self.traces, other.traces)
         return copied
 
     def keep_calibration(self, strategy: str, made: "Calibration") -> None:

@@ -20,7 +20,7 @@ from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
-from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, put
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, axis, put
 
 QUERIES = ("cats sleep", "title sea", "dogs", "all day the sea")
 
@@ -47,6 +47,8 @@ def test_copied_there_and_back_everything_is_the_same(postgres: Server, tmp_path
                     assert [m.chunk_id for m in found] == [m.chunk_id for m in expected]
                     scores = [m.score for m in expected]
                     assert [m.score for m in found] == pytest.approx(scores, rel=1e-5)
+        assert copy(one, there).content == copied.content
+        put(there, WORDLESS)
         with pytest.raises(UsageError, match="already"):
             copy(one, there)
 

@@ -155,7 +155,7 @@ def status(
 
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Index directory or URL.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; it must be empty.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; empty, or a copy of it.")],
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
