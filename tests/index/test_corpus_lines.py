@@ -1,4 +1,4 @@
-"""Lines of a corpus file that give no record of their own: `fathom.index.ingest`, fathom.index.noted."""
+"""Lines of a corpus file that give no record: `fathom.index.ingest`, fathom.index.noted."""
 
 import json
 from collections.abc import Iterator, Sequence
