@@ -43,8 +43,8 @@ class DebateLaw:
 
 # Fitted by `training/fit_debate.py`; the figures are in docs/strategies/maf.md.
 DEBATE_LAWS: Mapping[str, DebateLaw] = {
-    "en": DebateLaw(sure=0.20, share=0.21, margin=1.22, offset=0.11),
-    "id": DebateLaw(sure=0.30, share=1.76, margin=3.62, offset=-1.29),
+    "en": DebateLaw(sure=0.34, share=1.61, margin=0.16, offset=-0.39),
+    "id": DebateLaw(sure=0.37, share=0.51, margin=3.96, offset=-0.75),
 }
 
 

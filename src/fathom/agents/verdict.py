@@ -42,12 +42,12 @@ class VerdictLaw:
 # Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
     "en": VerdictLaw(
-        yes=(0.21, 0.14, 0.0, 0.36, 0.0, -0.54),
-        no=(0.0, 0.39, 0.0, 0.01, 0.0, 0.11),
+        yes=(0.0, 0.19, 0.0, 0.14, 0.34, -0.69),
+        no=(0.0, 0.31, 0.0, 0.17, 0.0, 0.09),
     ),
     "id": VerdictLaw(
-        yes=(0.61, 0.08, 0.03, 0.0, 0.0, -0.77),
-        no=(0.87, 2.16, 4.16, 0.0, 0.0, -5.69),
+        yes=(0.88, 0.02, 0.33, 0.0, 0.0, -0.82),
+        no=(0.0, 1.32, 0.0, 0.0, 0.74, -0.04),
     ),
 }
 
