@@ -65,7 +65,7 @@ class Weighed(NamedTuple):
         confidence: Probability of being right; `None` where nobody can say.
         enough: Whether it may be given, as far as the rate of errors is concerned.
         probable: Whether it is not too likely wrong to be given as the only answer.
-        alone: Whether that is all that counts, however sure the draft itself is.
+        alone: Whether these two are all that counts, however sure the draft itself is.
         by: Whose questions the calibration was learned from; empty without one.
     """
 

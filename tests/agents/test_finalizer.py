@@ -102,7 +102,7 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
         (Weighed(0.6, enough=False, alone=True), (), "abstained"),
     ],
 )
-def test_how_probable_an_answer_is_counts_in_place_of_the_drafts_own_confidence(
+def test_who_weighs_an_answer_may_decide_alone_however_sure_the_draft_is(
     weighed: Weighed, others: tuple[Alternative, ...], status: str
 ) -> None:
     unsure = replace(draft(0, 25, confidence=0.3), alternatives=others)

@@ -81,7 +81,7 @@ def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
     assert weigh({}).probable  # nobody can say
 
 
-def test_it_counts_alone_where_it_is_known_or_where_all_is_to_be_given() -> None:
+def test_it_decides_alone_where_it_knows_or_where_all_is_to_be_given() -> None:
     def alone(law: SurenessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
         return Weigher(law=law, least=least, alone=True)(signals).alone
 

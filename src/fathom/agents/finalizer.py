@@ -29,8 +29,8 @@ class Finalizer:
 
     Attributes:
         strategy: Whose draft it is.
-        min_confidence: Of the draft; below it the answer is withheld where nobody can tell how
-            probable it is.
+        min_confidence: Of the draft; below it the answer is withheld, unless who weighs it decides
+            alone.
         signals: Tells in numbers what is known of an answer, for who weighs it.
     """
 
@@ -122,10 +122,7 @@ class Finalizer:
         withheld: AbstentionReason | None = None,
         weighed: Weighed | None = None,
     ) -> Answer:
-        """The answer, given what stands at the places of the draft's evidence.
-
-        How sure it is who weighed it says, or else the draft itself.
-        """
+        """The answer, given what stands at the places of the draft's evidence."""
         cited = _verified(draft.evidence, found)
         citations = tuple(dict.fromkeys(cited.values()))
         conflicts = _conflicts(draft, cited)

@@ -87,7 +87,8 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
         threshold = known.threshold(max_error)
         if threshold is None:
             raise UsageError(_uncertified(known, strategy, max_error))
-    weigher = Weigher(least=ask.min_probability, alone=True)
+    alone = max_error is not None or ask.min_probability <= 0
+    weigher = Weigher(least=ask.min_probability, alone=alone)
     if known is None or threshold is None:
         return weigher
     return replace(weigher, law=known.law, by=known.source, threshold=threshold)

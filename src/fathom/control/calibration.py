@@ -107,8 +107,8 @@ class Weigher:
         by: See `Weighed`.
         threshold: The least confidence of an answer that is given, as a rate of errors asks for.
         least: The least confidence of an answer that is given as the only one; 0 gives all.
-        alone: Whether that counts in place of the draft's own confidence, where it is known; it
-            counted beside it once.
+        alone: Whether that and `threshold` count in place of the draft's own confidence, as where
+            a rate of errors is to be kept, or all is to be given.
     """
 
     law: SurenessLaw | None = None

@@ -166,11 +166,11 @@ class AskSettings(Section):
     context_tokens: int = Field(default=0, ge=0)
     """All that the chunks may take that `naive` and `adaptive` read; 0 for no bound."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
-    """Of the reader's own confidence: below it the answer is an abstention where there is no
-    calibrated probability."""
-    min_probability: float = Field(default=0.4, ge=0, le=1)
+    """Of the reader's own confidence: below it the answer is an abstention, unless `max_error` says
+    which answers are given."""
+    min_probability: float = Field(default=0.25, ge=0, le=1)
     """Of the calibrated probability of being right, where there is one: below it the answer is an
-    abstention, unless it shows which sources disagree. 0 gives every answer, calibrated or not."""
+    abstention, unless it shows which sources disagree. 0 gives every answer, sure or not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """At most this share of the answers may be wrong: what a calibration does not certify at
     this rate is an abstention."""

@@ -255,8 +255,8 @@ class Adaptive(GraphStrategy):
     async def finish(self, state: AdaptiveState, context: RunContext) -> Answer:
         """See `Strategy.finish`.
 
-        Of a draft that is not sure the planner's word is not the last: the finalizer knows how
-        probable it is.
+        Of a draft that is not sure the planner's word is not the last: where all answers are to be
+        given, or a rate of errors is to be kept, the finalizer's is.
         """
         refused = state.decision is not None and state.decision.action == "abstain"
         sure = state.draft.confidence >= self.finalizer.min_confidence

@@ -210,7 +210,7 @@ def _weigher(origin: Origin) -> Weigher | None:
     if "least" not in given:  # there was no such setting
         return weigher
     least = origin.settings.get("ask", {}).get("min_probability", weigher.least)
-    return replace(weigher, least=least)
+    return replace(weigher, least=least, alone=weigher.alone or least <= 0)
 
 
 def _hold_back(
