@@ -93,6 +93,19 @@ def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> Non
         _forget(strict)
 
 
+def test_what_is_certified_decides_however_sure_the_reader_is(folder: Path) -> None:
+    with engine_at(folder, ask={"min_confidence": 1.0}) as engine:
+        engine.calibrate(sure(800))
+        assert engine.ask(QUESTION).stop_reason == "low_confidence"
+    with engine_at(folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
+        answer = engine.ask(QUESTION)
+        known = engine.calibration().calibration
+        assert known is not None
+        assert (known.threshold(0.1) or 1) <= (answer.confidence or 0)
+        assert answer.status == "answered"
+        _forget(engine)
+
+
 def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
     with (
         engine_at(folder, ask={"max_error": 0.1}) as engine,
