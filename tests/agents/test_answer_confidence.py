@@ -43,16 +43,20 @@ def test_drafts_agree_by_answer_and_without_one_by_place() -> None:
     assert not agree(QUESTION, SAID, Draft())
 
 
-def test_a_yes_is_as_sure_as_the_sentence_that_decides() -> None:
-    def script(claim: str, chunk: Chunk) -> Reading:
-        supported = 0.02 if " not " in claim else 0.97
-        return reading(chunk, supported=supported, contradicted=0.98 - supported, unrelated=0.01)
+def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> None:
+    def sure(answers: float, word: str) -> float:
+        def script(claim: str, chunk: Chunk) -> Reading:
+            supported = 0.02 if " not " in claim else 0.97
+            sides = {"supported": supported, "contradicted": 0.98 - supported, "unrelated": 0.01}
+            return reading(chunk, **sides, yes=answers)
 
-    asked = AnswerConfidence(pairs=ScriptedCrossReader(script))
-    question = "Does a mooring permit cost 40 crowns?"
-    yes, no = (asked(question, replace(SAID, short_answer=word), SAID) for word in ("yes", "no"))
-    assert yes > 0.7
-    assert abs(yes + no - 1) < 1e-6
+        asked = AnswerConfidence(pairs=ScriptedCrossReader(script))
+        said = replace(SAID, short_answer=word)
+        return asked("Does a mooring permit cost 40 crowns?", said, SAID)
+
+    assert sure(0.97, "yes") > 0.7
+    assert sure(0.97, "yes") > sure(0.5, "yes") > 0.5
+    assert abs(sure(0.97, "yes") + sure(0.97, "no") - 1) < 1e-6
 
 
 def test_every_law_has_a_slope_for_each_factor_and_none_turns_sense_round() -> None:
