@@ -47,8 +47,10 @@ def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> 
     def sure(answers: float, word: str) -> float:
         def script(claim: str, chunk: Chunk) -> Reading:
             supported = 0.02 if " not " in claim else 0.97
-            sides = {"supported": supported, "contradicted": 0.98 - supported, "unrelated": 0.01}
-            return reading(chunk, **sides, yes=answers)
+            denied = 0.98 - supported
+            return reading(
+                chunk, yes=answers, supported=supported, contradicted=denied, unrelated=0.01
+            )
 
         asked = AnswerConfidence(pairs=ScriptedCrossReader(script))
         said = replace(SAID, short_answer=word)
