@@ -207,9 +207,11 @@ def _weigher(origin: Origin) -> Weigher | None:
     if given is None:
         return None
     weigher = Weigher.from_json(given)
-    if "least" not in given:  # there was no such setting
-        return weigher
     least = origin.settings.get("ask", {}).get("min_probability", weigher.least)
+    if (
+        "least" not in given or least == weigher.least
+    ):  # there was no such setting, or it is as then
+        return weigher
     return replace(weigher, least=least, alone=weigher.alone or least <= 0)
 
 
