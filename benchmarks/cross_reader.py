@@ -2,7 +2,7 @@
 
     python benchmarks/cross_reader.py [--threads 2] [--rounds 20] [--words 150] [--json FILE]
 
-Reads 1, 4 and 24 pairs of a question and a generated chunk of about `--words` words (one token
+Reads 1, 4, 8 and 24 pairs of a question and a generated chunk of about `--words` words (one token
 each, lengths differ a little, as those of real chunks do), with every runtime that is installed,
 each in a process of its own. Prints medians in milliseconds, the time to load, the memory that
 loading and reading added, and the size of the model's file.
@@ -25,7 +25,7 @@ from fathom.models.shipped import SHIPPED, load_shipped_reader
 from fathom.types import Chunk, Span
 
 RUNTIMES = ("onnxruntime", "openvino")
-PAIRS = (1, 4, 24)
+PAIRS = (1, 4, 8, 24)
 WORDS = ("harbour", "ferry", "permit", "bridge", "winter", "notice", "crown", "boat", "city", "day")
 
 
