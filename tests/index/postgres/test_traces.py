@@ -20,7 +20,12 @@ from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
 from fathom.index.postgres.room import open_room
 from fathom.index.postgres.schema import MIGRATIONS
-from fathom.index.postgres.tables import OTHER_LEGS_GUARDED, RATES_GUARDED, SERVED_GUARDED
+from fathom.index.postgres.tables import (
+    GONE_GUARDED,
+    OTHER_LEGS_GUARDED,
+    RATES_GUARDED,
+    SERVED_GUARDED,
+)
 from fathom.index.postgres.traces import has_traces
 from fathom.index.traces import TraceMissing
 from fathom.serving.cli import app
@@ -162,10 +167,11 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
+    served = (*GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
-        for table in (*tables, *RATES_GUARDED, *SERVED_GUARDED, *OTHER_LEGS_GUARDED, "dropped"):
+        for table in (*tables, *served, *OTHER_LEGS_GUARDED, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with engine_of(url, tmp_path / "disk") as engine:
         answer = engine.ask(QUESTION)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from fathom import Engine
 from fathom.errors import UsageError
 from fathom.index.embedded.database import FileDatabase
-from fathom.index.engines import EmbeddedIndex, index_at, place_of
+from fathom.index.engines import EmbeddedIndex, Index, index_at, place_of
 from fathom.serving.cli import app as commands
 from fathom.serving.http.conversations import Conversations
 from fathom.serving.http.job_queue import Job, State, queue_of
@@ -125,15 +126,31 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
     talks.close()
 
 
-@pytest.mark.parametrize("is_far", [False, True])
-def test_done_again_it_brings_up_what_has_changed(
-    postgres: Server, tmp_path: Path, is_far: bool
-) -> None:
+@dataclass(frozen=True)
+class Copied:
+    """What a server kept beside one index, and its copy beside another."""
+
+    source: Path
+    url: str
+    here: Index
+    there: Index
+    told: list[str]
+
+    def again(self) -> list[str]:
+        return move_kept(self.here, self.there, self.source)
+
+
+@pytest.fixture(params=["near", "far"])
+def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> Copied:
     served(tmp_path)
     source = tmp_path / "index"
-    url = postgres.database() if is_far else str(tmp_path / "there")
+    url = postgres.database() if request.param == "far" else str(tmp_path / "there")
     here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
-    first = move_kept(here, there, source)
+    return Copied(source, url, here, there, move_kept(here, there, source))
+
+
+def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path) -> None:
+    here, there, first = copied.here, copied.there, copied.told
     keys, its_keys = keys_of(here), keys_of(there)
     [ana, _] = sorted(keys.all(), key=lambda key: key.name)
     keys.kept.ask("UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,))
@@ -146,7 +163,7 @@ def test_done_again_it_brings_up_what_has_changed(
         talk = talks.latest(1)[0]["id"]
         talks.add_turn(talk, "And for guests?", None)
         talks.close()
-    assert move_kept(here, there, source) == [
+    assert copied.again() == [
         *first[:2],
         "keys that open the copy alone, until `fathom keys revoke ID` there ends them: "
         f"{own.id} (bo)",
@@ -162,20 +179,13 @@ def test_done_again_it_brings_up_what_has_changed(
         each.close()
 
 
-@pytest.mark.parametrize("is_far", [False, True])
-def test_done_again_what_was_done_at_the_copy_stays(
-    postgres: Server, tmp_path: Path, is_far: bool
-) -> None:
-    served(tmp_path)
-    source = tmp_path / "index"
-    url = postgres.database() if is_far else str(tmp_path / "there")
-    here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
-    first = move_kept(here, there, source)
-    keys = keys_of(there)
+def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Path) -> None:
+    first = copied.told
+    keys = keys_of(copied.there)
     ana, hr = sorted(keys.all(), key=lambda key: key.name)
     keys.revoke(hr.id)
     keys.kept.ask("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
-    with Engine(Settings.model_validate({"index": place_of(url)})) as engine:
+    with Engine(Settings.model_validate({"index": place_of(copied.url)})) as engine:
         talks = Conversations(engine)
         went_on, removed = (each["id"] for each in talks.latest(2))
         talks.add_turn(went_on, "And for guests?", None)
@@ -185,7 +195,7 @@ def test_done_again_what_was_done_at_the_copy_stays(
             at_the_source.add_turn(removed, "Still there?", None)
             at_the_source.close()
         for _ in range(2):
-            assert move_kept(here, there, source) == [
+            assert copied.again() == [
                 "1 keys, which open the copy too",
                 first[1],
                 f"keys that were revoked at the copy, and stay so: {hr.id} (hr)",

@@ -99,6 +99,12 @@ RATES = (
       PRIMARY KEY(workspace_no, key))""",
 )
 RATES_GUARDED = ("rates",)
+GONE = (
+    f"""CREATE TABLE fathom.gone(
+      {_ENTERED}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
+)
+"""Of keys and conversations, whose ids are never the same."""
+GONE_GUARDED = ("gone",)
 SERVED_GUARDED = (
     "keys",
     "accounts",

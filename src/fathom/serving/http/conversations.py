@@ -12,7 +12,7 @@ from fathom.conversation import MOST_TURNS as MOST_SAID
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.serving.http.kept import CONVERSATIONS, IS_CONVERSATION
+from fathom.serving.http.kept import CONVERSATIONS
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
@@ -43,9 +43,8 @@ class Conversations:
     def latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """The latest, newest first; `before` is a cursor."""
         rows = self._kept.ask(
-            "SELECT id, title, created, updated FROM conversations "  # noqa: S608 - constant
-            f"WHERE {IS_CONVERSATION} AND (? = '' OR updated || id < ?) "
-            "ORDER BY updated DESC, id DESC LIMIT ?",
+            "SELECT id, title, created, updated FROM conversations "
+            "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
             (before, before, limit),
         )
         return [dict(zip(_NAMES, row, strict=True)) for row in rows]
@@ -78,9 +77,8 @@ class Conversations:
         now = _now()
         title = " ".join(question.split())[:TITLE_CHARS]
         known = self._kept.ask(
-            "UPDATE conversations SET updated = ?, "  # noqa: S608 - constant
-            "title = CASE title WHEN '' THEN ? ELSE title END "
-            f"WHERE id = ? AND {IS_CONVERSATION} RETURNING id",
+            "UPDATE conversations SET updated = ?, "
+            "title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
         if known:
@@ -95,10 +93,12 @@ class Conversations:
         Raises:
             Problem: If there is none of this id.
         """
-        gone = self._kept.ask(
-            "UPDATE conversations SET title = '', created = '', updated = '' "  # noqa: S608 - constant
-            f"WHERE id = ? AND {IS_CONVERSATION} RETURNING id",
+        self._kept.ask(
+            "INSERT INTO gone(id) SELECT id FROM conversations WHERE id = ? ON CONFLICT DO NOTHING",
             (conversation,),
+        )
+        gone = self._kept.ask(
+            "DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,)
         )
         if not gone:
             raise _missing(conversation)
@@ -110,9 +110,7 @@ class Conversations:
 
     def _found(self, conversation: str) -> dict[str, Any]:
         rows = self._kept.ask(
-            "SELECT id, title, created, updated FROM conversations "  # noqa: S608 - constant
-            f"WHERE id = ? AND {IS_CONVERSATION}",
-            (conversation,),
+            "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
         )
         if not rows:
             raise _missing(conversation)

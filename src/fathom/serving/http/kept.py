@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 UPLOADS = "uploads"
 """Below an index: the files that were sent to it."""
-IS_KEY = "hash <> ''"
-"""Of the rows those that are keys: of one that was revoked the id stays, without a hash."""
-IS_CONVERSATION = "updated <> ''"
-"""Of the rows those that are one: of one that was removed the id stays, without times."""
+_GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
+"""Ids of what was revoked or removed here, so that no copy gives it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,7 @@ KEYS = Kept(
         "PRIMARY KEY(owner, day)) WITHOUT ROWID",
         "CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0) "
         "WITHOUT ROWID",
+        _GONE,
     ),
 )
 CONVERSATIONS = Kept(
@@ -44,6 +43,7 @@ CONVERSATIONS = Kept(
         "no INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL, question TEXT NOT NULL, "
         "trace_id TEXT, asked TEXT NOT NULL)",
         "CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation)",
+        _GONE,
     ),
 )
 JOBS = Kept(

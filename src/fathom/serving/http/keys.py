@@ -12,7 +12,7 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import IS_KEY, KEYS
+from fathom.serving.http.kept import KEYS
 
 Scope = Literal["read", "ingest", "admin"]
 PREFIX = "fth_"
@@ -62,8 +62,7 @@ class Keys:
 
     def any(self) -> bool:
         """Whether there is a key, also one that has expired."""
-        asked = f"SELECT 1 FROM keys WHERE {IS_KEY} LIMIT 1"  # noqa: S608 - constant
-        return self.kept.is_there() and bool(self.kept.ask(asked))
+        return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Keep a key; its `id` and `created` are made here.
@@ -98,7 +97,7 @@ class Keys:
 
     def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""
-        asked = f"SELECT {COLUMNS} FROM keys WHERE {IS_KEY} ORDER BY created, id"  # noqa: S608 - constants
+        asked = f"SELECT {COLUMNS} FROM keys ORDER BY created, id"  # noqa: S608 - constant
         rows = self.kept.ask(asked) if self.kept.is_there() else []
         return tuple(_key(row) for row in rows)
 
@@ -106,13 +105,12 @@ class Keys:
         """Forget a key, but for its id, so that no copy gives it back; whether there was one."""
         if not self.kept.is_there():
             return False
-        self.kept.ask("DELETE FROM rates WHERE key = ?", (key_id,))
-        revoked = self.kept.ask(
-            "UPDATE keys SET hash = '', name = '', workspace = '', scopes = '', expires = NULL "  # noqa: S608 - constant
-            f"WHERE id = ? AND {IS_KEY} RETURNING id",
+        self.kept.ask(
+            "INSERT INTO gone(id) SELECT id FROM keys WHERE id = ? ON CONFLICT DO NOTHING",
             (key_id,),
         )
-        return bool(revoked)
+        self.kept.ask("DELETE FROM rates WHERE key = ?", (key_id,))
+        return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
         """The key of this text, whether it has expired or not; `None` if there is none."""
@@ -120,7 +118,7 @@ class Keys:
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii() or not self.kept.is_there():
             return None
-        asked = f"SELECT {COLUMNS} FROM keys WHERE id = ? AND {IS_KEY}"  # noqa: S608 - constants
+        asked = f"SELECT {COLUMNS} FROM keys WHERE id = ?"  # noqa: S608 - constant
         rows = self.kept.ask(asked, (key_id,))
         kept = str(rows[0][1]) if rows else "0" * 64
         is_right = compare_digest(kept, _hash(secret))
@@ -128,8 +126,7 @@ class Keys:
 
     def workspaces(self) -> tuple[str, ...]:
         """Those that keys are for; empty is the default one."""
-        asked = f"SELECT DISTINCT workspace FROM keys WHERE {IS_KEY}"  # noqa: S608 - constant
-        rows = self.kept.ask(asked) if self.kept.is_there() else []
+        rows = self.kept.ask("SELECT DISTINCT workspace FROM keys") if self.kept.is_there() else []
         return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:

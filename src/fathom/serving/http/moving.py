@@ -7,30 +7,22 @@ Done again, what came since is brought too. What was done at the copy meanwhile 
 was added, a key that was revoked or given less, a conversation that was removed.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import (
-    CONVERSATIONS,
-    IS_CONVERSATION,
-    IS_KEY,
-    JOBS,
-    KEYS,
-    UPLOADS,
-    Kept,
-)
+from fathom.serving.http.kept import CONVERSATIONS, JOBS, KEYS, UPLOADS, Kept
 from fathom.serving.http.keys import COLUMNS
 
 Row: TypeAlias = tuple[Any, ...]
 _DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
 _TALK, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
-_COUNTED = f"{_TALK}, (SELECT count(*) FROM turns WHERE conversation = conversations.id)"  # noqa: S608 - constant
+_TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
+_COUNTED = f"{_TALK}, {_TURNS}"
 
 
 def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
@@ -59,42 +51,35 @@ def _tables(index: Index, kept: Kept) -> Database:
 
 
 def _keys(source: Database, target: Database) -> Iterator[str]:
-    keys, known = _rows(source, "keys", COLUMNS, f"WHERE {IS_KEY}"), _known(target, "keys", COLUMNS)
+    keys, known, gone = (
+        _rows(source, "keys", COLUMNS),
+        _known(target, "keys", COLUMNS),
+        _gone(target),
+    )
     _accounts(source, target)  # first: a key that opens the copy may spend nothing twice
-    for row in keys:
+    opening = [row for row in keys if row[0] not in gone]
+    for row in opening:
         if row[:1] in known:
             _narrow(target, known[row[:1]], row)
         else:
             _insert(target, "keys", COLUMNS, row)
-    if opening := [row for row in keys if _opens(known.get(row[:1], row))]:
+    if opening:
         yield f"{len(opening)} keys, which open the copy too"
     if workspaces := sorted({row[3] for row in keys} - {""}):
         yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them likewise"
-    yield from _other_keys(keys, known)
-
-
-def _other_keys(keys: Sequence[Row], known: Mapping[Row, Row]) -> Iterator[str]:
-    """Of what was known at the copy that which is otherwise there, and stays so."""
-    both = [(row, known[row[:1]]) for row in keys if row[:1] in known]
     here = {row[:1] for row in keys}
     others = {  # one that is there alone may have been revoked since
         "keys that open the copy alone, until `fathom keys revoke ID` there ends them": [
-            there for name, there in known.items() if name not in here and _opens(there)
+            there for name, there in known.items() if name not in here
         ],
-        "keys that were revoked at the copy, and stay so": [
-            row for row, there in both if not _opens(there)
-        ],
+        "keys that were revoked at the copy, and stay so": [row for row in keys if row[0] in gone],
         "keys that may do less at the copy, and go on so": [
-            row for row, there in both if _opens(there) and _narrower(there, row) != row
+            row for row in opening if _narrower(known.get(row[:1], row), row) != row
         ],
     }
     for told, named in others.items():
         if named:
             yield f"{told}: {', '.join(sorted(f'{row[0]} ({row[2]})' for row in named))}"
-
-
-def _opens(key: Row) -> bool:
-    return bool(key[1])
 
 
 def _narrower(there: Row, row: Row) -> Row:
@@ -107,10 +92,10 @@ def _narrower(there: Row, row: Row) -> Row:
 
 def _narrow(target: Database, there: Row, row: Row) -> None:
     narrower = _narrower(there, row)
-    if _opens(there) and narrower != there:
+    if narrower != there:
         target.ask(
-            "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "  # noqa: S608 - constant
-            f"usd_per_day = ? WHERE id = ? AND {IS_KEY}",
+            "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "
+            "usd_per_day = ? WHERE id = ?",
             (narrower[4], *narrower[6:], there[0]),
         )
 
@@ -131,29 +116,20 @@ def _accounts(source: Database, target: Database) -> None:
 
 
 def _conversations(source: Database, target: Database) -> Iterator[str]:
-    rows = _rows(source, "conversations", _COUNTED, f"WHERE {IS_CONVERSATION}")
-    known = _known(target, "conversations", _COUNTED) if rows else {}
-    found = Counter(_fate(row, known.get(row[:1])) for row in rows)
-    for row in rows:
-        if _fate(row, known.get(row[:1])) == "brought":
+    rows = _rows(source, "conversations", _COUNTED)
+    known, gone = (_known(target, "conversations", _COUNTED), _gone(target)) if rows else ({}, ())
+    removed = [row for row in rows if row[0] in gone]
+    rest = [row for row in rows if row[0] not in gone]
+    went_on = [row for row in rest if row[:1] in known and known[row[:1]][3] > row[3]]
+    for row in rest:
+        if row not in went_on and known.get(row[:1]) != row:
             _bring(source, target, row)
-    if there := len(rows) - found["removed"]:
-        yield f"{there} conversations"
-    if went_on := found["went on"]:
-        yield f"{went_on} conversations went on at the copy, and stay as they are there"
-    if removed := found["removed"]:
-        yield f"{removed} conversations were removed at the copy, and stay so"
-
-
-def _fate(row: Row, there: Row | None) -> Literal["brought", "same", "went on", "removed"]:
-    """What is done about a conversation, as it is at the source and as it is at the copy."""
-    if there is None:
-        return "brought"
-    if not there[3]:
-        return "removed"
-    if there[3] > row[3]:
-        return "went on"
-    return "same" if there == row else "brought"
+    if rest:
+        yield f"{len(rest)} conversations"
+    if went_on:
+        yield f"{len(went_on)} conversations went on at the copy, and stay as they are there"
+    if removed:
+        yield f"{len(removed)} conversations were removed at the copy, and stay so"
 
 
 def _bring(source: Database, target: Database, row: Row) -> None:
@@ -168,8 +144,8 @@ def _bring(source: Database, target: Database, row: Row) -> None:
             _insert(target, "turns", _TURN, turn)
     _insert(target, "conversations", _TALK, row[:4])
     target.ask(
-        "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "  # noqa: S608 - constant
-        f"WHERE id = ? AND {IS_CONVERSATION} AND updated < ?",
+        "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "
+        "WHERE id = ? AND updated < ?",
         (title, updated, name, updated),
     )
 
@@ -215,6 +191,11 @@ def _rows(
 def _known(database: Database, table: str, columns: str, names: int = 1) -> dict[Row, Row]:
     """The rows by their first columns, which name them."""
     return {row[:names]: row for row in _rows(database, table, columns)}
+
+
+def _gone(database: Database) -> frozenset[str]:
+    """Ids of what was revoked or removed there."""
+    return frozenset(name for (name,) in _rows(database, "gone", "id"))
 
 
 def _insert(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
