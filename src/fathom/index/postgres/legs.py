@@ -98,12 +98,10 @@ class Legs(Protocol):
         """Find these chunks no more; their rows go in the same step."""
         ...
 
-    def purge(self, store: Store) -> bool:
+    def purge(self, store: Store) -> None:
         """Keep nothing, not even hidden, of what was removed, as soon as nobody reads it.
 
-        Returns:
-            Whether something went of what searches read: then the state needs another name, as
-            they may remember what they read by that.
+        Publishes a revision if something went of what searches read.
         """
         ...
 
@@ -115,8 +113,8 @@ class Legs(Protocol):
         """Let go of a whole index; its rows go in the same step."""
         ...
 
-    def optimize(self, store: Store) -> bool:
-        """Be as fast as can be; changes no result, and returns what `purge` does."""
+    def optimize(self, store: Store) -> None:
+        """Be as fast as can be; changes no result."""
         ...
 
     def committed(self, connections: Connections, index: int) -> None:
@@ -150,11 +148,8 @@ class Legs(Protocol):
         """
         ...
 
-    def remake(self, store: Store) -> bool:
-        """Take all of the index again, in place of what is there; searches go on meanwhile.
-
-        Returns what `purge` does.
-        """
+    def remake(self, store: Store) -> None:
+        """Take all of the index again, in place of what is there; searches go on meanwhile."""
         ...
 
     def findings(self, store: Store) -> Iterator[str]:

@@ -67,12 +67,12 @@ class DatabaseLegs:
             gone=list(numbers),
         )
 
-    def purge(self, store: Store) -> bool:
+    def purge(self, store: Store) -> None:
         """See `Legs.purge`: writes every row anew that has a removed chunk."""
         gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
         if gone:
             segments.purge(store, np.array(sorted(gone), dtype=np.int64))
-        return bool(gone)
+            store.publish(chunks=True)  # who read before it is not to remember beside who reads now
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
         """See `Legs.drop_space`."""
@@ -80,15 +80,14 @@ class DatabaseLegs:
     def drop_index(self, store: Store) -> None:
         """See `Legs.drop_index`."""
 
-    def optimize(self, store: Store) -> bool:
+    def optimize(self, store: Store) -> None:
         """See `Legs.optimize`: builds graphs of many vectors."""
         dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
-        is_worn = dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD
-        purged = self.purge(store) if is_worn else False
+        if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
+            self.purge(store)
         for space in store.spaces():
             if space.filled > GRAPH_FROM_CHUNKS:
                 build_graph(store, space)
-        return purged
 
     def committed(self, connections: Connections, index: int) -> None:
         """See `Legs.committed`: merges segments, once there are many new ones."""
@@ -112,9 +111,9 @@ class DatabaseLegs:
     def catch_up(self, store: Store) -> None:
         """See `Legs.catch_up`: they are never behind."""
 
-    def remake(self, store: Store) -> bool:
+    def remake(self, store: Store) -> None:
         """See `Legs.remake`."""
-        return self.optimize(store)
+        self.optimize(store)
 
     def findings(self, store: Store) -> Iterator[str]:
         """See `Legs.findings`."""

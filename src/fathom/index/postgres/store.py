@@ -132,6 +132,18 @@ class Store:
         row = cursor.fetchone() if cursor.description else None
         return row[0] if row else None
 
+    def publish(self, *, chunks: bool) -> None:
+        """Begin a revision, by which whoever reads knows that there is another state.
+
+        Args:
+            chunks: Whether searches may come to something else: what they remember is void then.
+        """
+        self.run(
+            "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
+            "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",
+            chunks=chunks,
+        )
+
     def insert(self, into: str, rows: Sequence[Sequence[object]]) -> None:
         """Insert rows; `into` names the table and its columns."""
         if rows:

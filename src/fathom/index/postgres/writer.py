@@ -71,7 +71,7 @@ class PostgresWriter(PostgresReader):
             gone += _remove_documents(store, _unheld(store, left))
             self._legs.remove(store, gone)
             _move(store, left)
-            _publish(store, chunks=bool(posted or gone))
+            store.publish(chunks=bool(posted or gone))
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
         """See `IndexWriter.forget`."""
@@ -81,7 +81,7 @@ class PostgresWriter(PostgresReader):
             gone = _remove_documents(store, unheld)
             self._legs.remove(store, gone)
             _move(store, left)
-            _publish(store, chunks=bool(gone))
+            store.publish(chunks=bool(gone))
             if gone and purge:
                 self._legs.purge(store)
         return len(unheld)
@@ -89,8 +89,7 @@ class PostgresWriter(PostgresReader):
     def purge(self) -> None:
         """See `IndexWriter.purge`."""
         with self._change() as store:
-            if self._legs.purge(store):
-                _publish(store, chunks=True)
+            self._legs.purge(store)
 
     def _add(
         self,
@@ -248,21 +247,19 @@ class PostgresWriter(PostgresReader):
             _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
             if not space:
                 _note_fingerprints(store, {chunk.document_id for chunk in chunks.values()}, into)
-            _publish(store, chunks=False)
+            store.publish(chunks=False)
 
     def remake_legs(self) -> None:
         """Make anew what finds the chunks, from the rows of the index."""
         with self._change() as store:
-            if self._legs.remake(store):
-                _publish(store, chunks=True)
+            self._legs.remake(store)
         self._legs.settle(self._connections, store.index.no)
 
     def optimize(self) -> None:
         """See `IndexWriter.optimize`."""
         with self._change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
-            if self._legs.optimize(store):
-                _publish(store, chunks=True)
+            self._legs.optimize(store)
         self._legs.settle(self._connections, store.index.no)
 
 
@@ -271,14 +268,6 @@ def _known(store: Store, name: str) -> StoredSpace:
     if found is None:
         raise ValueError(f"{name!r} is no space of the index; lay it out first")
     return found
-
-
-def _publish(store: Store, *, chunks: bool) -> None:
-    store.run(
-        "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
-        "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",
-        chunks=chunks,
-    )
 
 
 _DOCUMENTS = (

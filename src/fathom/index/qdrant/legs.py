@@ -206,9 +206,8 @@ class QdrantLegs:
             record.forget_terms(store, numbers)
             _leave(store, numbers, self._grace_s)
 
-    def purge(self, store: Store) -> bool:  # noqa: ARG002
+    def purge(self, store: Store) -> None:
         """See `Legs.purge`: what nobody is shown goes once nobody can be reading it."""
-        return False
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
         """See `Legs.drop_space`."""
@@ -230,13 +229,12 @@ class QdrantLegs:
     def settle(self, connections: Connections, index: int) -> None:
         """See `Legs.settle`."""
 
-    def optimize(self, store: Store) -> bool:
+    def optimize(self, store: Store) -> None:
         """See `Legs.optimize`: removes what nobody reads any more, and weighs words anew."""
         self._tidy(store)
         lowest = record.leg_of(store, WORDS).average
         if lowest and _average(store) > MOST_DRIFT * lowest:
             self._bring(store, _words(store), record.chunks_of(store, _words(store)))
-        return False
 
     def _tidy(self, store: Store) -> None:
         done = record.leftovers(store, due=True)
@@ -276,7 +274,7 @@ class QdrantLegs:
                 if len(missing):
                     self._bring(store, space, missing)
 
-    def remake(self, store: Store) -> bool:
+    def remake(self, store: Store) -> None:
         """See `Legs.remake`: searches go on meanwhile."""
         left = [each.chunks for each in record.leftovers(store, due=False) if each.chunks]
         for space in _spaces(store):
@@ -286,7 +284,6 @@ class QdrantLegs:
             points.remove(np.setdiff1d(there, np.concatenate([numbers, *left])).tolist())
             points.unmark(record.leg_of(store, space.no).mark)
         self._tidy(store)
-        return False
 
     def _bring(self, store: Store, space: StoredSpace, numbers: Numbers) -> None:
         """Bring chunks from PostgreSQL to the cluster."""
