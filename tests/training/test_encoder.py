@@ -17,6 +17,7 @@ from training.encoder import (
     read_wheel,
     save,
     tokenizer,
+    tokens_of,
 )
 
 from training import encoder
@@ -158,7 +159,7 @@ def test_what_is_stored_is_nearly_what_was_read(tmp_path: Path) -> None:
     data, _ = packed_file()
     pruned = prune(read_packed(data), kept_pieces(PIECES))
 
-    save(tmp_path, pruned, tokenizer(PIECES, SCORES))
+    save(tmp_path, pruned)
     found = load(tmp_path)
 
     assert found.keys() == pruned.keys()
@@ -166,6 +167,14 @@ def test_what_is_stored_is_nearly_what_was_read(tmp_path: Path) -> None:
         step = np.abs(tensor).max(axis=-1, keepdims=True) / 127
         assert found[name].dtype == np.float32
         assert (np.abs(found[name] - tensor) <= step / 2 + 1e-3).all(), name
+
+
+def test_a_start_is_read_with_the_tokenizer_that_lies_in_it(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\nrhine\n", encoding="utf-8")
+    assert tokens_of(tmp_path).ids("Rhine", 9) == [3]
+
+    tokenizer(PIECES, SCORES).save(str(tmp_path / "tokenizer.json"))
+    assert tokens_of(tmp_path).ids("Rhine", 9) == [PIECES.index("\u2581Rhine")]
 
 
 def test_the_tokenizer_gives_places_in_the_text() -> None:

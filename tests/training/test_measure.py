@@ -70,7 +70,8 @@ def test_the_command_reports_development_rows_by_source(
 ) -> None:
     rows = [ROW, replace(ROW, source="t")]
     pack.write(tmp_path / "pack.jsonl.gz", Split(train=[], development=rows))
-    save(tmp_path, tiny.weights(), tiny.pairs(tmp_path)._tokenizer)
+    save(tmp_path, tiny.weights())
+    tiny.pairs(tmp_path)
     model = CrossReader(Network(tiny.weights(), 0.0))
     torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
     command = ["measure", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]

@@ -40,7 +40,7 @@ HELD = Row(
 
 
 def settings(folder: Path, **other: object) -> Namespace:
-    given = {"out": folder, "rate": 1e-3, "device": "cpu", "bf16": False, "minutes": 1.0}
+    given = {"out": folder, "rate": 1e-3, "device": "cpu", "bf16": False, "minutes": 1.0, "rows": 0}
     return Namespace(**given | {"workers": 0, "say_seconds": 0.0} | other)
 
 
@@ -89,6 +89,14 @@ def test_a_new_run_starts_at_nothing(tmp_path: Path) -> None:
     learner.resume()
 
     assert learner.progress.step == 0
+
+
+def test_a_run_of_so_many_rows_ends_with_them_however_long_it_takes(tmp_path: Path) -> None:
+    learner = run(tmp_path, minutes=0.0, rows=7)
+
+    train.train(learner, stream(tmp_path))
+
+    assert 7 <= learner.progress.rows < 7 + len(ROWS)
 
 
 def test_a_run_ends_with_its_minutes_and_says_how_far_it_gets(tmp_path: Path) -> None:
@@ -182,7 +190,8 @@ def test_the_command_trains_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, everything: bool
 ) -> None:
     pack.write(tmp_path / "pack.jsonl.gz", Split(train=ROWS, development=[HELD]))
-    save(tmp_path, tiny.weights(), tiny.pairs(tmp_path)._tokenizer)
+    save(tmp_path, tiny.weights())
+    tiny.pairs(tmp_path)
     command = ["train", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
     command += ["--out", str(tmp_path / "run"), "--threads", "1", "--frozen", "0"]
     command += ["--everything"] * everything

@@ -28,10 +28,9 @@ from training.cross_reader.figures import (
 from training.cross_reader.model import SCORES, CrossReader
 from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
-from training.encoder import load
+from training.encoder import load, tokens_of
 
 from fathom.models.spans import LONGEST
-from fathom.models.unigram import UnigramPairs
 
 
 class Measurer:
@@ -113,7 +112,7 @@ def main() -> None:
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in pack.read(settings.pack).development:
         by_source[f"{row.group}/{row.source}"].append(row)
-    encoder = Encoder(UnigramPairs(settings.start / "tokenizer.json"))
+    encoder = Encoder(tokens_of(settings.start))
     measurer = Measurer(model, encoder, settings.device, Limits())
     for source, rows in sorted(by_source.items()):
         chosen = random.Random(1).sample(rows, min(len(rows), settings.sample))

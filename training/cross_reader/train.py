@@ -2,7 +2,7 @@
 
     python -m training.cross_reader.train --pack PACK --start START --out FOLDER --minutes 60
 
-Stops after `--minutes` minutes; the learning rate falls to nothing by then. Writes
+Stops after `--minutes` minutes or `--rows` rows; the learning rate falls to nothing by then. Writes
 `learned.json.gz` (what it learns from, hashed), `last.pt` every few minutes and `curve.jsonl`;
 started again with the same folder it goes on where it stopped, so it may be ended and started at
 will. Every line of the curve says how many rows it will reach.
@@ -31,11 +31,11 @@ from training.cross_reader.model import CrossReader
 from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
-from training.encoder import load
+from training.encoder import load, tokens_of
 from training.manifest import learned_from
 
 from fathom.evaluation.contamination import write
-from fathom.models.unigram import UnigramPairs
+from fathom.models.pair import PairWriter
 
 _WARM_UP = 0.04
 _DECAY = 0.01
@@ -111,7 +111,9 @@ class Run:
         self._last = settings.out / "last.pt"
 
     def share(self) -> float:
-        """Share of the run's time that is used up."""
+        """Share of the run's time that is used up, or of its rows if it has a number of them."""
+        if self.settings.rows:
+            return float(self.progress.rows / self.settings.rows)
         return float(self.progress.seconds / 60.0 / self.settings.minutes)
 
     def learn(self, batch: Batch, rows: int) -> dict[str, torch.Tensor]:
@@ -210,7 +212,7 @@ def freeze(model: CrossReader, layers: int) -> None:
 
 
 def train(run: Run, stream: Stream) -> None:
-    """Learn until the minutes are used up."""
+    """Learn until the minutes, or the rows, are used up."""
     settings = run.settings
     batches = ahead(stream, _AHEAD) if settings.device != "cpu" else iter(stream)
     saved = said = started = time.monotonic()
@@ -241,7 +243,7 @@ def train(run: Run, stream: Stream) -> None:
 
 
 def with_vectors(
-    rows: Sequence[Row], model: CrossReader, tokens: UnigramPairs, device: str
+    rows: Sequence[Row], model: CrossReader, tokens: PairWriter, device: str
 ) -> list[Row]:
     """`rows`, and the wrong texts that the untrained encoder's vectors find."""
     from training.cross_reader.embed import embedder
@@ -256,6 +258,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--start", type=Path, required=True, help="folder of training/encoder.py")
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--rows", type=int, default=0, help="end after so many, however long")
     parser.add_argument("--limit", type=int, default=288, help="tokens a row of one text is cut at")
     parser.add_argument("--limit-several", type=int, default=448)
     parser.add_argument("--batch-tokens", type=int, default=2048)
@@ -295,7 +298,7 @@ def main() -> None:
     run = Run(model, settings, teachers if settings.teachers else None)
     split = pack.read(settings.pack)
     rows = [*split.train, *(split.development if settings.everything else ())]
-    tokens = UnigramPairs(settings.start / "tokenizer.json")
+    tokens = tokens_of(settings.start)
     encoder = Encoder(tokens, rows, settings.workers)
     if settings.mine_vectors:
         rows = with_vectors(rows, model, tokens, settings.device)

@@ -166,10 +166,11 @@ def load_cross_reader(
         SettingsError: If there is no such runtime.
     """
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return OnnxCrossReader(loaded, _tokens(tokenizer), calibration, shape)
+    return OnnxCrossReader(loaded, load_tokens(tokenizer), calibration, shape)
 
 
-def _tokens(file: Path) -> PairWriter:
+def load_tokens(file: Path) -> PairWriter:
+    """What writes pairs with the tokenizer in `file`: a `vocab.txt`, or a `tokenizer.json`."""
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))
     from fathom.models.unigram import UnigramPairs
