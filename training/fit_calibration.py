@@ -1,28 +1,29 @@
 """Learns the shipped calibration: python -m training.fit_calibration --data DATA --work WORK.
 
 Asks questions of the data sets that `[calibration]` of chosen.toml names, by the default settings,
-and writes `src/fathom/data/calibration.json`. What was asked is kept in WORK: a run that was
-stopped goes on, and the same records give the same file. Indexes are looked for below INDEXES,
-else made in WORK. Strategies that are not named get the law of `naive`, without certificates.
+but none that the shipped reader learned from: of those it knows too well what is right. Writes
+`src/fathom/data/calibration.json`. What was asked is kept in WORK: a run that was stopped goes on,
+and the same records give the same file. Indexes are looked for below INDEXES, else made in WORK.
+Strategies that are not named get the law of `naive`, without certificates.
 """
 
 import argparse
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 from training.chosen import ROOT, named
-from training.manifest import CHOSEN
+from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, identity_of
 from fathom.control.calibration import Calibration, learn
 from fathom.control.drift import Drift
 from fathom.engine import Engine
 from fathom.evaluation.calibration import answered, gradable
-from fathom.evaluation.contamination import choices
+from fathom.evaluation.contamination import choices, fingerprint, manifest_of, read
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import indexed
 from fathom.evaluation.records import Record
@@ -34,14 +35,22 @@ ENTRY = "calibration"
 MOST = 250
 """So many questions of a data set, lest the largest speak for all."""
 FILE = ROOT / "src" / "fathom" / "data" / SHIPPED
+CARD = ROOT / "src" / "fathom" / "models" / "resources" / "multilingual" / "cross-reader.json"
 
 
-def chosen(data: Path, most: int) -> Iterator[tuple[Dataset, int]]:
-    """The data sets with nothing but the questions that may be learned from."""
+def chosen(data: Path, most: int, known: Container[str]) -> Iterator[tuple[Dataset, int]]:
+    """The data sets with nothing but the questions that may be learned from.
+
+    Args:
+        data: The folder of the data sets.
+        most: At most so many questions of each.
+        known: Fingerprints of the questions that the reader learned from.
+    """
     for name, parts in choices(CHOSEN)[ENTRY]["sets"].items():
         dataset = load(data / name)
-        own = tuple(dict.fromkeys(named(dataset, parts)))
-        yield replace(dataset, questions=own), min(most, len(own))
+        own = dict.fromkeys(named(dataset, parts))
+        new = tuple(each for each in own if fingerprint(each.text) not in known)
+        yield replace(dataset, questions=new), min(most, len(new))
 
 
 def engine_at(index: Path, threads: int = 0) -> Engine:
@@ -101,12 +110,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     options = parser.parse_args()
+    known = read(manifest_of(CARD, MANIFESTS)).questions
     indexes = options.indexes or options.work / "indexes"
     strategies = {}
     for strategy in options.strategies:
         records: list[Record] = []
         made_of = {}
-        for dataset, queries in chosen(options.data, options.most):
+        for dataset, queries in chosen(options.data, options.most, known):
             found = recorded(
                 dataset,
                 strategy,
