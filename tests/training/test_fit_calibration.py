@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from training.fit_calibration import chosen
+from training.fit_calibration import CARD, chosen
+from training.manifest import MANIFESTS
 
-from fathom.evaluation.contamination import fingerprints
+from fathom.evaluation.contamination import fingerprints, manifest_of, read
 from training import fit_calibration
 
 ASKED = [f"what is the fee for boat {n}?" for n in range(6)]
@@ -47,5 +48,4 @@ def test_of_a_large_set_so_many_are_asked(data: Path) -> None:
 
 
 def test_the_shipped_reader_has_a_manifest() -> None:
-    file = fit_calibration.manifest_of(fit_calibration.CARD, fit_calibration.MANIFESTS)
-    assert fit_calibration.read(file).questions
+    assert read(manifest_of(CARD, MANIFESTS)).questions
