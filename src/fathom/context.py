@@ -66,6 +66,7 @@ class Weighed(NamedTuple):
         enough: Whether it may be given, as far as the rate of errors is concerned.
         probable: Whether it is not too likely wrong to be given as the only answer.
         alone: Whether these two are all that counts, however sure the draft itself is.
+        lifts: Whether the confidence may make up for that of the draft itself.
         by: Whose questions the calibration was learned from; empty without one.
     """
 
@@ -74,6 +75,7 @@ class Weighed(NamedTuple):
     by: str = ""
     probable: bool = True
     alone: bool = False
+    lifts: bool = False
 
 
 Weigh = Callable[[Mapping[str, float]], Weighed]

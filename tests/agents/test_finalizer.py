@@ -97,12 +97,17 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
     [
         (Weighed(0.6, alone=True), (), "answered"),
         (Weighed(0.6), (), "abstained"),
+        (Weighed(0.6, lifts=True), (), "answered"),
+        (Weighed(0.4, lifts=True), (), "abstained"),
+        (Weighed(None, lifts=True), (), "abstained"),
+        (Weighed(0.6, probable=False, lifts=True), (), "abstained"),
+        (Weighed(0.6, enough=False, lifts=True), (), "abstained"),
         (Weighed(0.3, probable=False, alone=True), (), "abstained"),
         (Weighed(0.3, probable=False, alone=True), (OTHER,), "abstained"),
         (Weighed(0.6, enough=False, alone=True), (), "abstained"),
     ],
 )
-def test_who_weighs_an_answer_may_decide_alone_however_sure_the_draft_is(
+def test_who_weighs_an_answer_may_decide_alone_or_make_up_for_an_unsure_draft(
     weighed: Weighed, others: tuple[Alternative, ...], status: str
 ) -> None:
     unsure = replace(draft(0, 25, confidence=0.3), alternatives=others)

@@ -29,8 +29,8 @@ class Finalizer:
 
     Attributes:
         strategy: Whose draft it is.
-        min_confidence: Of the draft; below it the answer is withheld, unless who weighs it decides
-            alone.
+        min_confidence: Of the draft, or by who weighs it; where both are below it the answer is
+            withheld, unless who weighs it decides alone.
         signals: Tells in numbers what is known of an answer, for who weighs it.
     """
 
@@ -154,9 +154,14 @@ class Finalizer:
         A sure one that shows who says otherwise, unrefuted, claims less than to be right: it need
         not be probable.
         """
-        sure = draft.confidence >= self.min_confidence
+        sure = max(draft.confidence, _lifted(weighed)) >= self.min_confidence
         open_sides = sure and any(not each.refuted for each in conflicts)
         return weighed.enough and (sure or weighed.alone) and (weighed.probable or open_sides)
+
+
+def _lifted(weighed: Weighed) -> float:
+    """How sure an answer is by who weighs it, where that may make up for an unsure draft."""
+    return weighed.confidence or 0.0 if weighed.lifts else 0.0
 
 
 def _said(question: str, draft: Draft) -> str:

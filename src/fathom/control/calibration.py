@@ -109,6 +109,7 @@ class Weigher:
         least: The least confidence of an answer that is given as the only one; 0 gives all.
         alone: Whether that and `threshold` count in place of the draft's own confidence, as where
             a rate of errors is to be kept, or all is to be given.
+        lifts: Whether an answer may be sure by this alone that the draft itself is not sure of.
     """
 
     law: SurenessLaw | None = None
@@ -116,6 +117,7 @@ class Weigher:
     threshold: float = 0.0
     least: float = 0.0
     alone: bool = False
+    lifts: bool = True
 
     def __call__(self, signals: Signals) -> Weighed:
         """What is to be thought of an answer with these signals.
@@ -133,6 +135,7 @@ class Weigher:
             by=self.by,
             probable=confidence >= self.least,
             alone=self.alone,
+            lifts=self.lifts,
         )
 
     def to_json(self) -> Json:
@@ -144,6 +147,7 @@ class Weigher:
             "threshold": self.threshold,
             "least": self.least,
             "alone": self.alone,
+            "lifts": self.lifts,
         }
 
     @classmethod
@@ -154,8 +158,9 @@ class Weigher:
             law=law,
             by=given["by"],
             threshold=given["threshold"],
-            least=given.get("least", 0.0),  # neither was known once
+            least=given.get("least", 0.0),  # none of these was known once
             alone=given.get("alone", False),
+            lifts=given.get("lifts", False),
         )
 
 

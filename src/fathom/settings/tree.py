@@ -166,9 +166,9 @@ class AskSettings(Section):
     context_tokens: int = Field(default=0, ge=0)
     """All that the chunks may take that `naive` and `adaptive` read; 0 for no bound."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
-    """Of the reader's own confidence: below it the answer is an abstention, unless `max_error` says
-    which answers are given."""
-    min_probability: float = Field(default=0.25, ge=0, le=1)
+    """Of the reader's own confidence, or of the calibrated probability of being right: where both
+    are below it the answer is an abstention, unless `max_error` says which answers are given."""
+    min_probability: float = Field(default=0.3, ge=0, le=1)
     """Of the calibrated probability of being right, where there is one: below it the answer is an
     abstention, unless it shows which sources disagree. 0 gives every answer, sure or not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
