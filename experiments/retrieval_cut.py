@@ -41,6 +41,19 @@ def chosen(dataset: Dataset, sizes: dict[str, int], chars: int, most: int) -> tu
     return kept, asked
 
 
+def within(row: dict[str, Any], kept: set[str]) -> dict[str, Any]:
+    """A row whose own documents, where a question has some, are those of the part."""
+    about = row.get("metadata") or {}
+    if "documents" not in about:
+        return row
+    own = [
+        each
+        for each in about["documents"]
+        if (each["doc"] if isinstance(each, dict) else each) in kept
+    ]
+    return row | {"metadata": about | {"documents": own}}
+
+
 def cut(source: Path, target: Path, chars: int, most: int) -> tuple[int, int]:
     """Write the part; returns how many documents and questions it has."""
     dataset = load(source)
@@ -50,7 +63,9 @@ def cut(source: Path, target: Path, chars: int, most: int) -> tuple[int, int]:
     for name, among in zip(NAMES, (kept, asked), strict=True):
         with gzip.open(target / name, "wt", encoding="utf-8") as out:
             out.writelines(
-                json.dumps(row) + "\n" for row in lines(source / name) if row["_id"] in among
+                json.dumps(within(row, kept)) + "\n"
+                for row in lines(source / name)
+                if row["_id"] in among
             )
     grades = [
         f"{one}\t{document}\t{grade}\n"
