@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from tests.making import hit_of
 
 from fathom.agents.early_stop import ReadHit, look, trust
@@ -45,3 +47,19 @@ def test_all_is_read_while_another_hit_could_be_better() -> None:
     assert seen(0.5, 0.5, 0.5, 0.5, 0.5) == ["d1", "d2", "d3", "d4", "d5"]
     assert seen(at(3) - 0.01, 0, 0) == ["d1", "d2", "d3"]
     assert seen() == []
+
+
+def test_the_two_that_are_read_in_any_case_are_read_at_once() -> None:
+    asked: list[list[str]] = []
+
+    class Session:
+        def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
+            asked.append([chunk.document_id for chunk in chunks])
+            return [reading(chunk, chunk.text, 0.0) for chunk in chunks]
+
+        def score(self, chunk: Chunk, answer: str) -> float:
+            raise AssertionError
+
+    look(Session(), HITS[:4], lambda _: 0.0, fall=FALL)
+
+    assert asked == [["d1", "d2"], ["d3"], ["d4"]]

@@ -2,6 +2,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -234,6 +235,29 @@ def test_rows_that_would_touch_each_other_run_alone() -> None:
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 1]
     assert found == reader().session("Who?").read(chunks)
+
+
+class MeetingRuntime(CapitalRuntime):
+    """Goes on only where another run has come too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting = Barrier(2, timeout=60)
+
+    def run(self, inputs: Mapping[str, Ids]) -> Output:
+        self._meeting.wait()
+        return super().run(inputs)
+
+
+def test_two_rows_that_run_alone_run_at_a_time_and_keep_their_order() -> None:
+    runtime = MeetingRuntime()
+    alone = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
+    chunks = [chunk("Paris."), chunk("Not here, but in Lyon."), chunk("It is Paris."), chunk("No.")]
+
+    found = alone.session("Where?").read(chunks)
+
+    assert found == [read(each.text, "Where?") for each in chunks]
+    assert [rows for rows, _ in runtime.shapes] == [1] * len(chunks)
 
 
 @pytest.mark.parametrize("limit", [128, 300])

@@ -1,6 +1,7 @@
 """The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to say nothing."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
+_LANES = 2  # rows that are read at a time, where a run takes one row
 _KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as many
 
 Key = tuple[str, str, str]
@@ -55,6 +57,8 @@ class OnnxCrossReader:
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
+        # One run alone leaves cores idle between its layers.
+        self._lanes = ThreadPoolExecutor(_LANES, "reading") if shape.alone else None
         self._cache: LRUCache[Key, Pass | None] = LRUCache(_KEPT_WINDOWS, _windows_of)
 
     def session(self, question: str, *, spans: int = 5) -> "OnnxSession":
@@ -93,8 +97,10 @@ class OnnxCrossReader:
     def _run(self, rows: Sequence[PairRow]) -> list[Output]:
         outputs: list[Output] = [np.empty(0, dtype=np.float32)] * len(rows)
         size = 1 if self._shape.alone else BATCH_TOKENS
-        for batch in batches([len(row.ids) for row in rows], size):
-            found = self._runtime.run(_inputs([rows[place] for place in batch]))
+        places = list(batches([len(row.ids) for row in rows], size))
+        inputs = [_inputs([rows[place] for place in batch]) for batch in places]
+        each = self._lanes.map if self._lanes and len(inputs) > 1 else map
+        for batch, found in zip(places, each(self._runtime.run, inputs), strict=True):
             if not np.isfinite(found).all():
                 raise ModelError("the cross-reader gives numbers that are not finite: reinstall it")
             for place, output in zip(batch, found, strict=True):
