@@ -65,8 +65,8 @@ class Weighed(NamedTuple):
         confidence: Probability of being right; `None` where nobody can say.
         enough: Whether it may be given, as far as the rate of errors is concerned.
         probable: Whether it is not too likely wrong to be given as the only answer.
-        alone: Whether these two are all that counts, however sure the draft itself is.
-        lifts: Whether the confidence may make up for that of the draft itself.
+        sure: How sure the answer may be taken to be, 0 to 1, where the draft itself is less sure;
+            1 where the other two are all that counts.
         by: Whose questions the calibration was learned from; empty without one.
     """
 
@@ -74,8 +74,7 @@ class Weighed(NamedTuple):
     enough: bool = True
     by: str = ""
     probable: bool = True
-    alone: bool = False
-    lifts: bool = False
+    sure: float = 0.0
 
 
 Weigh = Callable[[Mapping[str, float]], Weighed]

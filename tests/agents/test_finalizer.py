@@ -95,16 +95,16 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
 @pytest.mark.parametrize(
     ("weighed", "others", "status"),
     [
-        (Weighed(0.6, alone=True), (), "answered"),
+        (Weighed(0.6, sure=1.0), (), "answered"),
         (Weighed(0.6), (), "abstained"),
-        (Weighed(0.6, lifts=True), (), "answered"),
-        (Weighed(0.4, lifts=True), (), "abstained"),
-        (Weighed(None, lifts=True), (), "abstained"),
-        (Weighed(0.6, probable=False, lifts=True), (), "abstained"),
-        (Weighed(0.6, enough=False, lifts=True), (), "abstained"),
-        (Weighed(0.3, probable=False, alone=True), (), "abstained"),
-        (Weighed(0.3, probable=False, alone=True), (OTHER,), "abstained"),
-        (Weighed(0.6, enough=False, alone=True), (), "abstained"),
+        (Weighed(0.6, sure=0.6), (), "answered"),
+        (Weighed(0.4, sure=0.4), (), "abstained"),
+        (Weighed(None), (), "abstained"),
+        (Weighed(0.6, probable=False, sure=0.6), (), "abstained"),
+        (Weighed(0.6, enough=False, sure=0.6), (), "abstained"),
+        (Weighed(0.3, probable=False, sure=1.0), (), "abstained"),
+        (Weighed(0.3, probable=False, sure=1.0), (OTHER,), "abstained"),
+        (Weighed(0.6, enough=False, sure=1.0), (), "abstained"),
     ],
 )
 def test_who_weighs_an_answer_may_decide_alone_or_make_up_for_an_unsure_draft(

@@ -83,13 +83,20 @@ def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
 
 def test_it_decides_alone_where_it_knows_or_where_all_is_to_be_given() -> None:
     def alone(law: SurenessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
-        return Weigher(law=law, least=least, alone=True)(signals).alone
+        return Weigher(law=law, least=least, alone=True)(signals).sure == 1.0
 
     assert alone(LAW, 0.5, {"sure": 0.0})
     assert not alone(LAW, 0.5, {})
     assert not alone(None, 0.5, {"sure": 0.0})
     assert alone(None, 0.0, {"sure": 0.0})
     assert alone(LAW, 0.0, {})
+
+
+def test_an_answer_may_be_as_sure_as_it_is_likely_right_unless_that_was_not_so_then() -> None:
+    now, then = Weigher(law=LAW), Weigher(law=LAW, lifts=False)
+    assert now({"sure": 0.5}).sure == now({"sure": 0.5}).confidence
+    assert then({"sure": 0.5}).sure == 0.0
+    assert now({}).sure == 0.0
 
 
 def test_a_trace_of_before_there_was_a_least_confidence_is_weighed_as_then() -> None:

@@ -1,6 +1,6 @@
 """Reading hits best first, as far as it takes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fathom.models.reading import Reading, ReadingSession
@@ -40,15 +40,20 @@ def look(
     best score so far is at least the trust of the next hit, none of the others can hold anything
     better. The second hit is read in any case: it may say otherwise.
     """
-    # Those that are read in any case are read at once, which is faster.
-    first = iter(session.read([hit.chunk for hit in hits[:_AT_LEAST]]))
+    readings = _in_turn(session, hits)
     seen: list[ReadHit] = []
     highest = 0.0
     for place, hit in enumerate(hits, start=1):
         trusted = trust(place, fall)
         if place > _AT_LEAST and highest >= trusted:
             break
-        reading = next(first, None) or session.read([hit.chunk])[0]
-        seen.append(ReadHit(hit=hit, reading=reading, trust=trusted))
+        seen.append(ReadHit(hit=hit, reading=next(readings), trust=trusted))
         highest = max(highest, best(seen[-1]))
     return tuple(seen)
+
+
+def _in_turn(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
+    """What each hit says; those that are read in any case are read at once, which is faster."""
+    yield from session.read([hit.chunk for hit in hits[:_AT_LEAST]])
+    for hit in hits[_AT_LEAST:]:
+        yield from session.read([hit.chunk])

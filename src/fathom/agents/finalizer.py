@@ -151,17 +151,13 @@ class Finalizer:
     def _enough(self, draft: Draft, conflicts: Sequence[Conflict], weighed: Weighed) -> bool:
         """Whether the answer is given.
 
-        A sure one that shows who says otherwise, unrefuted, claims less than to be right: it need
-        not be probable.
+        A draft that is sure of itself and shows who says otherwise, unrefuted, claims less than to
+        be right: it need not be probable.
         """
-        sure = max(draft.confidence, _lifted(weighed)) >= self.min_confidence
-        open_sides = sure and any(not each.refuted for each in conflicts)
-        return weighed.enough and (sure or weighed.alone) and (weighed.probable or open_sides)
-
-
-def _lifted(weighed: Weighed) -> float:
-    """How sure an answer is by who weighs it, where that may make up for an unsure draft."""
-    return weighed.confidence or 0.0 if weighed.lifts else 0.0
+        own = draft.confidence >= self.min_confidence
+        sure = own or weighed.sure >= self.min_confidence
+        open_sides = own and any(not each.refuted for each in conflicts)
+        return weighed.enough and sure and (weighed.probable or open_sides)
 
 
 def _said(question: str, draft: Draft) -> str:

@@ -127,15 +127,14 @@ class Weigher:
         """
         if self.law is None or not signals:
             every = self.alone and self.least <= 0
-            return Weighed(None, enough=self.threshold <= 0, alone=every)
+            return Weighed(None, enough=self.threshold <= 0, sure=float(every))
         confidence = self.law(signals)
         return Weighed(
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
             probable=confidence >= self.least,
-            alone=self.alone,
-            lifts=self.lifts,
+            sure=max(float(self.alone), confidence * self.lifts),
         )
 
     def to_json(self) -> Json:

@@ -24,6 +24,7 @@ COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
 """Of a key, as it is kept."""
+_SELECT = f"SELECT {COLUMNS} FROM keys"  # noqa: S608 - constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +98,7 @@ class Keys:
 
     def all(self) -> tuple[Key, ...]:
         """All keys, oldest first."""
-        asked = f"SELECT {COLUMNS} FROM keys ORDER BY created, id"  # noqa: S608 - constant
-        rows = self.kept.ask(asked) if self.kept.is_there() else []
+        rows = self.kept.ask(f"{_SELECT} ORDER BY created, id") if self.kept.is_there() else []
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
@@ -118,8 +118,7 @@ class Keys:
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii() or not self.kept.is_there():
             return None
-        asked = f"SELECT {COLUMNS} FROM keys WHERE id = ?"  # noqa: S608 - constant
-        rows = self.kept.ask(asked, (key_id,))
+        rows = self.kept.ask(f"{_SELECT} WHERE id = ?", (key_id,))
         kept = str(rows[0][1]) if rows else "0" * 64
         is_right = compare_digest(kept, _hash(secret))
         return _key(rows[0]) if rows and is_right else None
