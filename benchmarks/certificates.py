@@ -18,14 +18,14 @@ from statistics import fmean, median
 
 import numpy as np
 
-from fathom.control.calibration import Answered, learn
+from fathom.calibration.law import Answered, learn
 from fathom.engine import Engine
 from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration_metrics import aurc, calibration_error
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import indexed
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
-from fathom.measures.calibration_metrics import aurc, calibration_error
 from fathom.settings import IndexSettings, Settings
 from fathom.types import Query
 

@@ -15,12 +15,12 @@ from statistics import fmean
 import numpy as np
 from benchmarks.certificates import WAYS, answering, asked, options_of
 
-from fathom.control.calibration import READER, Answered
-from fathom.control.sureness import SurenessLaw, fit
+from fathom.calibration.law import READER, Answered
+from fathom.calibration.sureness import SurenessLaw, fit
 from fathom.engine import Engine
+from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.evaluation.datasets import load
 from fathom.evaluation.harness import indexed
-from fathom.measures.calibration_metrics import calibration_error
 
 HOME = "squad-retrieval"
 AWAY = {"idk-mrc-retrieval": "another language", "covid-qa": "another subject"}

@@ -12,9 +12,9 @@ import os
 from pathlib import Path
 
 from fathom.agents.judge import LocalJudge
+from fathom.evaluation.calibration_metrics import auroc
 from fathom.evaluation.datasets import Dataset, Question, load, rows
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.measures.calibration_metrics import auroc
 from fathom.models.shipped import load_shipped_reader
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split

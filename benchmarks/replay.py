@@ -29,10 +29,10 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import load
 from fathom.evaluation.runner import filters_of
 from fathom.jsonable import canonical
+from fathom.runs.recorder import answer_json
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
-from fathom.tracing.recorder import answer_json
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 SETS = ("squad-retrieval", "hotpotqa-200", "ramdocs", "idk-mrc-retrieval")

@@ -31,8 +31,8 @@ from experiments.lab.texts import Text, texts_of
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.jsonable import digest
-from fathom.measures.qa_metrics import is_right, unmarked
 from fathom.settings import Settings
+from fathom.text.answer_scores import is_right, unmarked
 from fathom.text.answer_type import answer_type
 from fathom.text.dates import YEAR
 from fathom.text.entities import names

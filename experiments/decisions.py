@@ -12,11 +12,11 @@ from statistics import fmean
 
 from experiments.lab.rephrase import in_other_words, with_slip
 
-from fathom.concurrency import in_loop
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
+from fathom.runs.concurrency import in_loop
 
 VARIANTS: Mapping[str, Callable[[str], str]] = {
     "slip": with_slip,

@@ -13,9 +13,9 @@ from statistics import fmean
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import indexed
-from fathom.measures.ir_metrics import ndcg
+from fathom.evaluation.ir_metrics import ndcg
+from fathom.question.definition import asked_term
 from fathom.settings import IndexSettings, Settings
-from fathom.text.definition import asked_term
 
 DEPTH = 10
 HEAD = "| set | questions | nDCG@10 without | with | better | worse |\n|---|---|---|---|---|---|"

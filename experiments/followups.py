@@ -19,15 +19,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fathom import Engine
-from fathom.agents.followup import stand_alone
 from fathom.agents.rewriter import Rewriter
-from fathom.context import RunContext
-from fathom.conversation import dialogue_of
 from fathom.evaluation.datasets import load
-from fathom.ledger import Ledger
+from fathom.question.conversation import dialogue_of
+from fathom.question.followup import stand_alone
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import Ledger
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Origin
 from fathom.text.answer_match import normalize_answer
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin
 from fathom.usage import Budget
 
 SAMPLES = Path(__file__).parent.parent / "samples"

@@ -20,8 +20,8 @@ from typing import Any
 
 from fathom.evaluation.datasets import documents_of
 from fathom.evaluation.records import Record
-from fathom.measures.qa_metrics import YES_NO
 from fathom.settings import Settings
+from fathom.text.answer_scores import YES_NO
 
 SET = Path(__file__).parent.parent / "manuals"
 RIGHT, PARTLY, WRONG, REFUSED = GRADES = ("right", "partly", "wrong", "refused")

@@ -22,8 +22,7 @@ from experiments.lab.role_plan import RolePlan, RoleRow, read_plan
 from experiments.lab.role_table import page, summary, table
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
-from fathom.agents.cited_answer import form_for
-from fathom.concurrency import in_loop
+from fathom.agents.reader.citations import form_for
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -34,6 +33,7 @@ from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
 from fathom.models.shipped import load_shipped_reader
+from fathom.runs.concurrency import in_loop
 from fathom.strategies.run import RunOutcome
 from fathom.types import Hit
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from fathom.control.calibration import READER, Answered, Learned, learn
-from fathom.control.sureness import SurenessLaw
+from fathom.calibration.law import READER, Answered, Learned, learn
+from fathom.calibration.sureness import SurenessLaw
 from fathom.engine import Engine
 from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Dataset, load, load_questions
 from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
-from fathom.measures.calibration_metrics import auroc, calibration_error
 
 SETS = ("squad-fresh", "idk-mrc-retrieval", "covid-qa")
 RATES = (0.05, 0.10)

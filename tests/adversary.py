@@ -34,13 +34,13 @@ from tests.scripted_server import (
 
 from fathom.agents.finalizer import Finalizer
 from fathom.assembly import Assembly
-from fathom.concurrency import HOSTS
-from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.base import Call, Message
 from fathom.llm.call import RoleModel
 from fathom.llm.role_models import ROLES
 from fathom.retrieval.search import Search
+from fathom.runs.concurrency import HOSTS
+from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import NaiveState

@@ -29,7 +29,7 @@ from tests.scripted_server import (
 
 from fathom.engine import Engine
 from fathom.jsonable import canonical
-from fathom.tracing.recorder import answer_json
+from fathom.runs.recorder import answer_json
 from fathom.types import Answer
 from fathom.usage import Budget
 

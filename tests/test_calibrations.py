@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder
 
-from fathom.agents.answer_signals import COLUMNS
+from fathom.agents.reader.signals import COLUMNS
 from fathom.assembly import Assembly
 from fathom.assembly.calibrations import chosen, identity_of, shipped
-from fathom.control.calibration import Answered
+from fathom.calibration.law import Answered
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate

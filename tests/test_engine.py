@@ -13,12 +13,12 @@ from typing import NoReturn
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested, open_folder, uncaged, unprivileged
 
-from fathom.concurrency import in_loop
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.base import MetadataKey, SourceRecord
 from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import load_embedder
+from fathom.runs.concurrency import in_loop
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested
 
-from fathom.agents.answer_signals import COLUMNS
+from fathom.agents.reader.signals import COLUMNS
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate

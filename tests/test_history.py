@@ -10,15 +10,15 @@ from tests.making import engine_at, ingested
 
 from fathom import FinalEvent
 from fathom.agents.rewriter import LocalRewriter
-from fathom.conversation import DialogueTurn
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.harness import evaluate
 from fathom.extensions import STRATEGIES
 from fathom.llm.base import Call, Completion
+from fathom.question.conversation import DialogueTurn
+from fathom.runs.recorder import answer_json
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
-from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget, Usage
 
 HISTORY = [

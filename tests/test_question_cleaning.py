@@ -6,9 +6,9 @@ import pytest
 from tests.making import engine_at
 
 from fathom.engine import Engine
+from fathom.runs.recorder import answer_json
 from fathom.settings import Settings
 from fathom.testing.doubles import HashingEmbedder
-from fathom.tracing.recorder import answer_json
 
 TYPED = "hi, when does the libary at Merrow open on Saturday"
 MEANT = "When does the library at Merrow open on Saturday?"

@@ -22,16 +22,16 @@ from typing import NamedTuple
 import numpy as np
 from training.fit_span_reader import DATA, chosen, report_of
 
-from fathom.agents.answer_confidence import FACTORS, LAWS, AnswerConfidence
-from fathom.agents.quotable import cut_out, units
+from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Question, load
-from fathom.measures.qa_metrics import holds, is_right
 from fathom.models.reading import CrossReader
+from fathom.question.form import form_of
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
+from fathom.text.answer_scores import holds, is_right
 from fathom.text.content_words import ContentTerms
-from fathom.text.question_form import form_of
+from fathom.text.quotable import cut_out, units
 from fathom.types import Draft, Evidence, Hit, Span
 
 SETS = {"en": ("squad-retrieval", "hotpotqa-200"), "id": ("idk-mrc-retrieval", "facqa-id")}

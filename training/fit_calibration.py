@@ -19,16 +19,16 @@ from training.chosen import ROOT, named
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, identity_of
-from fathom.control.calibration import Calibration, learn
-from fathom.control.drift import Drift
+from fathom.calibration.drift import Drift
+from fathom.calibration.law import Calibration, learn
 from fathom.engine import Engine
 from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
 from fathom.evaluation.contamination import choices, fingerprint, manifest_of, read
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import indexed
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
-from fathom.measures.calibration_metrics import aurc, auroc, calibration_error
 from fathom.settings import IndexSettings, Settings
 
 ENTRY = "calibration"

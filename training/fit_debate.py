@@ -20,18 +20,18 @@ from typing import NamedTuple
 import numpy as np
 from training.fit_span_reader import chosen, fit
 
-from fathom.agents.debate import Debate, Debated, DebateLaw
-from fathom.agents.reader import logit_of
-from fathom.context import RunContext
+from fathom.agents.debate.debate import Debate, Debated, DebateLaw
+from fathom.agents.reader.reader import logit_of
 from fathom.engine import Engine
+from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.runner import filters_of
-from fathom.measures.calibration_metrics import auroc, calibration_error
-from fathom.measures.qa_metrics import is_right
+from fathom.runs.context import RunContext
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.strategies.maf import spoken_for
 from fathom.testing.doubles import run_context
+from fathom.text.answer_scores import is_right
 from fathom.text.language import detect
 from fathom.types import Hit, Query
 

@@ -20,16 +20,16 @@ import numpy as np
 from training.cross_reader.ranked import is_training, read_lines
 from training.cross_reader.rows import number_of
 
-from fathom.agents.answer_candidates import Candidate, candidates_of
-from fathom.agents.early_stop import ReadHit, trust
-from fathom.agents.reader import LAWS, SPANS, Law, logit_of
+from fathom.agents.reader.candidates import Candidate, candidates_of
+from fathom.agents.reader.early_stop import ReadHit, trust
+from fathom.agents.reader.reader import LAWS, SPANS, Law, logit_of
 from fathom.engine import Engine
+from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.measures.calibration_metrics import auroc, calibration_error
-from fathom.measures.qa_metrics import f1, is_right
+from fathom.question.form import form_of
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
-from fathom.text.question_form import form_of
+from fathom.text.answer_scores import f1, is_right
 
 SETS = {
     "en": ("squad-retrieval", "hotpotqa-200", "covid-qa", "written-en"),

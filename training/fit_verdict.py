@@ -25,11 +25,11 @@ from training.written_questions import query_of
 from training.written_questions import rows as own_rows
 
 import fathom.models
-from fathom.agents.early_stop import ReadHit
-from fathom.agents.statement import statement
-from fathom.agents.verdict import VerdictLaw, Verdicts, Weighed
+from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.yes_no import VerdictLaw, Verdicts, Weighed
 from fathom.evaluation.contamination import fingerprint, manifest_of, read
 from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader
+from fathom.question.statement import statement
 from fathom.types import Chunk, Hit, Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))

@@ -27,7 +27,7 @@ from benchmarks.rivals.embedder import Table
 from benchmarks.rivals.environments import PINS, python_of, versions
 from benchmarks.rivals.report import rewrite
 
-from fathom.measures.ir_metrics import ndcg
+from fathom.evaluation.ir_metrics import ndcg
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"

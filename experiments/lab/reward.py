@@ -2,8 +2,8 @@
 
 from experiments.lab.oracle_router import Value, measure_named
 
-from fathom.agents.planner import is_legal
 from fathom.evaluation.records import Record
+from fathom.planner.workflows import is_legal
 
 RETRIEVAL = 0.25
 SPLIT = 0.25

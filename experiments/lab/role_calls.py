@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.agents.cited_answer import ReaderReply
-from fathom.agents.quoting import located
+from fathom.agents.reader.citations import ReaderReply
+from fathom.agents.reader.quoting import located
 from fathom.evaluation.datasets import Question
 from fathom.jsonable import Json
-from fathom.measures.qa_metrics import is_right, unmarked
-from fathom.tracing.trace import Event, Step, Trace
+from fathom.runs.trace import Event, Step, Trace
+from fathom.text.answer_scores import is_right, unmarked
 from fathom.types import Answer, Document, Hit
 
 NUMBERS = ("evidence", "quotes", "sentence")

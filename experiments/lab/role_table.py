@@ -7,7 +7,7 @@ from experiments.lab.plan import written
 from experiments.lab.role_calls import AskedTwice, RoleCall
 from experiments.lab.role_plan import RolePlan
 
-from fathom.control.certificate import upper_bound
+from fathom.calibration.certificate import upper_bound
 
 _TAIL = 0.025
 HEAD = (

@@ -13,9 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fathom.concurrency import FinalEvent, StepEvent, StreamEvent, TextEvent
     from fathom.config import load_settings
-    from fathom.context import Listener
     from fathom.engine import Engine
     from fathom.errors import (
         FathomError,
@@ -32,8 +30,10 @@ if TYPE_CHECKING:
         SettingsError,
         UsageError,
     )
+    from fathom.runs.concurrency import FinalEvent, StepEvent, StreamEvent, TextEvent
+    from fathom.runs.context import Listener
+    from fathom.runs.trace import Step, Trace
     from fathom.settings import Settings
-    from fathom.tracing.trace import Step, Trace
     from fathom.types import Answer, Chunk, Citation, Conflict, Document, Filter, Hit, Place
     from fathom.usage import Budget, Usage
 

@@ -7,10 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from fathom.concurrency import StreamEvent, beside, in_loop, stream, stream_in_loop
 from fathom.config import Layers, settings_of
-from fathom.context import Listener
-from fathom.conversation import History, dialogue_of
 from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader
 from fathom.index.engines import SERVERS, in_workspace, place_of
@@ -18,19 +15,22 @@ from fathom.index.filling import still_filled
 from fathom.index.filters import COLUMNS
 from fathom.index.outdated import Digests, doubts_of, warnings_of
 from fathom.learning import Learning, check_strategy
+from fathom.question.conversation import History, dialogue_of
+from fathom.runs.concurrency import StreamEvent, beside, in_loop, stream, stream_in_loop
+from fathom.runs.context import Listener
+from fathom.runs.outline import tree
+from fathom.runs.recorder import answer_of
+from fathom.runs.trace import Origin, Step
 from fathom.settings import MOST_HITS, Settings
-from fathom.tracing.outline import tree
-from fathom.tracing.recorder import answer_of
-from fathom.tracing.trace import Origin, Step
 from fathom.types import Answer, Chunk, Document, Filter, Hit, Place, Query, section_of
 from fathom.usage import Budget
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
-    from fathom.ledger import Account
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
     from fathom.retrieval.base import Retriever
+    from fathom.runs.ledger import Account
     from fathom.strategies.base import CompiledGraph, Strategy
     from fathom.strategies.run import Replay, RunOutcome
 

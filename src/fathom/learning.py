@@ -11,12 +11,12 @@ from fathom.extensions import check_name
 from fathom.index.feedback import Feedback, key_of
 from fathom.jsonable import canonical, digest
 from fathom.library import Library
-from fathom.tracing.trace import Trace
+from fathom.runs.trace import Trace
 from fathom.types import Query
 
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.assembly.calibrations import Chosen
-    from fathom.control.calibration import Answered, Calibrated, Calibration
+    from fathom.calibration.law import Answered, Calibrated, Calibration
 
 LATEST = 200
 """So many of the latest answers are looked at for drift."""
@@ -170,7 +170,7 @@ class Learning(Library):
         `None` where there was an answer to be given and none was.
         """
         from fathom.assembly.calibrations import identity_of
-        from fathom.control.calibration import Answered
+        from fathom.calibration.law import Answered
 
         name = strategy or self.settings.ask.strategy
         own = digest(canonical(identity_of(self.assembly, name)))

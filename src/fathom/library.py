@@ -22,7 +22,7 @@ from fathom.types import Document
 
 if TYPE_CHECKING:  # who asks reads no files
     from fathom.assembly import Assembly
-    from fathom.control.calibration import Calibration
+    from fathom.calibration.law import Calibration
     from fathom.index.ingest_report import IngestProgress, IngestReport
     from fathom.index.outdated import Outdated
     from fathom.index.postgres.room import Shared
@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
-    from fathom.questions.base import Made
-    from fathom.questions.maker import OnMade
+    from fathom.question_maker.base import Made
+    from fathom.question_maker.maker import OnMade
 
 Paths = Sequence[str | Path] | str | Path
 
@@ -410,7 +410,7 @@ class Library:
 
         Args:
             number: At most so many, all kinds together.
-            kinds: Of `fathom.questions.KINDS`; all by default.
+            kinds: Of `fathom.question_maker.KINDS`; all by default.
             languages: `en`, `id`; both by default.
             seed: Draws where they are from.
             on_made: Told how many there are, after each.
@@ -419,9 +419,9 @@ class Library:
             UsageError: If a kind or a language is unknown, or the number below 1.
             IndexMissing: If nothing has been ingested.
         """
-        from fathom.questions.maker import QuestionMaker, checked_choice
-        from fathom.questions.round_trip import RoundTrip
-        from fathom.questions.written import written_facts
+        from fathom.question_maker.maker import QuestionMaker, checked_choice
+        from fathom.question_maker.round_trip import RoundTrip
+        from fathom.question_maker.written import written_facts
 
         chosen = checked_choice(number, kinds, languages)
         assembly = self.assembly

@@ -6,8 +6,8 @@ import pytest
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import Domain, QuestionClass, load_domain
+from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
 
 DOMAIN = Domain(
     name="x",

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from fathom.agents.complexity import ComplexityAnalyser, Features, features_of, level_of
+from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
 
 ANALYSER = ComplexityAnalyser()
 NOTHING = Features(entities=0, clauses=1, conjunctions=0, length=0, wh_words=0, question_marks=0)

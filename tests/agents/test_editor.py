@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from tests.making import hit_of, reply
 
-from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.editor import Editor, is_better, supported, within
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader import LLMReader
-from fathom.agents.requirements import Requirements
-from fathom.context import RunContext
+from fathom.agents.reader.confidence import AnswerConfidence
+from fathom.agents.reader.reader import LLMReader
 from fathom.llm.call import RoleModel
+from fathom.question.requirements import Requirements
+from fathom.runs.context import RunContext
 from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 

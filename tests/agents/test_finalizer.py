@@ -7,9 +7,9 @@ import pytest
 from tests.making import chunk_of
 
 from fathom.agents.finalizer import Finalizer
-from fathom.context import Weigh, Weighed
 from fathom.documents.base import Builder
 from fathom.retrieval.quotes import Quotes
+from fathom.runs.context import Weigh, Weighed
 from fathom.testing.doubles import run_context
 from fathom.types import (
     Alternative,

@@ -16,24 +16,23 @@ from tests.mixes import sections
 from tests.scripted_server import Extractive, served
 
 from fathom.agents import (
-    aggregator,
-    cited_answer,
-    debater,
     decomposer,
     hyde,
     judge,
-    planner,
     questioner,
     reorderer,
     rewriter,
     selector,
     summarizer,
 )
+from fathom.agents.debate import aggregator, debater
+from fathom.agents.reader import citations as cited_answer
 from fathom.assembly.prompts import own_prompts
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import numbers, schema_of
 from fathom.llm.structured import read
 from fathom.llm.tokens import count_tokens
+from fathom.planner import workflows as planner
 from fathom.settings.tree import LlmSettings, PromptSettings
 from fathom.strategies.base import STRATEGIES
 

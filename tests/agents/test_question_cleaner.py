@@ -4,8 +4,8 @@ from collections.abc import Sequence
 import pytest
 
 from fathom.agents.question_cleaner import QuestionCleaner, punctuated, says_the_same
+from fathom.question.spelling import Speller
 from fathom.testing.doubles import run_context
-from fathom.text.spelling import Speller
 
 
 def cleaned(question: str, known: Sequence[str] = ("harbour", "office")) -> str:

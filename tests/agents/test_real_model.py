@@ -13,20 +13,20 @@ import pytest
 from tests.making import FEES, QUESTION, hit_of
 from tests.real_model import LOCAL, RealModel
 
-from fathom.agents.debater import Position
-from fathom.agents.planner import legal
+from fathom.agents.debate.debater import Position
 from fathom.agents.questioner import LLMQuestioner
 from fathom.agents.summarizer import SubAnswer
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.engine import Engine
 from fathom.llm.call import Absent
 from fathom.llm.role_models import ROLES, Connect
+from fathom.planner.workflows import legal
+from fathom.runs.context import RunContext
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import Recorded
+from fathom.runs.trace import Event, Trace
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import Recorded
-from fathom.tracing.trace import Event, Trace
 from fathom.types import Draft, Evidence, Span
 from fathom.usage import Budget, Usage
 

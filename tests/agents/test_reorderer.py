@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.making import QUESTION, hit_of
 
 from fathom.agents.reorderer import LLMReorderer, ends_first, permutation, windows
-from fathom.context import RunContext
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.runs.context import RunContext
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Hit
 from fathom.usage import Budget, Usage

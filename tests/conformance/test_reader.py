@@ -2,9 +2,9 @@
 
 import pytest
 
-from fathom.agents.answer_confidence import AnswerConfidence
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader import LLMReader, LocalReader, Reader
+from fathom.agents.reader.confidence import AnswerConfidence
+from fathom.agents.reader.reader import LLMReader, LocalReader, Reader
 from fathom.llm.call import RoleModel
 from fathom.testing import OVERLAP, ReaderConformance, ScriptedChat
 

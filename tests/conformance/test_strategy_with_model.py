@@ -18,10 +18,10 @@ from tests.scripted_server import Extractive, served
 from fathom.engine import Engine
 from fathom.jsonable import canonical
 from fathom.llm.role_models import ROLES
+from fathom.runs.recorder import answer_json
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
 from fathom.testing.doubles import OVERLAP
-from fathom.tracing.recorder import answer_json
 from fathom.usage import Budget
 
 TWO_PARTS = "What does a mooring permit cost, and where is it paid?"

@@ -1,8 +1,8 @@
 """Evidence is what was read last, then what was read before, then what was only found."""
 
 from fathom.evaluation.evidence import actions, evidence_documents
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin, Trace
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Origin, Trace
 
 
 def search(recorder: Recorder, *chunks: str) -> None:

@@ -25,12 +25,12 @@ from fathom.evaluation.judges import (
     settled,
 )
 from fathom.evaluation.records import Record
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.models.base import Matrix
+from fathom.runs.ledger import BudgetRefused
 from fathom.settings import Settings
 from fathom.settings.tree import GradingSettings
 from fathom.testing.doubles import HashingEmbedder, ScriptedChat, completion, run_context

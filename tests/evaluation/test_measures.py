@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.evaluation.making import abstained, cited, failed, ranked, record
 
+from fathom.evaluation.ir_metrics import MEASURES
 from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, WHOLE, Judged
 from fathom.evaluation.records import Record
-from fathom.measures.ir_metrics import MEASURES
 
 RIGHT = record()
 WRONG = record(short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(cited("d9"),))

@@ -23,9 +23,9 @@ from fathom.evaluation.runner import (
     record_strategy,
     setup_of,
 )
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Origin
 from fathom.settings import Settings
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin
 from fathom.types import Answer, Chunk, Citation, Conflict, Filter, Hit, Query, Span
 from fathom.usage import Budget, Usage
 

@@ -12,17 +12,17 @@ from pydantic import BaseModel
 from tests.experiments.toy import TOML, bench, experiment
 from tests.making import FEES, QUESTION
 
-from fathom.agents.aggregator import AggregatorReply
-from fathom.agents.cited_answer import NumberedReply, ReaderReply
-from fathom.agents.debater import DebaterReply
+from fathom.agents.debate.aggregator import AggregatorReply
+from fathom.agents.debate.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
-from fathom.agents.planner import PlannerReply
 from fathom.agents.prompt_delimiters import fence_for, fenced
+from fathom.agents.reader.citations import NumberedReply, ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
 from fathom.llm.prompt import Asked
 from fathom.llm.structured import ask_for
+from fathom.planner.workflows import PlannerReply
 from fathom.testing.doubles import OVERLAP
 
 MODEL = ExtractiveModel(OVERLAP)

@@ -4,7 +4,7 @@ import random
 
 from experiments.synthetic import carried, learned
 
-from fathom.control.calibration import Answered
+from fathom.calibration.law import Answered
 
 
 def outcomes(count: int, seed: int) -> list[Answered | None]:

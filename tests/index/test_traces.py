@@ -21,9 +21,9 @@ from fathom.index.traces import (
     TraceStore,
     kept_of,
 )
-from fathom.tracing.chain import TraceTampered
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin, Trace
+from fathom.runs.chain import TraceTampered
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Origin, Trace
 from fathom.types import Document, Span
 
 if TYPE_CHECKING:

@@ -5,17 +5,17 @@ import pytest
 from pydantic import BaseModel
 from tests.llm.making import HELLO
 
-from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import Absent, ModelReply, RoleModel, ask_model
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
 from fathom.llm.prompt import Asked
 from fathom.llm.retry import RetryPolicy
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import EventMissing, Recorded
 from fathom.testing.doubles import ScriptedChat, completion, run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import EventMissing, Recorded
 from fathom.usage import Budget, Price, Usage
 
 

@@ -21,7 +21,7 @@ from tests.scripted_server import (
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
 from fathom.llm.base import Call
 from fathom.llm.faults import ModelFault
-from fathom.reservation import Reported
+from fathom.runs.reservation import Reported
 
 
 def test_a_streamed_answer_with_usage(run: Run) -> None:

@@ -6,16 +6,16 @@ import pytest
 from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
-from fathom.context import RunContext
-from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import Absent, RoleModel
 from fathom.llm.metered import Metered
 from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import Ledger
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import Recorded
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import Recorded
 from fathom.usage import FREE, Budget
 
 Build = Callable[[str], ChatModel]

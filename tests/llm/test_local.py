@@ -24,7 +24,7 @@ from fathom.llm.base import Call, Completion, Message
 from fathom.llm.endpoint import endpoint_of
 from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.local import installed, local_file
-from fathom.tracing.trace import Event, Step
+from fathom.runs.trace import Event, Step
 from fathom.usage import Budget
 
 PATIENT = 300.0

@@ -21,7 +21,6 @@ from tests.scripted_server import (
 )
 
 from fathom.errors import ModelUnavailable
-from fathom.ledger import BudgetRefused, Ledger
 from fathom.llm.base import Call
 from fathom.llm.faults import CallFailed
 from fathom.llm.metered import Metered
@@ -29,6 +28,7 @@ from fathom.llm.prompt import Asked
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import ask_for
 from fathom.llm.tokens import most_prompt_tokens, prompt_tokens
+from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import FREE, Budget, Price, Usage
 

@@ -16,7 +16,7 @@ from fathom.llm.base import Call, Completion
 from fathom.llm.chat import LangChainChat, ReplyLimits
 from fathom.llm.endpoint import PROVIDERS, endpoint_of
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
-from fathom.reservation import Reported
+from fathom.runs.reservation import Reported
 
 SCHEMA = {"title": "Reply", "type": "object", "properties": {"city": {"type": "string"}}}
 LIMITS = ReplyLimits(first_s=3.0, silence_s=3.0)

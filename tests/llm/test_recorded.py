@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from tests.llm.making import HELLO
 
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import Absent
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.recorded import RecordedModel
-from fathom.reservation import Reported
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import EventMissing, Recorded
+from fathom.runs.reservation import Reported
+from fathom.runs.trace import Trace
 from fathom.testing.doubles import ScriptedChat, completion, run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import EventMissing, Recorded
-from fathom.tracing.trace import Trace
 from fathom.usage import Usage
 
 ONE = Usage(llm_calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.25, cost_usd=None)

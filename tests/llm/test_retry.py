@@ -6,11 +6,11 @@ from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import ScriptedServer, resets, says, status
 
 from fathom.errors import ModelUnavailable
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.runs.ledger import BudgetRefused
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
 

@@ -22,8 +22,8 @@ from fathom.llm.base import Call
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import CallFailed
 from fathom.llm.retry import RetryPolicy
+from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
 from fathom.usage import FREE
 
 

@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict
 from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import ScriptedServer, says, status
 
-from fathom.agents.aggregator import AggregatorReply
-from fathom.agents.cited_answer import NumberedReply, ReaderReply
+from fathom.agents.debate.aggregator import AggregatorReply
 from fathom.agents.decomposer import DecomposerReply
 from fathom.agents.hyde import HydeReply
 from fathom.agents.questioner import QuestionerReply
+from fathom.agents.reader.citations import NumberedReply, ReaderReply
 from fathom.agents.summarizer import SummarizerReply
 from fathom.errors import MalformedReply, ModelUnavailable
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -25,6 +24,7 @@ from fathom.llm.prompt import Asked
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.schema import AtMost, longest, numbers, schema_of
 from fathom.llm.structured import ask_for, read
+from fathom.runs.ledger import BudgetRefused
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
 

@@ -5,9 +5,9 @@ import pytest
 from tests.making import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.agents.features import Observer
 from fathom.planner.actions import ACTIONS, ENDING
 from fathom.planner.features import COLUMNS, DraftFigures, Observation, features, recalled
+from fathom.planner.question_features import Observer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Alternative, Draft, Evidence, Span
 

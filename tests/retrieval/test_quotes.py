@@ -2,9 +2,9 @@ import asyncio
 import threading
 
 from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import Recorded
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import Recorded
 from fathom.types import Block, Document, Span
 
 DOCUMENT = Document(

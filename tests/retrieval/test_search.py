@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
 from fathom.retrieval.search import Search, texts_of
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import EventMissing, Recorded
+from fathom.runs.trace import Trace
 from fathom.testing.doubles import run_context
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import EventMissing, Recorded
-from fathom.tracing.trace import Trace
 from fathom.types import ChunkBlock, Filter, Hit, Query
 from fathom.usage import Budget
 

@@ -9,13 +9,13 @@ from typing import Any
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
-from fathom.context import RunContext
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
+from fathom.runs.replay import Recorded, same_answer
+from fathom.runs.trace import Origin
 from fathom.strategies.base import Strategy
 from fathom.strategies.run import RunOutcome, Surroundings, run
-from fathom.tracing.replay import Recorded, same_answer
-from fathom.tracing.trace import Origin
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget
 

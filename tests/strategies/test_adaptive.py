@@ -13,12 +13,12 @@ from fathom.engine import Engine
 from fathom.errors import SettingsError
 from fathom.models.reading import Reading
 from fathom.planner.actions import Action, executions
+from fathom.runs.trace import Trace
 from fathom.settings import Settings
 from fathom.strategies.adaptive import EXECUTORS, Adaptive
 from fathom.strategies.base import make_strategy
 from fathom.strategies.outcomes import ActionOutcome, outcomes
 from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
-from fathom.tracing.trace import Trace
 from fathom.types import Answer, Chunk, Query
 from fathom.usage import Budget
 

@@ -8,7 +8,6 @@ from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.hyde import LocalHypothesis
-from fathom.context import RunContext
 from fathom.control.gate import Thresholds
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
@@ -16,6 +15,7 @@ from fathom.retrieval.context_selection import ContextSelector, Selection
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.anchor import AnchorGate

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.anchors import anchors
-from fathom.agents.requirements import Requirements
 from fathom.agents.short_answer import shortened
 from fathom.control.gate import GateProgress, Thresholds, decide
+from fathom.question.anchors import anchors
+from fathom.question.form import asked_count, form_of
+from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import Selection
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.signals import RoundEvidence, signals_of
 from fathom.text.content_words import ContentTerms
-from fathom.text.question_form import asked_count, form_of
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
 LAST = GateProgress(retried=True, reflections=1)

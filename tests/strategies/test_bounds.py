@@ -13,19 +13,19 @@ from langgraph.runtime import Runtime
 from tests.making import QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, Completion, Message
 from fathom.llm.call import Absent, RoleModel
 from fathom.llm.faults import CallFailed, ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.reservation import Reported
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.replay import Recorded, same_answer
+from fathom.runs.reservation import Reported
+from fathom.runs.trace import Origin
 from fathom.strategies.naive import NaiveState
 from fathom.strategies.run import RunOutcome, Surroundings, run
-from fathom.tracing.replay import Recorded, same_answer
-from fathom.tracing.trace import Origin
 from fathom.types import Answer, Draft, Hit, Query
 from fathom.usage import Budget, Price, Usage
 

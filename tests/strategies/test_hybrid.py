@@ -16,11 +16,11 @@ from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, r
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
-from fathom.context import RunContext
 from fathom.control.supervisor import Supervisor
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.llm.base import Call, Completion
+from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
 from fathom.strategies.hybrid import Branch, Hybrid, Weighing

@@ -13,14 +13,14 @@ from tests.scripted_server import Extractive, served
 from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.classifier import Classifier
-from fathom.agents.debate import Debated
-from fathom.context import RunContext
+from fathom.agents.debate.debate import Debated
 from fathom.control.cascade import Cascade
 from fathom.domains.domain import Domain, QuestionClass
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.llm.role_models import RoleModels
 from fathom.retrieval.expansion import EnhancedScore
+from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.maf import MafSettings
 from fathom.strategies.maf import Maf, spoken_for

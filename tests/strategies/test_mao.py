@@ -11,8 +11,10 @@ from tests.scripted_server import Extractive, served
 from tests.strategies.running import finalizer, ran, replays
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.agents.features import Observer, Situation
-from fathom.agents.planner import (
+from fathom.agents.rewriter import LocalRewriter
+from fathom.agents.summarizer import LocalSummarizer
+from fathom.planner.question_features import Observer, Situation
+from fathom.planner.workflows import (
     EXECUTORS,
     FIRST_TURN,
     LocalPlanner,
@@ -21,10 +23,8 @@ from fathom.agents.planner import (
     WorkflowPlan,
     WorkflowRules,
 )
-from fathom.agents.rewriter import LocalRewriter
-from fathom.agents.summarizer import LocalSummarizer
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
 from fathom.strategies.run import RunOutcome
 from fathom.text.content_words import ContentTerms

@@ -14,15 +14,15 @@ from langgraph.runtime import Runtime
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
-from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
 from fathom.retrieval.quotes import Quotes
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
+from fathom.runs.replay import Recorded, same_answer
+from fathom.runs.trace import Origin
 from fathom.strategies.naive import Naive, NaiveState
 from fathom.strategies.run import RunOutcome, Surroundings, run
-from fathom.tracing.replay import Recorded, same_answer
-from fathom.tracing.trace import Origin
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.requirements import Requirements
-from fathom.context import RunContext
 from fathom.control.gate import GateProgress
+from fathom.question.requirements import Requirements
+from fathom.runs.context import RunContext
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
 from fathom.testing.doubles import run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span

@@ -7,7 +7,7 @@ from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
-from fathom.context import DeadlineOver, RunContext
+from fathom.runs.context import DeadlineOver, RunContext
 from fathom.strategies.split import Splitter, SubAnswered
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Hit, Query

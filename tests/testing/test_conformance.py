@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader import LocalReader
+from fathom.agents.reader.reader import LocalReader
 from fathom.documents.base import Parsed
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.base import IndexStatus, Match
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.models.base import Matrix
-from fathom.reservation import CostBound
+from fathom.runs.reservation import CostBound
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import Naive
 from fathom.testing import (

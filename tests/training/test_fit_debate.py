@@ -4,7 +4,7 @@ from training.fit_debate import Held, law_of, report  # isort: skip
 
 import pytest
 
-from fathom.agents.debate import Debated
+from fathom.agents.debate.debate import Debated
 from fathom.evaluation.datasets import Question
 from fathom.types import Draft, Evidence, Span
 

@@ -40,7 +40,7 @@ from training.cross_reader.sources import RANKED, SHARES
 from training.cross_reader.squad import auroc, ndcg
 from training.cross_reader.yesno import asked
 
-from fathom.measures.calibration_metrics import calibration_error
+from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reading import SCORES, Calibration, Pass
 from fathom.models.shipped import load_shipped_reader

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from training.cross_reader.rows import WRITTEN, YESNO, Row
 
-from fathom.agents.statement import statement
+from fathom.question.statement import statement
 
 _AUXILIARY = re.compile(
     r"^(?P<subject>[^,;:?]{2,60}?) "

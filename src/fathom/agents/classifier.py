@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from fathom.context import RunContext
 from fathom.domains.domain import Domain, QuestionClass
+from fathom.runs.context import RunContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

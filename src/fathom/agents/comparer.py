@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.context import RunContext
 from fathom.retrieval.fusion import Fusion, WeightedSum, fuse_hits
+from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 NAME = "comparison"

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from fathom.context import RunContext
+from fathom.runs.context import RunContext
 from fathom.text.entities import texts
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]

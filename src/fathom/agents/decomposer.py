@@ -11,12 +11,12 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.clauses import MOST, chain
-from fathom.agents.comparison import comparison, joined
-from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
+from fathom.question.clauses import MOST, chain
+from fathom.question.comparison import comparison, joined
+from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
 

@@ -7,9 +7,9 @@ dropped. A language model that reads is told the fault.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fathom.agents.reader import LLMReader, Reader
-from fathom.agents.requirements import Requirements
-from fathom.context import RunContext
+from fathom.agents.reader.reader import LLMReader, Reader
+from fathom.question.requirements import Requirements
+from fathom.runs.context import RunContext
 from fathom.types import Claim, Draft, Hit
 
 _DOUBTED = "What it quotes does not support it."

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fathom.agents.answer_signals import AnswerSignals
-from fathom.agents.requirements import items_of
-from fathom.context import DeadlineOver, RunContext, Weighed
+from fathom.agents.reader.signals import AnswerSignals
+from fathom.question.form import asked_count
+from fathom.question.requirements import items_of
 from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
-from fathom.text.question_form import asked_count
+from fathom.runs.context import DeadlineOver, RunContext, Weighed
 from fathom.types import (
     PARTIAL_LIST,
     AbstentionReason,

@@ -10,11 +10,11 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
 from fathom.retrieval.expansion import Feedback
+from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 PROMPT = Prompt.of(

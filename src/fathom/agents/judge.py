@@ -8,11 +8,11 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Asked, Prompt
 from fathom.llm.schema import EachOf, OneOf, numbers
 from fathom.models.reading import CrossReader
+from fathom.runs.context import RunContext
 from fathom.types import Chunk, Span
 
 Pair = tuple[str, str]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathom.context import RunContext
 from fathom.domains.domain import Domain
+from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 Counts = Callable[[str], Mapping[str, int]]

@@ -7,11 +7,11 @@ is found nor what is decided.
 import re
 from dataclasses import dataclass
 
-from fathom.agents.followup import asks
 from fathom.agents.rewriter import without_politeness
-from fathom.context import RunContext
 from fathom.jsonable import Json
-from fathom.text.spelling import Speller, corrected
+from fathom.question.followup import asks
+from fathom.question.spelling import Speller, corrected
+from fathom.runs.context import RunContext
 
 _WORD = re.compile(r"\w+")
 

@@ -11,10 +11,10 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, Field
 
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
+from fathom.runs.context import RunContext
 from fathom.text.quote_match import find
 from fathom.types import Chunk, Span
 

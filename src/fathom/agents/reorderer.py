@@ -7,12 +7,12 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel
 
 from fathom.agents.prompt_delimiters import about_chunks
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailed
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import EachOf, OneOf
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.types import Hit
 
 PROMPT = Prompt.of(

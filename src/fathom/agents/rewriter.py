@@ -11,14 +11,14 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.clauses import LONGEST, mentions
-from fathom.agents.followup import stand_alone
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.context import RunContext
-from fathom.conversation import DialogueTurn
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Asked, Prompt
 from fathom.llm.schema import AtMost
+from fathom.question.clauses import LONGEST, mentions
+from fathom.question.conversation import DialogueTurn
+from fathom.question.followup import stand_alone
+from fathom.runs.context import RunContext
 from fathom.text.content_words import ContentTerms
 
 PROMPT = Prompt.of(

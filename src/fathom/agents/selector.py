@@ -10,11 +10,11 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.prompt_delimiters import about_chunks
-from fathom.context import RunContext
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
 from fathom.retrieval.rerank import Reranker
+from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 PROMPT = Prompt.of(

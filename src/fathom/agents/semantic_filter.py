@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.context import RunContext
+from fathom.runs.context import RunContext
 from fathom.text.sentences import split
 from fathom.types import Hit
 

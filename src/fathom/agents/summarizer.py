@@ -9,16 +9,16 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.comparison import Comparison, comparison
 from fathom.agents.decomposer import Manner
-from fathom.agents.derived import backed
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.agents.sides import decided
-from fathom.context import RunContext
+from fathom.agents.reader.comparisons import decided
+from fathom.agents.reader.derived import backed
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Asked, Prompt
 from fathom.llm.schema import AtMost, OneOf, numbers
+from fathom.question.comparison import Comparison, comparison
+from fathom.runs.context import RunContext
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit

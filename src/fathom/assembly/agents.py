@@ -4,31 +4,31 @@ from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 if TYPE_CHECKING:
-    from fathom.agents.aggregator import Aggregator
-    from fathom.agents.answer_confidence import AnswerConfidence
-    from fathom.agents.answer_signals import AnswerSignals
-    from fathom.agents.cited_answer import CitedForm
     from fathom.agents.classifier import Classifier
     from fathom.agents.complexity import ComplexityAnalyser
-    from fathom.agents.debate import Debate
-    from fathom.agents.debater import Debater, LocalDebater
+    from fathom.agents.debate.aggregator import Aggregator
+    from fathom.agents.debate.debate import Debate
+    from fathom.agents.debate.debater import Debater, LocalDebater
     from fathom.agents.decomposer import Decomposer, LocalDecomposer
-    from fathom.agents.features import Observer
     from fathom.agents.finalizer import Finalizer
     from fathom.agents.hyde import Hypothesis
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
-    from fathom.agents.planner import Planner
     from fathom.agents.question_cleaner import QuestionCleaner
     from fathom.agents.questioner import LLMQuestioner
-    from fathom.agents.reader import LocalReader, Reader
+    from fathom.agents.reader.citations import CitedForm
+    from fathom.agents.reader.confidence import AnswerConfidence
+    from fathom.agents.reader.reader import LocalReader, Reader
+    from fathom.agents.reader.signals import AnswerSignals
     from fathom.agents.reorderer import Reorderer
     from fathom.agents.rewriter import Rewriter
     from fathom.agents.selector import Selector
     from fathom.agents.semantic_filter import SemanticFilter
     from fathom.agents.summarizer import Summarizer
-    from fathom.agents.web import WebSearch
+    from fathom.agents.web.search import WebSearch
     from fathom.planner.policy import Policy
+    from fathom.planner.question_features import Observer
+    from fathom.planner.workflows import Planner
     from fathom.retrieval.quotes import Quotes
 
 from fathom.assembly.prompts import chosen
@@ -55,8 +55,8 @@ class Assembly(RetrievalParts):
     def question_cleaner(self) -> "QuestionCleaner":
         """Reads questions as they were meant."""
         from fathom.agents.question_cleaner import QuestionCleaner
+        from fathom.question.spelling import Speller
         from fathom.retrieval.keyword import stands
-        from fathom.text.spelling import Speller
 
         return QuestionCleaner(
             Speller(
@@ -80,7 +80,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def answer_signals(self) -> "AnswerSignals":
         """Tells in numbers what is known of an answer."""
-        from fathom.agents.answer_signals import AnswerSignals
+        from fathom.agents.reader.signals import AnswerSignals
 
         return AnswerSignals(pairs=self.cross_reader, terms=self.terms)
 
@@ -90,7 +90,7 @@ class Assembly(RetrievalParts):
         web = self.settings.web
         if not web.provider:
             return None
-        from fathom.agents.web import LIST_PRICES, WebSearch
+        from fathom.agents.web.search import LIST_PRICES, WebSearch
 
         return WebSearch(
             engine=lambda: self.web_engine,
@@ -103,7 +103,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def local_reader(self) -> "LocalReader":
         """The local implementation of the reader."""
-        from fathom.agents.reader import LocalReader
+        from fathom.agents.reader.reader import LocalReader
 
         return LocalReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
 
@@ -113,7 +113,7 @@ class Assembly(RetrievalParts):
         model = self.models.of("reader")
         if model is None:
             return self.local_reader
-        from fathom.agents.reader import LLMReader
+        from fathom.agents.reader.reader import LLMReader
 
         return LLMReader(
             model=model,
@@ -129,7 +129,7 @@ class Assembly(RetrievalParts):
 
     def cited_form(self, model: str) -> "CitedForm":
         """How the model called `provider:model` names its evidence."""
-        from fathom.agents import cited_answer
+        from fathom.agents.reader import citations as cited_answer
 
         if cited_answer.form_for(model, self.settings.llm.evidence) == "numbers":
             return cited_answer.ByNumber(prompt=self.prompt(cited_answer.NUMBERS_PROMPT))
@@ -138,7 +138,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def answer_confidence(self) -> "AnswerConfidence":
         """Says how sure a language model's answer is."""
-        from fathom.agents.answer_confidence import AnswerConfidence
+        from fathom.agents.reader.confidence import AnswerConfidence
 
         return AnswerConfidence(pairs=self.cross_reader)
 
@@ -162,7 +162,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def local_debater(self) -> "LocalDebater":
         """The local implementation of the debater."""
-        from fathom.agents.debater import LocalDebater
+        from fathom.agents.debate.debater import LocalDebater
 
         return LocalDebater(pairs=self.cross_reader, settings=self.settings.maf)
 
@@ -174,7 +174,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def debaters(self) -> "tuple[Debater, ...]":
         """Each speaks for one chunk in a debate; at least one, they take turns."""
-        from fathom.agents.debater import PROMPT, LLMDebater
+        from fathom.agents.debate.debater import PROMPT, LLMDebater
 
         local, prompt = self.local_debater, self.prompt(PROMPT)
         return tuple(
@@ -190,7 +190,7 @@ class Assembly(RetrievalParts):
         return self._aggregator(self.settings.maf.min_share)
 
     def _aggregator(self, min_share: float) -> "Aggregator":
-        from fathom.agents.aggregator import PROMPT, LLMAggregator, LocalAggregator
+        from fathom.agents.debate.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
         model = self.models.of("aggregator")
         local = LocalAggregator(min_share=min_share)
@@ -205,7 +205,7 @@ class Assembly(RetrievalParts):
 
     def debate_of(self, min_share: float) -> "Debate":
         """A debate in which readings with less than this share of the leading one's are dropped."""
-        from fathom.agents.debate import Debate
+        from fathom.agents.debate.debate import Debate
 
         own = self.settings.maf
         return Debate(
@@ -359,14 +359,14 @@ class Assembly(RetrievalParts):
     @cached_property
     def observer(self) -> "Observer":
         """Tells a planner in numbers what a turn is like."""
-        from fathom.agents.features import Observer
+        from fathom.planner.question_features import Observer
 
         return Observer(terms=self.terms, decomposer=self.local_decomposer)
 
     @cached_property
     def planner(self) -> "Planner":
         """Chooses the workflow of a turn."""
-        from fathom.agents.planner import (
+        from fathom.planner.workflows import (
             PROMPT,
             LLMPlanner,
             LocalPlanner,

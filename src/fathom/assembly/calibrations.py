@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from fathom.assembly.agents import Assembly
-from fathom.control.calibration import (
+from fathom.calibration.law import (
     FEWEST,
     RATES,
     READER,
@@ -22,8 +22,8 @@ from fathom.errors import UsageError
 from fathom.extensions import STRATEGIES, find
 from fathom.jsonable import Json, canonical, digest
 from fathom.models.shipped import card_of
+from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, as_before
-from fathom.tracing.trace import Trace
 
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})

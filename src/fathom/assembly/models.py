@@ -36,7 +36,7 @@ from fathom.types import Chunk, Span
 from fathom.usage import Budget
 
 if TYPE_CHECKING:
-    from fathom.agents.web import WebEngine
+    from fathom.agents.web.search import WebEngine
 
 
 SERVED = "openai:"
@@ -289,7 +289,7 @@ class ModelParts:
         Raises:
             UsageError: As `load_web_engine`.
         """
-        from fathom.agents.web_engines import load_web_engine
+        from fathom.agents.web.engines import load_web_engine
 
         web = self.settings.web
         return load_web_engine(

@@ -3,26 +3,25 @@
 from pathlib import Path
 
 from fathom.llm.prompt import Prompt
+from fathom.runs.trace import Trace
 from fathom.settings import Settings
-from fathom.tracing.trace import Trace
 
 
 def own_prompts() -> tuple[Prompt, ...]:
     """Those that are declared with their roles; each has a setting of its name."""
     from fathom.agents import (
-        aggregator,
-        cited_answer,
-        debater,
         decomposer,
         hyde,
         judge,
-        planner,
         questioner,
         reorderer,
         rewriter,
         selector,
         summarizer,
     )
+    from fathom.agents.debate import aggregator, debater
+    from fathom.agents.reader import citations as cited_answer
+    from fathom.planner import workflows as planner
 
     return (
         cited_answer.QUOTES_PROMPT,

@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathom.control.calibration import Answered, Calibrated, Calibration
-from fathom.control.certificate import DELTA, Certificate
+from fathom.calibration.certificate import DELTA, Certificate
+from fathom.calibration.law import Answered, Calibrated, Calibration
 from fathom.errors import UsageError
+from fathom.evaluation.calibration_metrics import aurc, calibration_error, risk_coverage
 from fathom.evaluation.datasets import Dataset
 from fathom.evaluation.harness import opened
 from fathom.evaluation.measures import right
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, Session
 from fathom.jsonable import Json
-from fathom.measures.calibration_metrics import aurc, calibration_error, risk_coverage
 
 if TYPE_CHECKING:
     from fathom.engine import Engine

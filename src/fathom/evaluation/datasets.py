@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fathom.conversation import Dialogue, dialogue_of
 from fathom.documents.discover import content_digest, discover, document_id
 from fathom.documents.formats.corpus import recognise
 from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.jsonable import digest
+from fathom.question.conversation import Dialogue, dialogue_of
 
 FOLDERS = ("corpus", "documents", "pdfs")
 """What a corpus of files may be called."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from fathom.jsonable import Json
-from fathom.tracing.trace import Step, Trace
+from fathom.runs.trace import Step, Trace
 
 READERS = ("reader", "summarizer", "aggregator")
 """The agents whose steps say in `inputs["chunks"]` what they were given to answer from."""

@@ -8,8 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
-from fathom.concurrency import in_loop
-from fathom.context import run_alone
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import add_line, whole_lines
 from fathom.evaluation.judges import (
@@ -31,6 +29,8 @@ from fathom.evaluation.runner import OnProgress, file_name
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
 from fathom.llm.call import RoleModel
+from fathom.runs.concurrency import in_loop
+from fathom.runs.context import run_alone
 from fathom.usage import Budget
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathom.agents.prompt_delimiters import fence_for
-from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
 from fathom.jsonable import canonical, digest
-from fathom.ledger import BudgetRefused
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import ModelDeclined, ReplyGarbled
 from fathom.llm.prompt import Asked, Prompt
 from fathom.models.base import Embedder
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.settings import Settings
 
 Fault = Literal["budget", "declined", "garbled", "unavailable"]

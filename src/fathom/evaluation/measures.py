@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Self
 
+from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
+from fathom.evaluation.ir_metrics import DEPTH, MEASURES, Measure
 from fathom.evaluation.records import Record
-from fathom.measures.calibration_metrics import aurc, auroc, calibration_error
-from fathom.measures.ir_metrics import DEPTH, MEASURES, Measure
-from fathom.measures.qa_metrics import all_and_only, exact_match, f1, holds, is_right
+from fathom.text.answer_scores import all_and_only, exact_match, f1, holds, is_right
 
 Score = Callable[[Record], float | None]
 Whole = Callable[[Sequence["Judged"]], float | None]

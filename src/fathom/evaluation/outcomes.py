@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.concurrency import in_loop
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.jsonl import add_line, whole_lines
@@ -22,6 +21,7 @@ from fathom.evaluation.runner import OnProgress, filters_of, setup_of
 from fathom.planner.environment import Outcome, RecordedQuestion
 from fathom.planner.features import COLUMNS, Observation, features
 from fathom.retrieval.base import Retriever
+from fathom.runs.concurrency import in_loop
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:

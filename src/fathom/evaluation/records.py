@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import add_line, whole_lines
-from fathom.measures.qa_metrics import unmarked
+from fathom.text.answer_scores import unmarked
 from fathom.types import AnswerStatus
 
 Status = AnswerStatus | Literal["ranked"]

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fathom.evaluation.ir_metrics import MEASURES
 from fathom.evaluation.measures import SCORES, WHOLE, Judged, Whole, bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.statistics import bca_interval, resampled_interval
-from fathom.measures.ir_metrics import MEASURES
 from fathom.usage import Usage
 
 HEADLINES = (

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from fathom import __version__
-from fathom.concurrency import in_loop
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import actions, evidence_documents
+from fathom.evaluation.ir_metrics import DEPTH
 from fathom.evaluation.records import Record, Records
 from fathom.extensions import Kind, find
 from fathom.jsonable import Json, canonical, digest
-from fathom.measures.ir_metrics import DEPTH
 from fathom.models.shipped import card_of
 from fathom.retrieval.base import Retriever
+from fathom.runs.concurrency import in_loop
+from fathom.runs.trace import Trace
 from fathom.settings import Settings, as_before
-from fathom.tracing.trace import Trace
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
 

@@ -14,8 +14,8 @@ from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
 from fathom.index.trace_retention import Held
 from fathom.jsonable import canonical
-from fathom.tracing.chain import TraceTampered, decode
-from fathom.tracing.trace import Trace
+from fathom.runs.chain import TraceTampered, decode
+from fathom.runs.trace import Trace
 
 MAX_BYTES = 256 << 20
 MAX_TRACE_BYTES = 64 << 20

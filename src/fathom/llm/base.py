@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol
 
-from fathom.reservation import Reported
+from fathom.runs.reservation import Reported
 from fathom.usage import Usage
 
 MessageRole = Literal["system", "user", "assistant"]

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Generic, Literal
 
-from fathom.context import RunContext
 from fathom.errors import ModelUnavailable
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed
@@ -14,6 +12,8 @@ from fathom.llm.prompt import Asked
 from fathom.llm.recorded import RecordedModel
 from fathom.llm.retry import Retrying, RetryPolicy
 from fathom.llm.structured import Reply, ask_for
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Price, Usage
 
 AgentRole = Literal[

@@ -6,11 +6,11 @@ from dataclasses import replace
 from json import dumps
 from math import inf, isfinite
 
-from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed
 from fathom.llm.tokens import most_prompt_tokens
-from fathom.reservation import CostBound, Reservation
+from fathom.runs.ledger import Ledger
+from fathom.runs.reservation import CostBound, Reservation
 from fathom.usage import Price, Usage
 
 

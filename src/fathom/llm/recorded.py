@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from fathom.context import RunContext
 from fathom.jsonable import Json
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
-from fathom.reservation import Reported
+from fathom.runs.context import RunContext
+from fathom.runs.reservation import Reported
 from fathom.usage import Usage
 
 _FAILURES: Mapping[str, type[CallFailed]] = {

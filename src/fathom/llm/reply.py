@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fathom.llm.tokens import TokenCount, count_tokens, cut
-from fathom.reservation import Reported
+from fathom.runs.reservation import Reported
 
 _OPENING = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>\s*")

@@ -9,10 +9,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailed, ModelFault
+from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Usage
 
 

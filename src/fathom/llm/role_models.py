@@ -9,8 +9,8 @@ from fathom.llm.base import ChatModel
 from fathom.llm.call import AgentRole, RoleModel
 from fathom.llm.endpoint import endpoint_of, split_name
 from fathom.llm.local_server import LocalOptions, LocalServer
+from fathom.llm.prices import load_prices
 from fathom.llm.retry import RetryPolicy
-from fathom.prices import load_prices
 from fathom.settings import Settings
 
 if TYPE_CHECKING:  # only where a model of a file is named

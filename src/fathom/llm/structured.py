@@ -8,11 +8,11 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fathom.ledger import BudgetRefused
 from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
 from fathom.llm.faults import CallFailed, ReplyGarbled
 from fathom.llm.prompt import Asked
 from fathom.llm.schema import schema_of, within
+from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Usage
 
 Reply = TypeVar("Reply", bound=BaseModel)

@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.agents.features import Situation
 from fathom.planner.actions import ACTIONS, ENDING, Action
+from fathom.planner.question_features import Situation
 from fathom.types import Draft
 
 Vector = NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from fathom.context import RunContext
 from fathom.retrieval.mmr import by_terms, mmr
+from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
 from fathom.types import Hit

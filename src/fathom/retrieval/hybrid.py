@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
+from fathom.question.definition import asked_term, definer
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
-from fathom.text.definition import asked_term, definer
 from fathom.types import Hit, Query
 
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fathom.context import RunContext
 from fathom.errors import RunError
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
 from fathom.text.entities import texts
@@ -210,7 +210,7 @@ class MultiHop:
     def _first(self, found: Mapping[str, tuple[Hit, ...]], context: RunContext) -> tuple[Hit, ...]:
         if _WHOLE not in found and not context.refusals:
             raise RunError(
-                "the search for the question broke off; the log fathom.context says where"
+                "the search for the question broke off; the log has the reason"
             )
         return found.get(_WHOLE, ())
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import NamedTuple
 
-from fathom.context import RunContext
 from fathom.documents.base import CELLS
 from fathom.documents.blocks import block_at, head_of
 from fathom.jsonable import Json
+from fathom.runs.context import RunContext
 from fathom.types import BlockKind, Document, Span
 
 _LABEL = 12  # characters; what is longer before a quote is a sentence

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fathom.context import RunContext
 from fathom.models.reading import CrossReader, Reading, ReadingSession
+from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 _AT_ONCE = 4

@@ -6,13 +6,13 @@ The hits are recorded whole, so that a run can be replayed after the index has c
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fathom.context import RunContext
 from fathom.errors import ModelError
 from fathom.index.trace_retention import Held
 from fathom.jsonable import Json
-from fathom.reservation import CostBound
 from fathom.retrieval.base import Retriever
-from fathom.tracing.trace import Trace
+from fathom.runs.context import RunContext
+from fathom.runs.reservation import CostBound
+from fathom.runs.trace import Trace
 from fathom.types import Chunk, ChunkBlock, Hit, Query, Span
 from fathom.usage import Usage
 

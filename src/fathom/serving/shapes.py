@@ -13,7 +13,7 @@ from fathom.jsonable import Json
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # only who answers or calibrates needs them
-    from fathom.control.calibration import Calibration
+    from fathom.calibration.law import Calibration
     from fathom.index.base import IndexStatus
     from fathom.strategies.run import Replay
 

@@ -7,22 +7,22 @@ from typing import ClassVar, Self
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from fathom.agents.debate import Debate
-from fathom.agents.features import Observer, Situation
+from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.control.draft_choice import in_conflict, is_better
-from fathom.ledger import BudgetRefused
 from fathom.planner.actions import ACTIONS, ENDING, Action, legal
 from fathom.planner.features import DraftFigures, Observation
 from fathom.planner.policy import Decision, Policy
-from fathom.reservation import CostBound
+from fathom.planner.question_features import Observer, Situation
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.reservation import CostBound
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.maf import spoken_for
 from fathom.strategies.mao import AnchoredSearch

@@ -6,26 +6,26 @@ from typing import ClassVar, Self
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from fathom.agents.anchors import Anchor, anchors, missing
 from fathom.agents.editor import Editor, is_better, within
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
-from fathom.agents.reader import Reader
-from fathom.agents.requirements import Requirements
+from fathom.agents.reader.reader import Reader
 from fathom.agents.short_answer import shortened
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.control.gate import GateProgress, GateVerdict, Signals, Thresholds, decide, wants_judge
+from fathom.question.anchors import Anchor, anchors, missing
+from fathom.question.form import form_of
+from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import ContextSelector
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
-from fathom.text.question_form import form_of
 from fathom.types import Answer, Draft, Hit, Query
 
 

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from fathom import extensions
 from fathom.agents.finalizer import Finalizer
 from fathom.assembly import Assembly
-from fathom.context import RunContext
+from fathom.runs.context import RunContext
 from fathom.types import Answer, Query
 
 CompiledGraph = Any

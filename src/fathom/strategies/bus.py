@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from fathom.context import RunContext
 from fathom.errors import RunError
+from fathom.runs.context import RunContext
 from fathom.types import Hit, Scalar
 
 T = TypeVar("T")
@@ -75,4 +75,6 @@ def check_heard(messages: AgentMessages) -> None:
     broken = [name for name, message in messages.items() if message.failed and not message.final]
     if broken and len(broken) == len(messages):
         names = ", ".join(broken)
-        raise RunError(f"every retriever broke off ({names}); the log fathom.context says where")
+        raise RunError(
+            f"every retriever broke off ({names}); the log has the reason"
+        )

@@ -13,12 +13,12 @@ from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
-from fathom.agents.reader import NullReader, Reader
+from fathom.agents.reader.reader import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.control.supervisor import BranchReport, Order, Supervisor
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.settings.hybrid import FIXED, HybridSettings
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import AgentMessage, AgentMessages, attempt, check_heard, merged

@@ -8,15 +8,15 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.classifier import Classifier
-from fathom.agents.debate import Debate
+from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader import Reader
-from fathom.agents.web import WebSearch
+from fathom.agents.reader.reader import Reader
+from fathom.agents.web.search import WebSearch
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.retrieval.expansion import EnhancedScore, expanded
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
 from fathom.text.language import detect

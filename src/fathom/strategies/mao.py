@@ -8,22 +8,22 @@ from typing import ClassVar, Self
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from fathom.agents.anchors import anchors
 from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
-from fathom.agents.features import Observer
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.planner import DEFAULT, Executor, Planner, Tried, Workflow, is_legal, legal
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
-from fathom.concurrency import side_by_side
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
+from fathom.planner.question_features import Observer
+from fathom.planner.workflows import DEFAULT, Executor, Planner, Tried, Workflow, is_legal, legal
+from fathom.question.anchors import anchors
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
+from fathom.runs.concurrency import side_by_side
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import attempt
 from fathom.types import Answer, Draft, Hit, Query

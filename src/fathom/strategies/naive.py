@@ -8,10 +8,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
-from fathom.context import RunContext
-from fathom.ledger import Ledger
 from fathom.planner.actions import ENDING, Action, legal
 from fathom.planner.features import Observation
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import Ledger
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Origin
 from fathom.strategies.adaptive import Adaptive, AdaptiveState
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Origin
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 

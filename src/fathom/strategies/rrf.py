@@ -10,11 +10,11 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.assembly import Assembly
-from fathom.context import RunContext
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
+from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import AgentMessages, attempt, check_heard, merged
 from fathom.types import Answer, Draft, Hit, Query

@@ -15,21 +15,21 @@ from langsmith import tracing_context
 
 from fathom.agents.question_cleaner import QuestionCleaner, says_the_same
 from fathom.agents.rewriter import Rewriter
-from fathom.context import DeadlineOver, Listener, RunContext, log_failure
-from fathom.control.calibration import Weigher
-from fathom.conversation import dialogue_of
+from fathom.calibration.law import Weigher
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.ledger import Account, BudgetRefused, Ledger
 from fathom.llm.faults import CallFailed
-from fathom.reservation import CostBound, Reservation
+from fathom.question.conversation import dialogue_of
 from fathom.retrieval.quotes import Quotes
+from fathom.runs.context import DeadlineOver, Listener, RunContext, log_failure
+from fathom.runs.ledger import Account, BudgetRefused, Ledger
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import Difference, EventMissing, Recorded, first_difference, same_answer
+from fathom.runs.reservation import CostBound, Reservation
+from fathom.runs.trace import Events, Origin, Trace
 from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.strategies.bus import attempt
 from fathom.strategies.verified import again, filters_of
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.replay import Difference, EventMissing, Recorded, first_difference, same_answer
-from fathom.tracing.trace import Events, Origin, Trace
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 
@@ -102,7 +102,7 @@ async def run(
     answered if it is good enough, else the answer is an abstention with the reason `budget`.
     An agent or a node that breaks off by an error nobody foresaw does not take the answer with
     it either: the best draft so far counts, else the answer is `failed`. Class and place of the
-    error are why it stopped then; its traceback goes to the log `fathom.context`.
+    error are why it stopped then; its traceback goes to the log `fathom.runs.context`.
     A question that came after others is made to stand alone first, and one with slips of the
     fingers read as it was meant, within the same budget.
     The time of the budget starts now; what is slow and done once should be done before.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import inf
 
 from fathom.agents.judge import Judge
-from fathom.agents.requirements import Lacks, Requirements
-from fathom.context import RunContext
 from fathom.control.gate import GateProgress, Signals
-from fathom.text.question_form import form_of
+from fathom.question.form import form_of
+from fathom.question.requirements import Lacks, Requirements
+from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
 _NUMBER = re.compile(r"\S*\d\S*")

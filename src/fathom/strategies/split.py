@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from fathom.agents.comparison import comparison
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, bridge, filled
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
-from fathom.concurrency import side_by_side
-from fathom.context import RunContext
-from fathom.ledger import BudgetRefused
+from fathom.question.comparison import comparison
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
+from fathom.runs.concurrency import side_by_side
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import BudgetRefused
 from fathom.types import Draft, Hit, Query
 
 _MOST = 4

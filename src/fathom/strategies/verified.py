@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fathom.context import RunContext
 from fathom.errors import UsageError
 from fathom.index.feedback import Feedback, key_of
 from fathom.index.trace_retention import Held
 from fathom.jsonable import Json
-from fathom.measures.qa_metrics import is_right
 from fathom.retrieval.quotes import QuotePlace, Quotes
+from fathom.runs.context import RunContext
+from fathom.runs.trace import Origin, Trace
+from fathom.text.answer_scores import is_right
 from fathom.text.sentences import split
-from fathom.tracing.trace import Origin, Trace
 from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter, Span
 from fathom.usage import Budget, Usage
 

@@ -20,16 +20,16 @@ import numpy as np
 import pytest
 
 from fathom.agents.judge import Judge
-from fathom.agents.reader import Reader
+from fathom.agents.reader.reader import Reader
 from fathom.documents.base import Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.engine import Engine
 from fathom.errors import UsageError
-from fathom.ledger import BudgetRefused
 from fathom.models.base import Embedder
 from fathom.retrieval.base import Retriever
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import make_engine, run_context
-from fathom.tracing.recorder import Recorder
 from fathom.types import Answer, Chunk, Filter, Hit, Query, Span
 from fathom.usage import Budget
 

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from fathom.config import settings_of
-from fathom.context import RunContext
 from fathom.engine import Engine
-from fathom.ledger import Ledger
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.models.base import Matrix
 from fathom.models.reading import NOTHING, Reading, ReadSpan
-from fathom.text.answer_kind import asked_kind, tells
+from fathom.question.answer_kind import asked_kind, tells
+from fathom.runs.context import RunContext
+from fathom.runs.ledger import Ledger
+from fathom.runs.recorder import Recorder
+from fathom.runs.trace import Events, Origin
 from fathom.text.sentences import split
-from fathom.tracing.recorder import Recorder
-from fathom.tracing.trace import Events, Origin
 from fathom.types import Chunk, Span
 from fathom.usage import Budget
 

@@ -9,7 +9,6 @@ import pytest
 from tests.postgres_server import Server
 
 from fathom.config import Layers
-from fathom.context import Listener
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.copying import copy
@@ -19,6 +18,7 @@ from fathom.index.engines import in_workspace, index_at, new_shared
 from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
+from fathom.runs.context import Listener
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, axis, put
 

@@ -7,7 +7,7 @@ import pytest
 from tests.making import QUESTION
 from tests.serving.cli.test_app import Run, corpus, one_line, run  # noqa: F401 - fixtures
 
-from fathom.control.certificate import certify
+from fathom.calibration.certificate import certify
 
 LOOSE = ("--set", "ask.min_confidence=0")
 

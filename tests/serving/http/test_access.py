@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from fathom.config import settings_of
 from fathom.errors import UsageError
 from fathom.index.engines import EmbeddedIndex
-from fathom.ledger import Ledger
-from fathom.reservation import CostBound
+from fathom.runs.ledger import Ledger
+from fathom.runs.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from fathom.errors import IndexLocked, ModelUnavailable, RunError, UsageError
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.traces import TraceMissing
-from fathom.ledger import BudgetRefused
+from fathom.runs.ledger import BudgetRefused
 from fathom.serving.http.conversations import MOST_TURNS, Conversations
 from fathom.serving.http.problems import Problem, problem_of
 

@@ -12,8 +12,8 @@ from fathom.config import settings_of
 from fathom.engine import Engine
 from fathom.index.database import Database
 from fathom.index.engines import in_workspace
-from fathom.ledger import BudgetRefused, Ledger
-from fathom.reservation import Charge, CostBound
+from fathom.runs.ledger import BudgetRefused, Ledger
+from fathom.runs.reservation import Charge, CostBound
 from fathom.serving.http import job_queue
 from fathom.serving.http.accounts import DailyAccount
 from fathom.serving.http.job_queue import Job, JobQueue, queue_of

@@ -19,8 +19,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.responses import Response
 
-from fathom.context import Listener
 from fathom.index.engines import EmbeddedIndex
+from fathom.runs.context import Listener
 from fathom.serving.http import streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
@@ -43,7 +43,7 @@ class Slow:
         engine.aoutcome = self.aoutcome
 
     async def aoutcome(self, _: str, *, listener: Listener | None, **__: Any) -> Any:
-        from fathom.tracing.trace import Step
+        from fathom.runs.trace import Step
 
         self.begun += 1
         if listener is not None:

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from fastapi.testclient import TestClient
 
-from fathom.agents.debater import Move
+from fathom.agents.debate.debater import Move
 from fathom.control.cascade import CascadeReason
 from fathom.control.reasons import GateReason
 from fathom.extensions import STRATEGIES

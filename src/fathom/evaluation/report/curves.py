@@ -5,12 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from fathom.evaluation.calibration_metrics import risk_coverage
+from fathom.evaluation.ir_metrics import recall
 from fathom.evaluation.measures import Judged, bounds, ranked
 from fathom.evaluation.records import Group, Record
 from fathom.evaluation.rows import part_of, values
 from fathom.evaluation.statistics import bca_interval
-from fathom.measures.calibration_metrics import risk_coverage
-from fathom.measures.ir_metrics import recall
 
 DEEPEST = 20
 """Recall is drawn up to so many documents."""

@@ -34,7 +34,7 @@ from fathom.index.traces import (
     unpacked,
 )
 from fathom.jsonable import canonical
-from fathom.tracing.trace import Trace
+from fathom.runs.trace import Trace
 
 FILE = "traces.db"
 

@@ -26,7 +26,7 @@ from fathom.index.traces import (
     unpacked,
 )
 from fathom.jsonable import canonical
-from fathom.tracing.trace import Trace
+from fathom.runs.trace import Trace
 
 SINCE = 2
 """The version of the tables that has those of traces."""

@@ -190,7 +190,7 @@ def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
     from dataclasses import asdict
 
-    from fathom.conversation import load_dialogue
+    from fathom.question.conversation import load_dialogue
     from fathom.serving.cli.output import (
         answer_text,
         citation_links,

@@ -19,7 +19,7 @@ from fathom.serving.cli.options import (
 from fathom.serving.cli.progress import show_count
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
-    from fathom.control.calibration import Calibration
+    from fathom.calibration.law import Calibration
     from fathom.index.feedback import Feedback
 
 

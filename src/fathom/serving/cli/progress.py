@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from fathom.context import Listener
 from fathom.errors import Interrupted
+from fathom.runs.context import Listener
 from fathom.serving.cli.terminal import plain
 
 if TYPE_CHECKING:  # who asks does not ingest

@@ -17,7 +17,7 @@ from fathom.serving.cli.options import (
 from fathom.serving.cli.progress import show_count
 
 if TYPE_CHECKING:
-    from fathom.questions import Made
+    from fathom.question_maker import Made
 
 questions = typer.Typer(no_args_is_help=True, help="Questions to measure and calibrate with.")
 

@@ -25,9 +25,9 @@ def trace(
     assignments: SetOption = None,
 ) -> None:
     """Show how an answer came about, step by step."""
+    from fathom.runs.export import export
+    from fathom.runs.outline import to_json, tree
     from fathom.serving.cli.output import show, show_json, traces_text
-    from fathom.tracing.export import export
-    from fathom.tracing.outline import to_json, tree
 
     _check_named(trace_id, needed=delete or otel is not None)
     with build_engine(index, assignments) as engine:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from fathom.ledger import Account
+from fathom.runs.ledger import Account
 from fathom.serving.http.accounts import DailyAccount
 from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem

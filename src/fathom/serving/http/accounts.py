@@ -3,8 +3,8 @@
 from math import floor, inf
 
 from fathom.index.database import Database
-from fathom.ledger import BudgetRefused, Limit
-from fathom.reservation import NANO, Charge, CostBound
+from fathom.runs.ledger import BudgetRefused, Limit
+from fathom.runs.reservation import NANO, Charge, CostBound
 from fathom.usage import Budget
 
 NO_LIMIT = 1 << 62

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
-from fathom.concurrency import FinalEvent
 from fathom.errors import IndexMissing
 from fathom.extensions import names
 from fathom.jsonable import Json
+from fathom.runs.concurrency import FinalEvent
+from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.asking import MOST_CHARS, Asked
 from fathom.serving.http.dependencies import Ask, Here, MayRead
@@ -23,7 +24,6 @@ from fathom.serving.http.streams import Event, json_reply, json_text, streamed, 
 from fathom.serving.http.telling import Ear, Teller, Told, answer_text
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import harmless, hits_json, replay_json, status_json
-from fathom.tracing.outline import to_json
 from fathom.types import Answer
 from fathom.usage import Budget
 

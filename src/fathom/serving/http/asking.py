@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from fathom.concurrency import FinalEvent, stream_of
-from fathom.context import Listener
+from fathom.runs.concurrency import FinalEvent, stream_of
+from fathom.runs.context import Listener
 from fathom.serving.http.access import Access, Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.metrics import Metrics

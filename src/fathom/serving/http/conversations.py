@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
 
-from fathom.conversation import MOST_TURNS as MOST_SAID
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
+from fathom.question.conversation import MOST_TURNS as MOST_SAID
 from fathom.serving.http.kept import CONVERSATIONS
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json

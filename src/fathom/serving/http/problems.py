@@ -21,7 +21,7 @@ from fathom.errors import (
     culprit,
 )
 from fathom.index.traces import TraceMissing
-from fathom.ledger import BudgetRefused
+from fathom.runs.ledger import BudgetRefused
 
 MEDIA_TYPE = "application/problem+json"
 _SCHEMA = "see /openapi.json"

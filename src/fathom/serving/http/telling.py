@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from fathom.concurrency import FinalEvent, TextEvent
-from fathom.context import Listener
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
+from fathom.runs.concurrency import FinalEvent, TextEvent
+from fathom.runs.context import Listener
+from fathom.runs.trace import Step
 from fathom.serving.http.streams import Event, json_text
 from fathom.serving.shapes import harmless, hits_json
-from fathom.tracing.trace import Step
 from fathom.types import Answer, Hit
 
 SHORT_CHARS = 280

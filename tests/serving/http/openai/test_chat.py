@@ -17,8 +17,8 @@ from tests.serving.http.openai.test_chores import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
 from tests.serving.http.test_live import Live, Slow, wait_for
 
-from fathom.concurrency import FinalEvent, TextEvent
 from fathom.config import settings_of
+from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.serving.http.app import create_app
 from fathom.serving.http.openai.chat import Completion, _chunks
 from fathom.serving.http.openai.errors import last_chunk

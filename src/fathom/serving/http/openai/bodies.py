@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathom.conversation import Dialogue, dialogue_of
+from fathom.question.conversation import Dialogue, dialogue_of
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.api import BudgetBody, Filters
 from fathom.serving.http.asking import Asked

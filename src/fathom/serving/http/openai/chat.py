@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from fathom.concurrency import FinalEvent
+from fathom.runs.concurrency import FinalEvent
 from fathom.serving.http.dependencies import Ask, Here, MayRead
 from fathom.serving.http.openai.address import PageUrl
 from fathom.serving.http.openai.bodies import ChatBody, turn_of

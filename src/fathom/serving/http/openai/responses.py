@@ -17,10 +17,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from fathom.concurrency import FinalEvent
-from fathom.conversation import Dialogue, DialogueTurn, dialogue_of
 from fathom.engine import Engine
 from fathom.index.traces import TraceMissing
+from fathom.question.conversation import Dialogue, DialogueTurn, dialogue_of
+from fathom.runs.concurrency import FinalEvent
+from fathom.runs.trace import Trace
 from fathom.serving.http.dependencies import Ask, Here, MayRead
 from fathom.serving.http.openai.address import PageUrl
 from fathom.serving.http.openai.bodies import ResponsesBody, turn_of
@@ -30,7 +31,6 @@ from fathom.serving.http.openai.errors import OpenAIRoute, check_came_through, e
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
 from fathom.serving.http.telling import Ear, Told, answer_json
-from fathom.tracing.trace import Trace
 from fathom.types import Answer
 from fathom.usage import Usage
 

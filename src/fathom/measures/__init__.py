@@ -1,1 +1,0 @@
-"""Numbers from values: no records, no files, nothing else of Fathom."""

@@ -1,0 +1,168 @@
+"""Yes/no questions as the statement that yes would make, and the one that no would make.
+
+"Does the museum open on Monday?" says "The museum does open on Monday." or "The museum does not
+open on Monday."; "Apakah anjing boleh dibawa?" says "Anjing boleh dibawa." or "Anjing tidak boleh
+dibawa." Rules know no grammar but where a subject is likely to end: a form that they do not know
+gives nothing.
+"""
+
+import re
+from dataclasses import dataclass
+
+from fathom.question.clauses import LONGEST, mark, unmark
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_AUXILIARY = re.compile(
+    r"^(?P<lead>[^?]{0,80}?,\s*)?"
+    r"(?P<aux>is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|"
+    r"have|had)(?:n't)?\s+(?!.*\b(?:not|never)\b)(?P<rest>[^?]{3,})\??\s*$",
+    re.IGNORECASE,
+)
+_PRONOUNS = _set("i you we they he she it one there anyone everyone someone nobody")
+_NEVER_LAST = _set(
+    "of for and or the a an this that these those my your our their all any some no to in on at by "
+    "with from &"
+)
+"""No subject ends in one of these."""
+
+_BE = (
+    r"(?:an?|the|not|also|still|already|always|ever|only|both|either|more|less|most|least|as|same|"
+    r"free|open|closed|safe|valid|equal|true|legal|possible|necessary|good|bad|in|on|at|from|to|by|"
+    r"with|without|under|within|older|part|able|made|set|due|known|born|held|paid|sold|written|"
+    r"\w{2,}(?:ed|ing|able|ible|ful|ous|ive|tory|ary|er)|\d\S*)"
+)
+_PREPOSITIONS = _set("in on at from to by with without under within the")
+_HAVE = (
+    r"(?:been|ever|never|already|always|a|an|any|made|won|had|taken|given|written|become|gone|"
+    r"\w{2,}(?:ed|en))"
+)
+_DO = (
+    "accept|add|affect|allow|appear|apply|ask|be|become|begin|belong|break|bring|build|buy|"
+    "call|cancel|carry|cause|change|charge|check|choose|close|come|contain|continue|convert|"
+    "cost|count|cover|create|cross|delete|depend|die|differ|do|drink|drive|eat|end|ever|"
+    "exist|expire|fall|find|follow|get|give|go|grant|grow|happen|have|help|hold|host|improve|"
+    "include|increase|install|keep|know|last|lead|learn|leave|let|like|live|look|lose|make|"
+    "mean|meet|move|need|offer|open|operate|opt|override|own|park|pay|play|predict|prevent|"
+    "print|produce|provide|publish|pull|push|put|qualify|read|receive|reduce|register|remain|"
+    "remove|renew|rent|replace|require|reset|restart|return|run|save|say|see|sell|send|serve|"
+    "set|share|show|sing|sit|smoke|speak|stand|start|stay|stop|store|support|survive|take|"
+    "tell|terminate|try|turn|update|use|visit|wait|want|wear|win|work|write|also|always|"
+    "automatically|still|only|both"
+)
+_BEGINS = {
+    aux: re.compile(pattern)
+    for auxiliaries, pattern in (
+        ("is are was were", _BE),
+        ("has have had", _HAVE),
+        ("do does did can could may might must should shall will would", _DO),
+    )
+    for aux in auxiliaries.split()
+}
+"""By auxiliary verb, the words that what is said of the subject may begin with."""
+_MODALS_ID = {
+    "boleh": "tidak boleh", "bisa": "tidak bisa", "dapat": "tidak dapat", "harus": "tidak harus",
+    "wajib": "tidak wajib", "perlu": "tidak perlu", "ada": "tidak ada", "akan": "tidak akan",
+    "sudah": "belum", "pernah": "tidak pernah", "masih": "tidak lagi", "mungkin": "tidak mungkin",
+    "termasuk": "tidak termasuk", "merupakan": "bukan merupakan", "berlaku": "tidak berlaku",
+    "buka": "tidak buka", "tutup": "tidak tutup", "benar": "tidak benar",
+}  # fmt: skip
+_APAKAH = re.compile(r"^(?:apakah|apa benar|apa)\s+(?P<rest>[^?]{3,})\??\s*$", re.IGNORECASE)
+_KAH = re.compile(
+    r"^(?P<cue>ada|bisa|boleh|dapat|harus|perlu|mungkin|benar|betul|sudah|pernah|akan)kah\s+"
+    r"(?P<rest>[^?]{3,})\??\s*$",
+    re.IGNORECASE,
+)
+_CUE_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a yes/no question asks about.
+
+    Attributes:
+        says: What is so if the answer is yes.
+        denies: What is so if it is no.
+    """
+
+    says: str
+    denies: str
+
+
+def statement(question: str) -> Statement | None:
+    """The statement that a yes/no question asks about; `None` where its form is not known."""
+    asked = " ".join(question.split())
+    if len(asked) > LONGEST:
+        return None
+    return _indonesian(asked) or _english(asked)
+
+
+def _english(question: str) -> Statement | None:
+    found = _AUXILIARY.match(question)
+    if found is None:
+        return None
+    marked, names = mark(found["rest"])
+    words = marked.split()
+    aux = found["aux"].lower()
+    at = _subject_end(words, aux)
+    if at is None:
+        return None
+    lead = found["lead"] or ""
+    subject, rest = (unmark(" ".join(part), names) for part in (words[:at], words[at:]))
+    return Statement(
+        says=_sentence(f"{lead}{subject} {aux} {rest}"),
+        denies=_sentence(f"{lead}{subject} {aux} not {rest}"),
+    )
+
+
+def _subject_end(words: list[str], aux: str) -> int | None:
+    """How many words the subject has; `None` where that cannot be told."""
+    if words[0] in _PRONOUNS and len(words) > 1:
+        return 1
+    named = _after_names(words)
+    if named and named < len(words):
+        return named
+    begins = _BEGINS[aux]
+    places = [
+        at
+        for at in range(1, len(words))
+        if begins.fullmatch(words[at]) and words[at - 1] not in _NEVER_LAST
+    ]
+    strong = [at for at in places if words[at] not in _PREPOSITIONS]
+    return next(iter(strong or places), None)
+
+
+def _after_names(words: list[str]) -> int | None:
+    at = 1 if words[0] in {"the", "a", "an"} else 0
+    if at >= len(words) or not re.fullmatch(r"§\d+§,?", words[at]):
+        return None
+    at += 1
+    while at + 1 < len(words) and words[at] in {"and", "&"} and words[at + 1].startswith("§"):
+        at += 2
+    return None if at < len(words) and words[at] in {"of", "and", "or", "for"} else at
+
+
+def _indonesian(question: str) -> Statement | None:
+    found = _KAH.match(question)
+    if found:
+        cue, rest = found["cue"].lower(), found["rest"]
+        if cue in {"benar", "betul"}:
+            return Statement(says=_sentence(rest), denies=_sentence(f"tidak benar bahwa {rest}"))
+        return Statement(
+            says=_sentence(f"{cue} {rest}"), denies=_sentence(f"{_MODALS_ID[cue]} {rest}")
+        )
+    found = _APAKAH.match(question)
+    cued = _CUE_ID.search(found["rest"]) if found else None
+    if found is None or cued is None:
+        return None
+    rest = found["rest"]
+    denial = f"{rest[: cued.start()]}{_MODALS_ID[cued.group().lower()]}{rest[cued.end() :]}"
+    return Statement(says=_sentence(rest), denies=_sentence(denial))
+
+
+def _sentence(text: str) -> str:
+    plain = text.strip().rstrip(".")
+    return f"{plain[:1].upper()}{plain[1:]}."

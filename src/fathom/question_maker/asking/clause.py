@@ -1,0 +1,264 @@
+"""The main clause of an English sentence, taken apart so that a part of it can be asked for."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fathom.question_maker.asking.base import tidy
+from fathom.question_maker.asking.verbs import is_noun, participles, pasts, thirds, word_set
+from fathom.text.answer_type import spans_of
+from fathom.types import Span
+
+BE = word_set("is are was were")
+HAVE = word_set("has have had")
+_MODALS = word_set("can could must should will would may might shall")
+_FINITE = BE | _MODALS | HAVE
+_ADVERB = re.compile(
+    r"(?:first|also|then|now|often|always|only|later|still|further|well|even|just|already|soon|"
+    r"thus|long|\w{3,}ly)$"
+)
+# What a subject may not begin with: it would point elsewhere, or be none.
+_POINTS = word_set("""
+it this that these those they he she we i you there here its their his her our my your such
+another other others both each some many most all several few one if when while although though
+because
+since after before as unless until once where what which who how why for to in on at by with from of
+during despite however therefore thus also then but and or so not no yet still instead moreover
+furthermore additionally first second third finally next today now nothing everything everyone
+anyone
+someone people sometimes please see note use make under like unlike even just only rather later
+earlier meanwhile otherwise example step figure table among according along between within without
+above below over through throughout following given regardless depending besides beyond upon against
+around across behind beneath beside inside outside via per plus
+""")
+_HANGING = word_set("back to from in on at with by for as")
+_SUBORDINATE = word_set("that which who whom whose where when if because while although than as")
+_NO_VERB_AFTER = word_set("the a an of in for to and or by with on as at from its their")
+_ENDS = re.compile(
+    r"[,;:](?=\s)|\s[\u2013\u2014-]\s"
+    r"|\s(?:because|that|until (?=it|they|the )|while|although|whereas|unless|so that|which|who|"
+    r"when|where|if|but|rather than|"
+    r"as well as|such as|including|instead of|due to|in order to|followed by|depending on)\b"
+    r"|\s(?:and|or)\s(?=\w+(?:ed|ing)\b|(?:then|later|also|grew|began|became|took|made|gave|led|"
+    r"describes|includes|occurs?|occupy|contains|provides|uses|has|had|it|they|he|she|we|is|are|"
+    r"was|"
+    r"were|can|must|will|the \w+ (?:is|are|was|were))\b)"
+)
+_JOINED = re.compile(r"\s(?:and|or)\s(?P<verb>\w+)")
+_TWO = re.compile(
+    r"\b(?!(?:of|in|for|on|at|by|to|and|with|from|between|or)\b)\w+ (?:the|an?) \w"
+    r"|ly\b(?=.* )"
+    r"|^(?:the |an? )?(?:other|next|last|same|above|following|former|latter|result|reason|rest)\b"
+    r"|^the (?:first|second|third|fourth|fifth|sixth|primary \w+|main \w+|highlight)$",
+    re.IGNORECASE,
+)
+"""Two things in a subject, or one that only its place in the text tells."""
+_LONGEST = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """The main clause of a sentence.
+
+    Attributes:
+        subject: Where it stands.
+        aux: What goes before the subject in a question.
+        verb: What follows the subject then; empty where `aux` is the only verb.
+        finite: All of the verb, as the sentence has it.
+        tail: What follows the verb, to the end of the clause.
+        passive: Whether something is done to the subject.
+        when: A time that stands before the subject.
+        common: Words that are no names, whatever their capitals.
+    """
+
+    sentence: str
+    subject: Span
+    aux: str
+    verb: str
+    finite: Span
+    tail: Span
+    passive: bool
+    when: Span | None
+    common: Collection[str]
+
+    @property
+    def about(self) -> str:
+        """The subject as it stands within a question."""
+        return lowered(self.subject.cut(self.sentence), self.common)
+
+    @property
+    def rest(self) -> str:
+        """The tail's text."""
+        return self.tail.cut(self.sentence)
+
+    @property
+    def main(self) -> str:
+        """The last word of the verb as the question has it; empty where there is none."""
+        return self.verb.split()[-1] if self.verb else ""
+
+    def asked(self, word: str, rest: str) -> str:
+        """The clause turned into a question behind a question word."""
+        return tidy(f"{word} {self.aux} {self.about} {self.verb} {rest}")
+
+    def without(self, start: int, end: int) -> str:
+        """The tail without a part of it; offsets are those of the sentence."""
+        return f"{self.sentence[self.tail.start : start]} {self.sentence[end : self.tail.end]}"
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    end: int
+
+
+class _Verb(NamedTuple):
+    """A verb: its parts in a question, how many words it has, and whether it is passive."""
+
+    aux: str
+    verb: str
+    words: int
+    passive: bool = False
+
+
+def lowered(text: str, common: Collection[str]) -> str:
+    """A noun as it stands within a sentence: small where its capital was that of a beginning."""
+    head, _, _ = text.partition(" ")
+    small = head in {"The", "A", "An"} or (head.lower() in common and head[1:].islower())
+    return f"{head.lower()}{text[len(head) :]}" if small else text
+
+
+def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
+    """The clause that a sentence consists of or begins with; `None` where that is not clear."""
+    start, when = 0, None
+    if re.match(r"(?:In|On|Since|At|By)\s", sentence):
+        when = _leading_time(sentence)
+        if when is None:
+            return None
+        start = when.end + 2
+    words = [
+        _Word(found[0].strip("()\"'"), found.start(), found.end())
+        for found in re.compile(r"\S+").finditer(sentence, start)
+    ]
+    at = _verb_at(words)
+    verb = _verb(words, at) if at else None
+    if verb is None or at + verb.words >= len(words):
+        return None
+    tail = Span(words[at + verb.words].start, len(sentence) - 1)
+    made = Clause(
+        sentence=sentence,
+        subject=Span(words[0].start, words[at - 1].end),
+        aux=verb.aux,
+        verb=verb.verb,
+        finite=Span(words[at].start, words[at + verb.words - 1].end),
+        tail=_core(sentence, tail),
+        passive=verb.passive,
+        when=when,
+        common=common,
+    )
+    return made if _is_whole(made) else None
+
+
+def _leading_time(sentence: str) -> Span | None:
+    """The time that a sentence begins with: "In 1891, ..."."""
+    comma, first = sentence.find(", "), sentence.find(" ") + 1
+    times = spans_of("time", sentence, "") or []
+    return next((span for span in times if span.start == first and span.end == comma), None)
+
+
+def _verb_at(words: list[_Word]) -> int:
+    """Where the verb of the first subject begins; 0 where none is sure."""
+    first = words[0].text.lower() if words else ","
+    if first in _POINTS or first in thirds() or first.endswith(","):
+        return 0
+    if first.endswith(("ing", "ed")) and words[1].text in _HANGING:
+        return 0  # "Dating back to 1936 the museum ..."
+    for at in range(1, min(len(words) - 1, _LONGEST)):
+        word = words[at].text
+        if words[at - 1].text[-1:] in ",;:" or word.lower() in _SUBORDINATE:
+            return 0
+        if word in _FINITE or _is_finite(words, at):
+            return at
+    return 0
+
+
+def _is_finite(words: list[_Word], at: int) -> bool:
+    word, before, after = (words[place].text for place in (at, at - 1, at + 1))
+    if is_noun(before.lower()) or before.lower() in _NO_VERB_AFTER:
+        return False
+    if word in pasts():
+        reduced = after in {"in", "by", "on", "for", "to", "from", "with", "at"}
+        return not (reduced and _another_verb(words[at + 1 : at + 10]))
+    return word in thirds() and not before.endswith("ss") and after not in _FINITE
+
+
+def _another_verb(words: list[_Word]) -> bool:
+    """Whether a further verb follows in the same clause, so that the first one was none."""
+    for word, _, _ in words:
+        if word.lower() in _FINITE:
+            return True
+        if word[-1:] in ",;" or word.lower() in _SUBORDINATE | {"and", "or"}:
+            return False
+    return False
+
+
+def _verb(words: list[_Word], at: int) -> _Verb | None:
+    word = words[at].text
+    rest = [each.text.lower() for each in words[at + 1 :]]
+    adverbs = next((n for n, each in enumerate(rest) if not _ADVERB.fullmatch(each)), len(rest))
+    told, rest = rest[:adverbs], [*rest[adverbs:], "", ""]
+    lead = "".join(f"{each} " for each in told)
+    if word in BE:
+        return _of_be(word, lead, rest[0], adverbs)
+    if word in _MODALS:
+        passive = rest[0] == "be" and _is_done(rest[1])
+        done = f"be {rest[1]}" if passive else rest[0]
+        return _Verb(word, lead + done, adverbs + 2 + passive, passive)
+    if word in HAVE:
+        return _of_have(word, lead, rest, adverbs)
+    if told:
+        return None
+    past = pasts().get(word)
+    return _Verb("did", past, 1) if past else _Verb("does", thirds()[word], 1)
+
+
+def _is_done(word: str) -> bool:
+    """Whether a word behind a form of be or have is a past participle."""
+    return word in participles() or (word.endswith("ed") and len(word) > 4)
+
+
+def _of_be(word: str, lead: str, after: str, adverbs: int) -> _Verb | None:
+    if _is_done(after):
+        return _Verb(word, lead + after, adverbs + 2, passive=True)
+    return None if lead else _Verb(word, "", 1)
+
+
+def _of_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | None:
+    if rest[0] == "been" and _is_done(rest[1]):
+        return _Verb(word, f"{lead}been {rest[1]}", adverbs + 3, passive=True)
+    if _is_done(rest[0]):
+        return _Verb(word, lead + rest[0], adverbs + 2)
+    if lead or rest[0] in _NO_VERB_AFTER - {"the", "a", "an"} | {"been", "not", "no", "since"}:
+        return None
+    return _Verb({"has": "does", "have": "do", "had": "did"}[word], "have", 1)
+
+
+def _core(sentence: str, tail: Span) -> Span:
+    """The tail up to the end of the main clause; commas of dates and places are passed."""
+    kept = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    ends = [found.start() for found in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
+    joined = _JOINED.finditer(sentence, tail.start, tail.end)
+    ends += [found.start() for found in joined if found["verb"] in pasts() | thirds()]
+    free = [at for at in ends if not any(span.start < at < span.end for span in kept)]
+    return Span(tail.start, max(tail.start, min(free, default=tail.end)))
+
+
+def _is_whole(clause: Clause) -> bool:
+    """Whether the clause has one verb, and a subject that can be understood alone."""
+    subject = clause.subject.cut(clause.sentence)
+    if re.search(r"\b(?:is|are|was|were|has|had)\b|[;:]\s", clause.rest):
+        return False
+    if len(subject) < 3 or _TWO.search(subject):
+        return False
+    reduced = re.search(r"\b(\w+) (?:by|in|on|at|for|to|from|with|as)\b", subject)
+    return not (reduced and reduced[1] in participles())

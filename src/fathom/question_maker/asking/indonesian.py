@@ -1,0 +1,298 @@
+"""Indonesian sentences become questions: a question word stands where the answer stood."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from fathom.question_maker.asking.base import Posed, plain, tidy
+from fathom.question_maker.asking.verbs import word_set
+from fathom.text.answer_type import spans_of
+from fathom.text.entities import names
+from fathom.types import Span
+
+_IS = r"(?:adalah|merupakan|ialah)"
+_VERB = re.compile(
+    rf"\s(?P<verb>(?:telah |sudah |akan |dapat |harus |wajib |boleh |pernah |mulai |juga |hanya |"
+    rf"pertama kali )*"
+    rf"(?:{_IS}|lahir|wafat|meninggal(?: dunia)?|terletak|berada|tinggal|bekerja|"
+    r"(?:di|ber|ter|me|mem|men|meng|meny)[a-z]{3,}))\s"
+)
+_POINTS = word_set("""
+ini itu tersebut dia ia mereka kami kita saya beliau hal namun tetapi akan selain jika apabila bila
+ketika saat setelah sebelum karena oleh untuk dalam pada di ke dari dengan sejak sebagai seperti
+menurut berdasarkan meskipun walaupun sehingga bahwa yang para salah beberapa banyak semua setiap
+tidak bukan ada adapun kemudian lalu selanjutnya sedangkan sementara dan atau juga maka namun
+keduanya keempat ketiga kedua pertama hingga sampai bersama terdapat selama antara hampir bahkan
+merupakan adalah sempat seluruh sebuah seorang suatu sebagian orang pihak
+""")
+_ACTS = re.compile(r"(?:di|ber|ter|mem|men|meng|meny)[a-z]{4,}$")
+_POINTS_BACK = re.compile(
+    r"\b(?:ini|itu|tersebut|dia|ia|mereka|beliau|kami|kita|saya|anda|berikut|sebagaimana|dimaksud|"
+    r"di atas|di bawah|keduanya|tadi)\b|\w{3,}nya\b",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(r"\b(?:tidak|bukan|belum|tanpa|jangan)\b", re.IGNORECASE)
+_ENDS = re.compile(
+    r"[,;:](?=\s)|\s[\u2013\u2014-]\s|\s(?:yang|karena|ketika|sehingga|namun|tetapi|sedangkan|"
+    r"sementara|"
+    r"meskipun|walaupun|apabila|jika|setelah|sebelum|agar|supaya|dimana|di mana|sebagai|seperti|"
+    r"dan (?=(?:di|ber|ter|me)[a-z]{4,}))(?:\b|(?<=\s))"
+)
+_TIME_BEFORE = re.compile(
+    r"(?P<prep>pada|sejak|hingga|sampai|mulai)\s+(?:(?:tahun|tanggal|hari|bulan)\s+)?$"
+)
+_YEAR_BEFORE = re.compile(r"(?P<prep>)\b(?:tahun|tanggal)\s+$")
+_TIMES = {"sejak": "Sejak kapan", "hingga": "Hingga kapan", "sampai": "Sampai kapan",
+          "mulai": "Mulai kapan"}  # fmt: skip
+_PLACE_BEFORE = re.compile(
+    r"\bdi\s+(?:(?:kota|kabupaten|provinsi|desa|kecamatan|daerah|wilayah)\s+)?$"
+)
+_LOCATED = re.compile(
+    r"\b(?:lahir|wafat|meninggal|terletak|berada|tinggal|berlokasi|berpusat|berkedudukan|"
+    r"dimakamkan|"
+    r"didirikan|dibangun|disimpan|digelar|diadakan|diselenggarakan|dilahirkan|ditemukan|dibentuk|"
+    r"berkantor|bermarkas|ditandatangani|dilaksanakan)\b"
+)
+_FIGURE = (
+    r"(?:\d[\d.,]*\d|\d|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|"
+    r"(?:dua|tiga|empat|lima|enam) (?:belas|puluh))"
+)
+_SCALE = r"(?:\s(?:ribu|juta|miliar|triliun))?"
+_UNIT = r"detik|menit|jam|hari(?: kerja| kalender)?|minggu|bulan|tahun|meter|km|kilometer|persen|%"
+_COUNT = re.compile(
+    rf"(?<!\w)(?:sekitar |kurang lebih |lebih dari |hampir )?(?P<bound>paling (?:lama|lambat|"
+    rf"banyak|sedikit|"
+    rf"singkat|kurang) )?(?P<num>{_FIGURE}{_SCALE})\s(?P<things>(?:{_UNIT}|(?!(?:pada|dari|"
+    rf"dengan|dalam|untuk|oleh|kepada|antara|yang|hingga|sampai)\b)[a-z]{{4,}}))\b"
+    r"(?!\s(?:lalu|sebelumnya|kemudian|pertama))"
+)
+_MONEY = re.compile(rf"(?P<num>Rp\.?\s?\d[\d.,]*\d(?:,-)?{_SCALE})")
+_MEASURE = re.compile(
+    rf"^(?P<what>(?:luas|tinggi|panjang|lebar|berat|jumlah penduduk|populasi|kedalaman|ketinggian)"
+    rf"(?: wilayah)?) (?:sekitar |kurang lebih )?(?P<num>{_FIGURE}{_SCALE}(?: (?:km\u00b2|km2|m2|"
+    rf"km|meter|"
+    r"hektar|hektare|jiwa|ton|kg|cm|persegi|mdpl))?)"
+)
+_AGENT = re.compile(r"\boleh\s+(?P<who>.+)$")
+_REVERSED = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
+# What there is only one of.
+_ONE = re.compile(
+    r"\b(?:ter[a-z]{4,}|pertama|kedua|ketiga|terakhir|ibu kota|pusat|presiden|ketua|direktur|"
+    r"pendiri|raja|"
+    r"ratu|gubernur|bupati|wali kota|menteri|kepala|penerus|pendahulu|lambang|mata uang|bahasa "
+    r"resmi|"
+    r"satuan|unsur|putra|putri|istri|suami|ayah|penulis|pencipta|penemu|pemimpin|nama)\b"
+)
+_PEOPLE = re.compile(
+    r"\b(?:seorang|presiden|gubernur|bupati|wali kota|raja|ratu|ketua|pendiri|direktur|menteri|"
+    r"kepala|"
+    r"pemain|penulis|anak|putra|putri|cucu|istri|suami|ayah|ibu(?! kota)|penguasa|pejabat|"
+    r"perdana menteri|"
+    r"penyanyi|aktor|aktris|politikus|pelatih|pemimpin|jenderal|ilmuwan|tokoh)\b"
+)
+_LISTED = re.compile(
+    r"^(?:atas|dari)\s+(?P<items>[^;:.]{3,60}(?:, [^,;:.]{3,60})+,? dan [^,;:.]{3,60})$"
+)
+_ITEMS = re.compile(r",\s+dan\s+|,\s+|\s+dan\s+(?=[^,]*$)")
+_BECAUSE = re.compile(r"^,?\s*karena\s+(?P<why>[^.;]{8,})")
+_SHORTEST, _LONGEST = 3, 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """The main clause: subject, verb, and what follows to its end."""
+
+    sentence: str
+    subject: str
+    verb: str
+    tail: Span
+
+    @property
+    def rest(self) -> str:
+        return self.tail.cut(self.sentence)
+
+    def without(self, start: int, end: int) -> str:
+        """Verb and tail without a part; offsets are those of the sentence."""
+        before, after = self.sentence[self.tail.start : start], self.sentence[end : self.tail.end]
+        return f"{self.verb} {before} {after}"
+
+
+def posed(sentence: str, common: Collection[str]) -> list[Posed]:
+    """The questions of an Indonesian sentence; see `asking.posed`."""
+    clause = _clause(sentence, common) if plain(sentence) else None
+    if clause is None:
+        return []
+    found = [made for rule in _RULES for made in rule(clause)]
+    return [each for each in found if _is_sound(each)]
+
+
+def _is_sound(made: Posed) -> bool:
+    cut = re.search(
+        r"\b(?:dan|atau|di|ke|dari|oleh|pada|untuk|dengan|yang|adalah|tahun|sekitar)\?$", made.text
+    )
+    words = len(made.text.split())
+    whole = made.text.count("(") == made.text.count(")")
+    return (
+        _SHORTEST <= words <= _LONGEST and whole and not cut and not _POINTS_BACK.search(made.text)
+    )
+
+
+def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
+    verb = _VERB.search(sentence)
+    subject = sentence[: verb.start()] if verb else ""
+    first = subject.partition(" ")[0].lower()
+    if verb is None or first in _POINTS or _ACTS.match(first) or not 1 <= len(subject.split()) <= 9:
+        return None
+    if re.search(r"[,;:()]|\byang\b", subject) or _POINTS_BACK.search(subject):
+        return None
+    tail = Span(verb.end(), len(sentence) - 1)
+    tail = _core(sentence, tail)
+    if _DENIES.search(sentence[: tail.end]) or '"' in sentence:
+        return None
+    small = first in common and subject[1:2].islower()
+    return _Clause(
+        sentence, subject[0].lower() + subject[1:] if small else subject, verb["verb"], tail
+    )
+
+
+def _core(sentence: str, tail: Span) -> Span:
+    kept = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    for found in _ENDS.finditer(sentence, tail.start, tail.end):
+        if not any(span.start < found.start() < span.end for span in kept):
+            return Span(tail.start, found.start())
+    return tail
+
+
+def _when(clause: _Clause) -> Iterator[Posed]:
+    if re.search(_IS, clause.verb):
+        return
+    tail = clause.tail
+    inside = [
+        span
+        for span in spans_of("time", clause.sentence, "") or ()
+        if tail.start <= span.start and span.end <= tail.end
+    ]
+    text = clause.sentence[tail.start : inside[0].start] if len(inside) == 1 else ""
+    before = _TIME_BEFORE.search(text) or _YEAR_BEFORE.search(text)
+    if before and not re.match(
+        r"\s*(?:hingga|sampai|-|\u2013|dan)\b", clause.sentence[inside[0].end :]
+    ):
+        rest = clause.without(tail.start + before.start(), inside[0].end)
+        word = _TIMES.get(before["prep"], "Kapan")
+        yield Posed(
+            tidy(f"{word} {clause.subject} {rest}"), inside[0], "when", subject=clause.subject
+        )
+
+
+def _where(clause: _Clause) -> Iterator[Posed]:
+    if not _LOCATED.search(clause.verb):
+        return
+    tail = clause.tail
+    for span in spans_of("place", clause.sentence, clause.subject) or ():
+        before = _PLACE_BEFORE.search(clause.sentence[tail.start : max(span.start, tail.start)])
+        if before and span.end <= tail.end and not spans_of("time", span.cut(clause.sentence), ""):
+            rest = clause.without(tail.start + before.start(), span.end)
+            yield Posed(
+                tidy(f"Di mana {clause.subject} {rest}"), span, "where", subject=clause.subject
+            )
+            return
+
+
+def _counted(clause: _Clause) -> Iterator[Posed]:
+    measured = _MEASURE.match(clause.rest)
+    if measured and clause.verb in {"memiliki", "mempunyai"}:
+        yield _number(clause, f"Berapa {measured['what']} {clause.subject}", measured, "how large")
+        return
+    money = _MONEY.search(clause.rest)
+    if money and not clause.rest[money.end() :].strip():
+        told = clause.without(clause.tail.start + money.start(), clause.tail.end)
+        told = re.sub(rf"^{_IS}\s*", "", told)
+        asked = (
+            f"Berapa {told} {clause.subject}"
+            if not told.strip()
+            else f"{clause.subject} {told} berapa"
+        )
+        yield _number(clause, asked, money, "how much")
+        return
+    found = _COUNT.search(clause.rest)
+    if not found or re.search(_IS, clause.verb) or _COUNT.search(clause.rest, found.end()):
+        return
+    if spans_of("time", found["num"], "") or re.match(
+        r"\s*(?:-|sampai|hingga)\s*\d", clause.rest[found.end() :]
+    ):
+        return
+    head, after = clause.rest[: found.start()], clause.rest[found.end() :]
+    things = f"{found['bound'] or ''}berapa {found['things']}"
+    asked = f"{clause.subject} {clause.verb} {head} {things} {after}"
+    yield _number(clause, asked, found, "how many")
+
+
+def _number(clause: _Clause, text: str, found: re.Match[str], rule: str) -> Posed:
+    span = Span(*found.span("num")).shifted(clause.tail.start)
+    return Posed(tidy(text), span, rule, numeric=True, subject=clause.subject)
+
+
+def _agent(clause: _Clause) -> Iterator[Posed]:
+    found = _AGENT.search(clause.rest) if re.match(r"(?:\w+ )*di[a-z]", clause.verb) else None
+    if not found:
+        return
+    at = clause.tail.start + found.start("who")
+    who = next((span for span in names(clause.sentence) if span.start == at), None)
+    if who and re.match(
+        r"\s*(?:$|[.;]|(?:pada|di|dari|dengan|untuk|dalam|sejak|ke)\s)", clause.sentence[who.end :]
+    ):
+        rest = clause.without(clause.tail.start + found.start(), who.end)
+        yield Posed(
+            tidy(f"Oleh siapa {clause.subject} {rest}"), who, "by whom", subject=clause.subject
+        )
+
+
+def _identity(clause: _Clause) -> Iterator[Posed]:
+    if not re.fullmatch(_IS, clause.verb):
+        return
+    rest = re.sub(r"\s*\([^()]*\)$", "", clause.rest.rstrip())
+    start = clause.tail.start
+    named = [
+        span
+        for span in names(clause.sentence)
+        if span.start == 0 and span.end == len(clause.subject)
+    ]
+    turned = _REVERSED.match(rest)
+    if named and turned and _ONE.search(turned["what"]) and not _ACTS.match(rest.split()[0]):
+        word = "Siapa" if _PEOPLE.match(rest) else "Apa"
+        yield Posed(tidy(f"{word} {turned['what']}"), named[0], "which")
+    elif (
+        len(rest.split()) >= 3
+        and len(clause.subject.split()) <= 5
+        and (named or " " in clause.subject)
+    ):
+        person = named and _PEOPLE.match(rest)
+        text = f"Siapa {clause.subject}" if person else f"Apa yang dimaksud dengan {clause.subject}"
+        text = (
+            f"Siapakah {clause.subject} sebenarnya"
+            if person and " " not in clause.subject
+            else text
+        )
+        yield Posed(tidy(text), Span(start, start + len(rest)), "what is", subject=clause.subject)
+
+
+def _listed(clause: _Clause) -> Iterator[Posed]:
+    if clause.verb != "terdiri":
+        return
+    found = _LISTED.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
+    if found:
+        items = tuple(filter(None, map(str.strip, _ITEMS.split(found["items"]))))
+        span = Span(*found.span("items")).shifted(clause.tail.start)
+        text = tidy(f"{clause.subject} terdiri atas apa saja")
+        yield Posed(text, span, "list", several=True, subject=clause.subject, items=items)
+
+
+def _reason(clause: _Clause) -> Iterator[Posed]:
+    found = _BECAUSE.match(clause.sentence[clause.tail.end :])
+    if found:
+        span = Span(*found.span("why")).shifted(clause.tail.end)
+        text = tidy(f"Mengapa {clause.subject} {clause.verb} {clause.rest}")
+        yield Posed(text, span, "why", subject=clause.subject)
+
+
+_RULES = (_when, _where, _counted, _agent, _identity, _listed, _reason)

@@ -1,0 +1,153 @@
+"""What the chunks of an index say, each as a question with its answer."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from fathom.agents.reader.tables import NamedCell, tables_of
+from fathom.index.base import IndexReader
+from fathom.jsonable import digest
+from fathom.question_maker.asking import Posed, posed
+from fathom.text.entities import names
+from fathom.text.instructions import gives_orders
+from fathom.text.language import Language, detect
+from fathom.text.quotable import units
+from fathom.types import Chunk, Span
+
+MOST_CHUNKS = 20_000
+"""Of a larger index so many are looked at, drawn by the seed."""
+_SMALL = re.compile(r"\b[a-z][\w-]+")
+_KEY = re.compile(r"[^\W\d_][^<>{}=|]{1,60}$")
+_COLUMN = re.compile(
+    r"(?!(?:id|no|nr|number|notes?|comments?|url|links?|unit|name|catatan|satuan|nomor)$)"
+    r"[^\W\d_][^<>{}=|:?]{2,38}$(?<! at)(?<! in)(?<! on)(?<! by)(?<! to)"
+    r"|(?:stored|kept|located|found) (?:at|in)$",
+    re.IGNORECASE,
+)
+_LONGEST_CELL = 60
+_AMOUNT = re.compile(r"\D{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,3}$")
+_AMOUNTS = re.compile(r"biaya|harga|tarif|denda|jumlah|luas|tinggi|berat|umur|batas", re.IGNORECASE)
+_PLACED = re.compile(r"(stored|kept|located|found) (?:at|in)$")
+_PERSON = re.compile(r"[A-Z][a-z]+ [A-Z][a-z]+$")
+_FOR = re.compile(r"\b(?:in|per|fee|fine|price|cost|limit|default|deadline|rate)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A question that a part of a chunk answers.
+
+    Attributes:
+        answer: Verbatim from the chunk.
+        span: Where it stands in the chunk's text.
+        subject: What it is about, in the chunk's words; empty where that is the answer.
+    """
+
+    question: str
+    answer: str
+    chunk: Chunk
+    span: Span
+    rule: str
+    language: Language
+    numeric: bool = False
+    several: bool = False
+    subject: str = ""
+    items: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """The id of its document."""
+        return self.chunk.document_id
+
+
+def is_named(subject: str) -> bool:
+    """Whether a subject holds a name, so that it is the same wherever it is told of."""
+    return bool(names(f"x {subject}"))
+
+
+def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:
+    """Chunks of all documents, at most `MOST_CHUNKS`, in an order that the seed draws."""
+    ids = [f"{each.id}#{at}" for each in index.documents() for at in range(each.chunks)]
+    drawn = sorted(ids, key=lambda each: (digest(f"{seed} {each}"), each))[:MOST_CHUNKS]
+    return index.chunks(drawn)
+
+
+def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
+    """The facts of a chunk in order; none of a text that speaks to a language model."""
+    language = language_of(chunk)
+    if language not in languages or gives_orders(chunk.text):
+        return
+    small = frozenset(_SMALL.findall(chunk.text))
+    for unit in units(chunk):
+        if unit.kind in {"paragraph", "list_item"}:
+            for made in posed(unit.span.cut(chunk.text), language, small):
+                yield _fact(made, chunk, unit.span.start, language)
+    for table in tables_of(chunk):
+        for row in table:
+            yield from _cells(row, chunk, language, small)
+
+
+def language_of(chunk: Chunk) -> Language:
+    """That of its text, else that of its titles; a bare table is taken for English."""
+    found = (detect(text) for text in (chunk.text, chunk.context))
+    return next((each for each in found if each != "und"), "en")
+
+
+def _fact(made: Posed, chunk: Chunk, start: int, language: Language) -> Fact:
+    span = made.answer.shifted(start)
+    return Fact(
+        question=made.text,
+        answer=" ".join(span.cut(chunk.text).split()),
+        chunk=chunk,
+        span=span,
+        rule=made.rule,
+        language=language,
+        numeric=made.numeric,
+        several=made.several,
+        subject=made.subject,
+        items=made.items,
+    )
+
+
+def _cells(
+    row: Sequence[NamedCell], chunk: Chunk, language: Language, small: Collection[str]
+) -> Iterator[Fact]:
+    """Each named cell of a row whose first cell says what the row is about."""
+    key, *cells = row
+    about = " ".join(key.text.split())
+    if not _KEY.match(about):
+        return
+    for cell in cells:
+        name, value = " ".join(cell.name.split()), " ".join(cell.text.split())
+        if not _COLUMN.match(name) or not 0 < len(value) < _LONGEST_CELL:
+            continue
+        yield Fact(
+            question=_of_cell(name, _within(about, small), language),
+            answer=value,
+            chunk=chunk,
+            span=cell.span,
+            rule="cell",
+            language=language,
+            numeric=bool(_AMOUNT.match(value)),
+            subject=about,
+        )
+
+
+def _within(about: str, small: Collection[str]) -> str:
+    """The first cell as it stands within a question: only names have a capital there."""
+    first, second, *_ = [*about.split(), "", ""]
+    known = second.islower() or first.lower() in small
+    return about[0].lower() + about[1:] if first[1:].islower() and known else about
+
+
+def _of_cell(name: str, about: str, language: Language) -> str:
+    column = name if name.isupper() else name[0].lower() + name[1:]
+    if language == "id":
+        return f"{'Berapa' if _AMOUNTS.search(name) else 'Apa'} {column} {about}?"
+    placed = _PLACED.match(column)
+    if placed:
+        return f"Where {'are' if re.search(r'[^su]s$', about) else 'is'} {about} {placed[1]}?"
+    many = re.search(r"[^su]s$", column.split(" in ")[0])
+    if _PERSON.match(about) and not many:
+        return f"What is {about}'s {column}?"
+    link = "for" if _FOR.search(column) else "of"
+    return f"What {'are' if many else 'is'} the {column} {link} {about}?"

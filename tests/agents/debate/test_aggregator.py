@@ -1,0 +1,101 @@
+import asyncio
+from typing import Any
+
+import pytest
+from tests.making import hit_of
+
+from fathom.agents.debate.aggregator import LocalAggregator, draft_of, share_of
+from fathom.agents.debate.debater import Position
+from fathom.testing.doubles import run_context
+from fathom.types import Draft, Evidence, Span
+
+WHO = "Who built the mill?"
+
+
+def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Position:
+    hit = hit_of(f"It was {answer}.", document=str(rank), rank=rank)
+    evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=score)
+    return Position(
+        hit=hit,
+        answer=answer,
+        evidence=evidence if answer else None,
+        score=score if answer else 0.0,
+        **more,
+    )
+
+
+def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
+    with run_context() as context:
+        return asyncio.run(LocalAggregator(min_share=share).aggregate(question, positions, context))
+
+
+def test_every_reading_is_given_with_who_says_it() -> None:
+    draft = aggregated(position("Ada Vale", 1), position("Bo Hill", 2), position("Vale", 3, 0.4))
+    assert draft.short_answer == "Ada Vale"
+    assert [(other.text, other.evidence) for other in draft.alternatives] == [("Bo Hill", (2,))]
+    assert [claim.text for claim in draft.claims] == [
+        "2 of 3 chunks say: Ada Vale.",
+        "1 of 3 chunks says: Bo Hill.",
+    ]
+    assert [item.hit.chunk.document_id for item in draft.evidence] == ["1", "3", "2"]
+    assert [other.refuted for other in draft.alternatives] == [False]
+    # Weights are the scores of the hits: 1, 1/2 and 1/3.
+    assert draft.confidence == pytest.approx((1 + 1 / 3) / (1 + 1 / 2 + 1 / 3), abs=1e-6)
+
+
+def test_four_agents_with_four_answers_agree_by_a_quarter() -> None:
+    named = ("Ada Vale", "Bo Hill", "Cy Roe", "Di Lund")
+    draft = aggregated(*(position(name, 1) for name in named))
+    assert draft.confidence == 0.25
+    assert len(draft.alternatives) == 3
+
+
+def test_of_dates_and_numbers_the_fullest_is_said() -> None:
+    question = "When was it built?"
+    draft = aggregated(position("1835", 1, 0.9), position("May 1835", 2), question=question)
+    assert draft.short_answer == "May 1835"
+    assert aggregated(position("Vale", 1, 0.9), position("Ada Vale", 2)).short_answer == "Vale"
+
+
+def test_in_the_language_of_the_question() -> None:
+    draft = aggregated(position("Ada Vale", 1), question="Siapa yang membangun pabrik itu?")
+    assert draft.claims[0].text == "1 dari 1 kutipan menyatakan: Ada Vale."
+
+
+def test_of_those_that_contradict_each_other_the_better_backed_holds() -> None:
+    against = position("Cy Roe", 1, 0.9, contradicts=("Ada Vale",))
+    draft = aggregated(against, position("Ada Vale", 2, 0.2), position("Ada Vale", 3, 0.2))
+    assert draft.short_answer == "Ada Vale"
+    (loser,) = draft.alternatives
+    assert (loser.text, loser.refuted) == ("Cy Roe", True)
+    assert [draft.evidence[place].hit.chunk.document_id for place in loser.evidence] == ["1"]
+    assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
+    # Weights are the scores of the hits: 1, 1/2 and 1/3.
+    assert draft.confidence == pytest.approx((1 / 2 + 1 / 3) / (1 + 1 / 2 + 1 / 3), abs=1e-6)
+
+
+def test_who_supports_an_answer_backs_it_half() -> None:
+    positions = (
+        position("Cy Roe", 1, 0.5, contradicts=("Ada Vale",)),
+        position("Ada Vale", 2, 0.4),
+        position("Bo Hill", 3, 0.1, supports=("Ada Vale",)),
+    )
+    assert aggregated(*positions).short_answer == "Ada Vale"
+
+
+def test_weak_readings_can_be_left_out() -> None:
+    positions = (position("Ada Vale", 1, 0.8), position("Bo Hill", 2, 0.1))
+    assert len(aggregated(*positions).alternatives) == 1
+    assert aggregated(*positions, share=0.2).alternatives == ()
+
+
+def test_the_unknown_count_against_the_agreement() -> None:
+    draft = aggregated(position("", 1), position("Ada Vale", 2))
+    assert draft.confidence == pytest.approx(1 / 3, abs=1e-6)
+    assert draft.claims[0].text == "1 of 2 chunks says: Ada Vale."
+
+
+def test_when_all_are_unknown_so_is_the_aggregate() -> None:
+    assert aggregated(position("", 1), position("", 2)) == Draft()
+    assert aggregated() == draft_of(WHO, (), ()) == Draft()
+    assert share_of("Ada Vale", WHO, ()) == 0.0

@@ -1,0 +1,67 @@
+import asyncio
+import json
+from typing import Any
+
+from tests.agents.debate.test_aggregator import WHO, position
+
+from fathom.agents.debate.aggregator import LLMAggregator, LocalAggregator
+from fathom.agents.debate.debater import Position
+from fathom.llm.call import RoleModel
+from fathom.llm.faults import ModelFault
+from fathom.llm.retry import RetryPolicy
+from fathom.runs.recorder import Recorder
+from fathom.testing.doubles import ScriptedChat, completion, run_context
+from fathom.types import Draft
+from fathom.usage import Usage
+
+THREE = (position("Ada Vale", 1), position("Bo Hill", 2), position("Cy Roe", 3))
+
+
+def aggregated(
+    outcome: list[dict[str, Any]] | Exception, *positions: Position
+) -> tuple[Draft, str, int]:
+    """The draft, whose mind it was, and how often the model was asked."""
+    text = json.dumps({"readings": outcome}) if isinstance(outcome, list) else ""
+    chat = ScriptedChat(
+        outcome if isinstance(outcome, Exception) else completion(text, usage=Usage(llm_calls=1))
+    )
+    model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
+    agent = LLMAggregator(model=model, local=LocalAggregator())
+    with run_context() as context:
+        draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))
+        assert isinstance(context.scope, Recorder)
+        step = next(s for s in context.scope.seal(None).steps if s.id == "aggregate")
+    return draft, step.verdict, len(chat.calls)
+
+
+def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
+    readings: list[dict[str, Any]] = [
+        {"answer": "Cy Roe", "agents": [3], "refuted": True},
+        {"answer": "Bo Hill", "agents": [2, 9, 1]},
+        {"answer": "Dee Fox", "agents": [1]},
+        {"answer": "Ada Vale", "agents": [1]},
+    ]
+    draft, verdict, _ = aggregated(readings)
+    assert verdict == "model"
+    assert draft.short_answer == "Bo Hill"
+    beside = [(other.text, other.refuted) for other in draft.alternatives]
+    assert beside == [("Ada Vale", False), ("Cy Roe", True)]
+    assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
+
+
+def test_where_the_agents_agree_nobody_is_asked() -> None:
+    draft, _, asked = aggregated([], position("Vale", 2), position("Ada Vale", 1, 0.6))
+    assert (draft.short_answer, asked) == ("Ada Vale", 0)
+
+
+def test_without_a_reading_that_holds_the_local_mind_decides() -> None:
+    nobody: list[dict[str, Any]] = [
+        {"answer": "Dee Fox", "agents": [1]},
+        {"answer": "Cy Roe", "agents": []},
+    ]
+    all_refuted = [{"answer": "Cy Roe", "agents": [3], "refuted": True}]
+    down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+    outcomes: tuple[list[dict[str, Any]] | Exception, ...] = (nobody, all_refuted, down)
+    for outcome in outcomes:
+        draft, verdict, asked = aggregated(outcome)
+        assert (draft.short_answer, verdict, asked) == ("Ada Vale", "local", 1)

@@ -1,0 +1,99 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from tests.making import QUESTION, hit_of
+
+from fathom.agents.debate.debater import LLMDebater, LocalDebater, Position
+from fathom.llm.call import RoleModel
+from fathom.llm.faults import ModelFault
+from fathom.llm.retry import RetryPolicy
+from fathom.runs.recorder import Recorder
+from fathom.testing.doubles import (
+    ScriptedChat,
+    ScriptedCrossReader,
+    completion,
+    reading,
+    run_context,
+)
+from fathom.types import Evidence, Span
+from fathom.usage import Budget, Usage
+
+HIT = hit_of()
+PLACE = 2
+QUOTE = "A mooring permit costs 40 crowns a year."
+PAIRS = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns"))
+LOCAL = LocalDebater(pairs=PAIRS)
+
+
+def peer(answer: str) -> Position:
+    evidence = Evidence(hit=HIT, span=Span(0, len(QUOTE)), support=0.5)
+    return Position(hit=HIT, answer=answer, evidence=evidence, score=0.5)
+
+
+def spoken(
+    outcome: dict[str, Any] | Exception,
+    own: Position | None = None,
+    heard: tuple[Position, ...] = (),
+    budget: Budget | None = None,
+) -> tuple[Position, str, ScriptedChat]:
+    """What it said, whose mind it was, and what was asked."""
+    one = Usage(llm_calls=1)
+    reply = (
+        outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=one)
+    )
+    chat = ScriptedChat(reply)
+    model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
+    agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS)
+    with run_context(budget) as context:
+        position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
+        assert isinstance(context.scope, Recorder)
+        step = next(s for s in context.scope.seal(None).steps if s.id == "speak")
+    return position, step.verdict, chat
+
+
+def test_an_answer_counts_with_the_sentence_of_its_number() -> None:
+    position, verdict, chat = spoken({"answer": {"sentence": PLACE, "text": "40 crowns"}})
+    # As sure as the pair reader is that the chunk answers: any true quote would be verbatim.
+    assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 0.9)
+    assert verdict == "opens"
+    system, user, *_ = (message.text for message in chat.calls[0].messages)
+    fence = user.split("\n")[1].removesuffix(" chunk 1")
+    assert fence in system
+    assert f"[{PLACE}] {QUOTE}" in user
+    schema = chat.calls[0].schema
+    assert schema is not None
+    answer, _ = schema["properties"]["answer"]["anyOf"]
+    assert answer["properties"]["sentence"] == {"enum": [1, 2, 3]}
+
+
+def test_an_answer_in_other_words_than_its_sentence_counts_half() -> None:
+    position, _, _ = spoken({"answer": {"sentence": PLACE, "text": "forty crowns"}})
+    assert (position.answer, position.score) == ("forty crowns", 0.45)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 4])
+def test_without_a_sentence_of_its_chunk_the_local_mind_speaks(number: int) -> None:
+    position, verdict, _ = spoken({"answer": {"sentence": number, "text": "50 crowns"}})
+    assert verdict == "local"
+    assert position.answer == "40"
+    down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+    assert spoken(down)[1] == "local"
+
+
+def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None:
+    answer = {"sentence": PLACE, "text": "40 crowns"}
+    reply = {"answer": answer, "supports": [2, 9], "contradicts": [1, 3]}
+    heard = (peer("50 crowns"), peer("forty"), peer(""))
+    position, verdict, chat = spoken(reply, peer("50 crowns"), heard)
+    assert (position.supports, position.contradicts) == (("forty",), ("50 crowns",))
+    assert verdict == "adopts"
+    user = chat.calls[0].messages[1].text
+    assert "answer: forty" in user
+    assert "answer 1\n50 crowns\n===" in user
+
+
+def test_it_may_drop_its_answer() -> None:
+    position, verdict, _ = spoken({"answer": None}, peer("50 crowns"))
+    assert (position.answer, position.evidence, verdict) == ("", None, "drops")

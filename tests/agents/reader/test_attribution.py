@@ -1,0 +1,28 @@
+"""What is asked of one source is answered from it."""
+
+import pytest
+from tests.making import hit_of
+
+from fathom.agents.reader.attribution import attributed, source_of
+
+
+@pytest.mark.parametrize(
+    ("question", "source"),
+    [
+        ("What does it cost according to the Treasury?", "Treasury"),
+        ("According to the Harbour Office, what is a berth?", "Harbour Office"),
+        ("Berapa biayanya menurut Dinas Pekerjaan Umum?", "Dinas Pekerjaan Umum"),
+        ("What is allowed according to the law?", ""),
+        ("Who is in the Treasury?", ""),
+    ],
+)
+def test_the_question_names_who_is_to_say_it(question: str, source: str) -> None:
+    assert source_of(question) == source
+
+
+def test_hits_that_name_the_source_come_alone_where_there_are_any() -> None:
+    asked = "What does a permit cost according to the Treasury?"
+    old, new = hit_of("19 crowns."), hit_of("The Treasury asks 22 crowns.", document="new")
+    assert attributed(asked, [old, new]) == [new]
+    assert attributed(asked, [old]) == [old]
+    assert attributed("What does a permit cost?", [old, new]) == [old, new]

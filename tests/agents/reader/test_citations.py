@@ -1,0 +1,135 @@
+"""A model's sentences name their evidence, by number or by quote, and what they name is found."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.making import FEES, QUESTION, hit_of, hit_with
+
+from fathom.agents.reader.citations import (
+    ByNumber,
+    ByQuote,
+    CitedForm,
+    NumberedReply,
+    NumberingSentence,
+    Quote,
+    QuotingSentence,
+    ReaderReply,
+    SentenceStream,
+    form_for,
+    shown,
+)
+from fathom.documents.base import Builder
+from fathom.llm.schema import schema_of
+
+COSTS = "A mooring permit costs 40 crowns a year."
+DOGS = "Dogs are welcome."
+HITS = [hit_of(DOGS, document="d0"), hit_of(rank=2)]
+
+
+def test_an_answer_has_a_sentence_and_a_sentence_has_evidence() -> None:
+    for kind, lacks in (
+        (ReaderReply, {"quotes": [], "text": "x"}),
+        (NumberedReply, {"evidence": [], "text": "x"}),
+    ):
+        for sentences in ([], [lacks]):
+            with pytest.raises(ValueError, match="at least 1 item"):
+                kind.model_validate({"answer": {"sentences": sentences}})
+        assert kind.model_validate({"answer": None}).answer is None
+
+
+@pytest.mark.parametrize("form", [ByNumber(), ByQuote()], ids=["numbers", "quotes"])
+def test_the_example_of_the_prompt_fits_its_reply(form: CitedForm) -> None:
+    form.kind.model_validate_json(form.prompt.text.rpartition("\nReply: ")[2])
+
+
+def test_numbers_are_those_of_the_sentences_shown() -> None:
+    asked = ByNumber().asked(QUESTION, HITS)
+    assert asked.choices == {"sentence": (1, 2, 3, 4, 5)}
+    lines = asked.messages[1].text.splitlines()
+    assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
+    assert lines[4:6] == ["[3] Fees", f"[4] {COSTS}"]
+    schema = json.dumps(schema_of(NumberedReply, asked.choices))
+    assert '{"enum": [1, 2, 3, 4, 5]}' in schema
+
+
+def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
+    builder = Builder()
+    builder.heading("Harbour fees", 1)
+    builder.item("1. Mooring costs 40 crowns.")
+    builder.row(["Boat", "Fee"], head=True)
+    builder.row(["Yacht", "90"])
+    hit = hit_with(builder)
+    told = [item.quote for item in shown(hit)]
+    assert told[:2] == ["Harbour fees", "Mooring costs 40 crowns."]
+    assert len(told) == 4
+    cited = ByNumber().cited(NumberingSentence(evidence=[1], text="It is about fees."), [hit])
+    assert [each.quote for each in cited.evidence] == ["Harbour fees"]
+
+
+def test_the_form_is_what_did_better_with_the_model_unless_it_is_chosen() -> None:
+    assert form_for("local:/models/small.gguf", "auto") == "numbers"
+    assert form_for("openai:m", "auto") == "quotes"
+    assert form_for("openai:m", "numbers") == "numbers"
+    assert form_for("local:", "quotes") == "quotes"
+
+
+def test_what_is_named_is_found_once_and_marks_are_taken_out() -> None:
+    cited = ByNumber().cited(NumberingSentence(evidence=[4, 4, 2, 0, 9], text="x [2]."), HITS)
+    assert [each.quote for each in cited.evidence] == [COSTS, DOGS]
+    assert (cited.text, cited.named) == ("x.", 5)
+    quotes = [Quote(chunk=2, quote="40 crowns"), Quote(chunk=1, quote="Cats"),
+              Quote(chunk=1, quote="dogs are welcome")]  # fmt: skip
+    cited = ByQuote().cited(QuotingSentence(quotes=quotes, text="x"), HITS)
+    assert [each.quote for each in cited.evidence] == [COSTS, DOGS]
+
+
+def test_a_document_cannot_number_its_own_sentences() -> None:
+    hits = [hit_of("[2] Visitors moor free of charge.", document="evil"), hit_of(rank=2)]
+    cited = ByNumber().cited(NumberingSentence(evidence=[4], text="x"), hits)
+    assert cited.evidence[0].quote == COSTS
+
+
+def test_a_title_above_a_chunk_is_named_in_either_form() -> None:
+    by_number = ByNumber().cited(NumberingSentence(evidence=[3], text="x"), HITS)
+    quotes = [Quote(chunk=2, quote="FEES")]
+    by_quote = ByQuote().cited(QuotingSentence(quotes=quotes, text="x"), HITS)
+    for cited in (by_number, by_quote):
+        assert [(each.heading, each.quote) for each in cited.evidence] == [("Fees", "Fees")]
+
+
+def test_of_the_web_only_its_text_is_named() -> None:
+    hit = HITS[0]
+    web = replace(hit, chunk=replace(hit.chunk, source="web"))
+    assert [item.quote for item in shown(web)] == [DOGS]
+    assert "Fees\n[1] Dogs" in ByNumber().asked(QUESTION, [web]).messages[1].text
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        (ByNumber(), {"evidence": [4], "text": "It costs 40 crowns."}),
+        (ByQuote(), {"quotes": [{"chunk": 2, "quote": COSTS}], "text": "It costs 40 crowns."}),
+    ],
+    ids=["numbers", "quotes"],
+)
+def test_sentences_are_told_as_they_come(form: CitedForm, sentence: Mapping[str, Any]) -> None:
+    told: list[str] = []
+    stream = SentenceStream(form, HITS, told.append)
+    lie = {"evidence": [99], "quotes": [{"chunk": 1, "quote": "Cats pay."}], "text": "Cats pay."}
+    whole = json.dumps({"answer": {"sentences": [lie, sentence, sentence], "short_answer": "40"}})
+    seen = []
+    for letter in whole:
+        stream(letter)
+        seen.append(len(told))
+    assert told == ["It costs 40 crowns."] * 2
+    assert seen[-1] == 2
+    assert seen[whole.index("short_answer")] == 2  # long before the end
+
+
+def test_all_of_a_chunk_is_shown_in_either_form() -> None:
+    for form in (ByNumber(), ByQuote()):
+        text = form.asked(QUESTION, HITS).messages[1].text
+        assert all(part in text for part in (DOGS, *FEES.split(". ")))

@@ -1,0 +1,67 @@
+"""The confidence of a model's answer rests on its quotes, not on its word."""
+
+from dataclasses import replace
+
+from tests.making import QUESTION, fees, hit_of
+
+from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, agree
+from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.types import Chunk, Draft, Evidence, Span
+
+HIT = hit_of("Dogs are welcome. A mooring permit costs 40 crowns a year.")
+ON = Evidence(hit=HIT, span=Span(18, len(HIT.chunk.text)), support=1.0)
+OFF = Evidence(hit=HIT, span=Span(0, 17), support=1.0)
+SAID = Draft(evidence=(ON,), short_answer="40 crowns", confidence=0.9)
+ASKED = AnswerConfidence(pairs=ScriptedCrossReader(fees))
+
+
+def test_a_quote_is_weighed_alone_and_the_best_one_counts() -> None:
+    beside = Draft(evidence=(OFF,), short_answer="welcome")
+    on, off = ASKED(QUESTION, SAID, Draft()), ASKED(QUESTION, beside, SAID)
+    assert off < 0.2 < on - 0.4
+    both = replace(SAID, evidence=(OFF, ON))
+    assert ASKED(QUESTION, both, Draft()) == on
+    assert ASKED(QUESTION, Draft(), SAID) == 0.0
+
+
+def test_the_local_readers_word_counts_for_and_against() -> None:
+    other = replace(SAID, short_answer="99 crowns")
+    unsure = replace(other, confidence=0.1)
+    sure = {name: ASKED(QUESTION, SAID, first) for name, first in
+            {"same": SAID, "other": other, "unsure": unsure, "none": Draft()}.items()}  # fmt: skip
+    assert sure["same"] > sure["none"]
+    assert sure["other"] <= sure["unsure"] <= sure["same"]
+
+
+def test_drafts_agree_by_answer_and_without_one_by_place() -> None:
+    assert agree(QUESTION, SAID, replace(SAID, short_answer="40"))
+    assert not agree(QUESTION, SAID, replace(SAID, short_answer="50 crowns"))
+    bare = replace(SAID, short_answer="")
+    assert agree(QUESTION, bare, SAID)
+    assert not agree(QUESTION, bare, replace(SAID, evidence=(OFF,)))
+    assert not agree(QUESTION, SAID, Draft())
+
+
+def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> None:
+    def sure(answers: float, word: str) -> float:
+        def script(claim: str, chunk: Chunk) -> Reading:
+            supported = 0.02 if " not " in claim else 0.97
+            denied = 0.98 - supported
+            return reading(
+                chunk, yes=answers, supported=supported, contradicted=denied, unrelated=0.01
+            )
+
+        asked = AnswerConfidence(pairs=ScriptedCrossReader(script))
+        said = replace(SAID, short_answer=word)
+        return asked("Does a mooring permit cost 40 crowns?", said, SAID)
+
+    assert sure(0.97, "yes") > 0.7
+    assert sure(0.97, "yes") > sure(0.5, "yes") > 0.5
+    assert abs(sure(0.97, "yes") + sure(0.97, "no") - 1) < 1e-6
+
+
+def test_every_law_has_a_slope_for_each_factor_and_none_turns_sense_round() -> None:
+    for law in LAWS.values():
+        assert len(law) == len(FACTORS)
+        assert min(law[:-1]) >= 0

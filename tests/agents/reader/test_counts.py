@@ -1,0 +1,78 @@
+"""How many there are is what is stated, or what is listed, or neither where they differ."""
+
+import pytest
+from tests.making import hit_with
+
+from fathom.agents.reader.counts import counted
+from fathom.agents.reader.reader import Law, LocalReader
+from fathom.documents.base import Builder
+from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.types import Chunk, Draft
+
+ASKED = "How many branches does the library have?"
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        (ASKED, "branches"),
+        ("How many public holidays are there in 2025?", "public holidays"),
+        ("Ada berapa cabang perpustakaan di kota?", "cabang perpustakaan"),
+        ("Berapa jumlah kantor cabang?", "kantor cabang"),
+        ("Berapa biaya izin?", ""),
+        ("How much does it cost?", ""),
+    ],
+)
+def test_the_question_says_what_is_counted(question: str, what: str) -> None:
+    assert counted(question) == what
+
+
+def test_words_without_end_are_looked_through_in_one_go() -> None:
+    assert counted("how many x " * 100_000) == ""  # would take minutes if each place were tried
+
+
+def drafted(
+    *items: str, lead: str = "The library has these branches:", text: str = "", answer: str = ""
+) -> Draft:
+    """A draft where a hit has a text, and then a list below a line."""
+    builder = Builder()
+    builder.paragraph(text or "Welcome.")
+    builder.paragraph(lead)
+    for item in items:
+        builder.item(item, "-")
+    builder.paragraph("They are open daily.")
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, answer or items[0], 0.8 if answer else 0.5)
+
+    law = Law(fall=0.15, sureness=(1.0, 0.0, 0.0))
+    reader = LocalReader(pairs=ScriptedCrossReader(script), laws={"en": law, "id": law})
+    return reader.draft(ASKED, [hit_with(builder)])
+
+
+def test_a_list_of_what_is_counted_is_counted() -> None:
+    draft = drafted("Elm", "Oak", "Ash")
+    assert draft.short_answer == "3"
+    assert [item.quote for item in draft.evidence] == ["Elm", "Oak", "Ash"]
+
+
+def test_a_list_of_other_things_is_not_counted() -> None:
+    assert drafted("Elm", "Oak", lead="Trees in the yard:").short_answer != "2"
+
+
+def test_what_is_stated_is_said_if_the_list_agrees_or_there_is_none() -> None:
+    told = {"text": "The library has three branches.", "answer": "three"}
+    assert drafted("Elm", "Oak", "Ash", **told).short_answer == "three"
+    assert drafted("Elm", "Oak", lead="Trees:", **told).short_answer == "three"
+
+
+def test_neither_is_said_where_they_differ() -> None:
+    told = {"text": "The library has three branches.", "answer": "three"}
+    draft = drafted("Elm", "Oak", **told)
+    assert draft.short_answer == ""
+    assert [item.quote for item in draft.evidence] == [
+        "The library has three branches.",
+        "Elm",
+        "Oak",
+    ]

@@ -1,0 +1,194 @@
+from dataclasses import replace
+
+import pytest
+from tests.making import chunk_of, hit_with
+
+from fathom.agents.reader.candidates import candidates_of
+from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.lists import Steps, completed, list_around, steps_of
+from fathom.agents.reader.reader import LocalReader
+from fathom.documents.base import Builder
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.text.content_words import ContentTerms
+from fathom.types import Evidence, Hit, Span
+
+ASKED = "How is a pothole filled?"
+
+
+def builder_of(*items: str, lead: str = "Do this:") -> Builder:
+    builder = Builder()
+    builder.heading("Filling of potholes", 1)
+    builder.paragraph(lead)
+    for number, item in enumerate(items, start=1):
+        builder.item(item, f"{number}.")
+    return builder
+
+
+def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> ReadHit:
+    return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
+
+
+def quotes_of(*seen: ReadHit) -> list[str]:
+    steps = steps_of(ASKED, seen, ContentTerms())
+    return [each.quote for each in steps[0].evidence] if steps else []
+
+
+def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_label() -> None:
+    hit = hit_with(builder_of("Cut it.", "Brush it.", "Fill it."))
+    assert quotes_of(looked(hit, "Brush")) == ["Cut it.", "Brush it.", "Fill it."]
+    assert quotes_of(looked(hit, "Do this")) == ["Cut it.", "Brush it.", "Fill it."]
+
+
+def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() -> None:
+    builder = Builder()
+    builder.heading("The council", 1)
+    builder.item("The council meets in May.", "(1)")
+    builder.item("The council fills a pothole so:", "(2)")
+    builder.item("it cuts it;", "a.")
+    builder.item("it brushes it.", "b.")
+    builder.item("The council reports.", "(3)")
+    hit = hit_with(builder)
+    assert quotes_of(looked(hit, "brushes")) == ["it cuts it;", "it brushes it."]
+    quote = Evidence(hit=hit, span=Span(*_found(hit, "it cuts it;")), support=0.9)
+    around = list_around(ASKED, quote, [looked(hit, "cuts")], ContentTerms())
+    assert around is not None
+    assert [each.quote for each in around.evidence] == ["it cuts it;", "it brushes it."]
+    lead = Evidence(
+        hit=hit, span=Span(*_found(hit, "The council fills a pothole so:")), support=0.9
+    )
+    whole = completed([lead])
+    assert [each.quote for each in whole][1:] == ["it cuts it;", "it brushes it."]
+
+
+def test_an_item_of_a_list_within_another_one_is_no_item_of_that() -> None:
+    builder = builder_of("Cut it.", "Brush it so:")
+    builder.item("gently;", "a.")  # and the rest in a chunk that is no hit
+    hit = hit_with(builder)
+
+    def around(text: str) -> Steps | None:
+        quote = Evidence(hit=hit, span=Span(*_found(hit, text)), support=0.9)
+        return list_around(ASKED, quote, [looked(hit, text)], ContentTerms())
+
+    assert around("Cut it.") is not None
+    assert around("gently;") is None
+
+
+def _found(hit: Hit, text: str) -> tuple[int, int]:
+    start = hit.chunk.text.index(text)
+    return start, start + len(text)
+
+
+def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
+    builder = Builder()
+    builder.paragraph("It is done by Ann.")
+    for item in ("Cut it.", "Fill it."):
+        builder.item(item, "-")
+    assert quotes_of(looked(hit_with(builder), "Ann")) == []
+    assert quotes_of(looked(hit_with(builder_of("Cut it.")), "Cut")) == []
+
+
+def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> None:
+    hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It takes two hours."))
+    (other,) = candidates_of([looked(hit, "two hours")])
+    (steps,) = steps_of(ASKED, [looked(hit, "two hours")], ContentTerms())
+    assert steps.answers(other, 0.7)
+    assert [each.quote for each in steps.evidence] == ["Cut it.", "Fill it."]
+    elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
+    (other,) = candidates_of([looked(elsewhere, "Ash")])
+    assert not steps.answers(other, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("question", "short"),
+    [
+        ("Which papers do I need for a permit?", "a passport, proof of insurance"),
+        ("Which paper is needed for a permit?", "a passport"),
+        ("Which stamps do I need?", "a passport"),
+    ],
+)
+def test_an_item_of_a_list_below_what_is_asked_is_given_with_the_others(
+    question: str, short: str
+) -> None:
+    builder = Builder()
+    builder.paragraph("For a permit these papers are needed:")
+    for item in ("a passport", "proof of insurance"):
+        builder.item(item, "-")
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "a passport", 0.8))
+    draft = LocalReader(pairs=pairs).draft(question, [hit_with(builder)])
+    assert draft.short_answer == short
+    assert [each.quote for each in draft.evidence] == short.split(", ")
+
+
+def test_of_two_lists_the_likelier_answers() -> None:
+    one = hit_with(builder_of("Cut it.", "Fill it."), document="a")
+    other = hit_with(builder_of("Ask Ann.", "Ask Bob."), document="b")
+    found = quotes_of(looked(one, "Cut", 0.4), looked(other, "Ann", 0.7, trust=0.5))
+    assert found == ["Cut it.", "Fill it."]
+
+
+def test_text_and_code_between_numbered_items_belong_to_the_one_before() -> None:
+    builder = builder_of("Install:")
+    builder.code("make install")
+    builder.item("Start it.", "2.")
+    builder.paragraph("It is done.")
+    builder.item("Another list.", "-")
+    hit = hit_with(builder)
+    assert quotes_of(looked(hit, "make")) == ["Install:\n\nmake install", "Start it."]
+
+
+def test_a_list_goes_on_in_the_next_chunk_of_its_document() -> None:
+    builder = builder_of("Cut it.", "Brush it.", "Fill it.")
+    whole = chunk_of(builder.build())
+    cut = whole.text.index("3.")
+    first = hit_with(builder, upto=cut)
+    second = hit_with(builder, start=cut, ordinal=1)
+    found = quotes_of(looked(first, "Cut"), looked(second))
+    assert found == ["Cut it.", "Brush it.", "Fill it."]
+    assert quotes_of(looked(first, "Cut")) == ["Cut it.", "Brush it."]
+
+
+@pytest.mark.parametrize(
+    ("items", "short"), [(("Ash.", "Elm;"), "Ash, Elm"), (("Ash.", "x" * 80), "")]
+)
+def test_short_items_are_a_short_answer(items: tuple[str, ...], short: str) -> None:
+    seen = [looked(hit_with(builder_of(*items)), "Ash")]
+    (steps,) = steps_of(ASKED, seen, ContentTerms())
+    assert steps.short == short
+
+
+def evidence(hit: Hit, quote: str) -> Evidence:
+    start = hit.chunk.text.index(quote)
+    return Evidence(hit=hit, span=Span(start, start + len(quote)), support=0.5)
+
+
+def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
+    listed = hit_with(builder_of("Cut it.", "Fill it."))
+    found = completed([evidence(listed, "Do this:")])
+    assert [each.quote for each in found] == ["Do this:", "Cut it.", "Fill it."]
+    builder = builder_of()
+    builder.code("a\nb")
+    assert [each.quote for each in completed([evidence(hit_with(builder), "Do this:")])] == [
+        "Do this:",
+        "a\nb",
+    ]
+    builder = builder_of()
+    builder.paragraph("Nothing.")
+    plain = [evidence(hit_with(builder), "Do this:")]
+    assert completed(plain) == tuple(plain)
+
+
+def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
+    def asked(*answers: tuple[str, float]) -> list[Steps]:
+        builder = Builder()
+        builder.heading("Borrowing", 1)
+        for item in ("A card is free.", "Up to twelve may be had.", "Films must be renewed."):
+            builder.item(item, "-")
+        hit = hit_with(builder)
+        found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
+        read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))
+        look = ReadHit(hit=hit, reading=read, trust=1.0)
+        return steps_of("How can I renew a film?", [look], ContentTerms())
+
+    assert asked(("renewed", 0.5), ("free", 0.1)) == []
+    (spread,) = asked(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))
+    assert (len(spread.evidence), spread.score) == (3, 0.9)

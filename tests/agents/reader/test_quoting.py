@@ -1,0 +1,73 @@
+"""What a model quotes is found in the hits, and taken whole."""
+
+from tests.making import FEES, hit_of, hit_with
+
+from fathom.agents.reader.quoting import located, whole
+from fathom.documents.base import Builder
+from fathom.types import Span
+
+COSTS = "A mooring permit costs 40 crowns a year."
+DOGS = hit_of("Dogs on a lead are welcome on the pier.", document="d0")
+HITS = [DOGS, hit_of(rank=2), hit_of(rank=3, document="d2")]
+
+
+def quoted(quote: str, chunk: int = 2) -> tuple[str, str] | None:
+    found = located(quote, HITS, chunk=chunk)
+    return (found.hit.chunk.document_id, found.quote) if found else None
+
+
+def test_a_part_of_a_sentence_is_the_sentence() -> None:
+    assert quoted("permit costs 40 CROWNS") == ("d1", COSTS)
+    assert quoted("40 crowns a year. It is paid at the") == ("d1", FEES)
+    assert quoted("permit costs 41 crowns") is None
+
+
+def test_the_named_chunk_goes_before_others_with_the_same_words() -> None:
+    assert quoted(COSTS, 3) == ("d2", COSTS)
+    assert quoted(COSTS, 1) == ("d1", COSTS)
+
+
+def test_in_another_chunk_only_what_is_long_and_exact_counts() -> None:
+    assert quoted("Dogs on a lead are welcome on the pier", 2) == (
+        "d0",
+        "Dogs on a lead are welcome on the pier.",
+    )
+    assert quoted("Dogs on a", 2) is None
+    assert quoted("Dogs on a lead are welcome at the pier", 2) is None
+    assert quoted("Dogs on a lead are welcome at the pier", 1) == (
+        "d0",
+        "Dogs on a lead are welcome on the pier.",
+    )
+
+
+def test_what_is_cut_out_of_a_denial_is_shown_with_it() -> None:
+    hit = hit_of("It cannot be said by anybody here that dogs are welcome on the pier. Ask.")
+    found = located("dogs are welcome on the pier", [hit], chunk=1)
+    assert found is not None
+    assert found.quote.startswith("It cannot be said")
+
+
+def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
+    builder = Builder()
+    builder.heading("Harbour fees", 1)
+    builder.item("1. Mooring costs 40 crowns.")
+    builder.item("2. Landing is free.")
+    hit = hit_with(builder)
+    text = hit.chunk.text
+    assert whole(hit, Span(0, len("Harbour"))) == Span(0, len("Harbour"))
+    found = located("Mooring costs 40", [hit], chunk=1)
+    assert found is not None
+    assert found.quote == "Mooring costs 40 crowns."
+    both = located("Mooring costs 40 crowns. Landing is free.", [hit], chunk=1)
+    assert both is not None
+    assert both.quote in text
+    assert both.quote.startswith("Mooring")
+    assert both.quote.endswith("free.")
+
+
+def test_a_heading_above_the_chunk_can_be_quoted() -> None:
+    hit = hit_of()
+    found = located("fees", [hit], chunk=1)
+    assert found is not None
+    assert (found.heading, found.quote, found.span) == ("Fees", "Fees", Span(0, 0))
+    assert located("Prices", [hit], chunk=1) is None

@@ -1,0 +1,133 @@
+from dataclasses import replace
+
+import pytest
+from tests.making import hit_of
+
+from fathom.agents.reader.rivals import Rivalry, disagree
+from fathom.models.reading import Reading, ReadSpan
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.types import Chunk, Hit, Span
+
+FEE = "How much does a mooring permit cost in Merrow?"
+NEW = "In Merrow a mooring permit costs 40 crowns a year."
+OLD = "In Merrow a mooring permit costs 35 crowns, payable at once."
+ELSEWHERE = "In Tirtasari a mooring permit costs 90 crowns."
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        (FEE, "35 crowns", "Fee in crowns: 48"),
+        ("What is the fee for digging?", "280 crowns per permit", "310"),
+        ("When was the bridge opened?", "8 September 1891", "March 1937"),
+        ("When do you close?", "16:00", "18:30"),
+        ("How many may be borrowed?", "twelve", "6 items"),
+        ("Berapa denda per hari?", "Rp1.000", "Rp2.500"),
+        ("Who designed the bridge?", "Clara Benning", "Tomas Rell"),
+    ],
+)
+def test_two_values_disagree(question: str, one: str, other: str) -> None:
+    assert disagree(question, one, other)
+    assert disagree(question, other, one)
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        (FEE, "35 crowns", "for 35 crowns a week"),
+        (FEE, "35 crowns", "a small fee"),
+        ("What is the fee for digging?", "Days: 10, Fee: 310", "310 crowns"),
+        ("When was the bridge opened?", "8 September 1891", "in 1891"),
+        ("When was the bridge opened?", "8 September 1891", "at a cost of 64,300 crowns"),
+        ("How many people live here?", "1.4 million", "1,403,122"),
+        ("How many may be borrowed?", "twelve", "12"),
+        ("Who designed the bridge?", "Clara Benning", "Benning"),
+        ("Who designed the bridge?", "Clara Benning", "the council"),
+        ("Why is no salt used?", "it attacks the iron", "because of 2 trees"),
+    ],
+)
+def test_what_may_be_the_same_does_not(question: str, one: str, other: str) -> None:
+    assert not disagree(question, one, other)
+    assert not disagree(question, other, one)
+
+
+def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> list[str]:
+    """The rivals' texts, where documents hold these answers with these scores."""
+    hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, (text, *_) in enumerate(said, 1)]
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        answer, score = next((a, s) for text, a, s in said if text == chunk.text)
+        return reading(chunk, answer, score)
+
+    session = ScriptedCrossReader(script).session(question)
+    return [each.text for each in Rivalry().of(question, said[own][1], hits[own], hits, session)]
+
+
+def test_another_document_with_another_value_is_a_rival() -> None:
+    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8)) == ["35 crowns"]
+    assert rivals((OLD, "35 crowns", 0.8), (NEW, "40 crowns", 0.9), own=1) == ["35 crowns"]
+
+
+def test_who_hardly_answers_is_no_rival() -> None:
+    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.4)) == []
+
+
+def test_who_speaks_of_something_else_is_no_rival() -> None:
+    assert rivals((NEW, "40 crowns", 0.9), (ELSEWHERE, "90 crowns", 0.9)) == []
+
+
+def test_what_is_said_of_another_time_is_no_rival() -> None:
+    asked = "How many shares were outstanding as of July 15, 2022?"
+    own = ("16,070,752 shares were outstanding as of July 15, 2022.", "16,070,752", 0.9)
+    same = ("As of July 15, 2022, there were 12,000,000 shares outstanding.", "12,000,000", 0.9)
+    later = ("Shares outstanding as of July 15, 2023, were 2,470.", "2,470", 0.9)
+    both = ("On July 15, 2022, there was a meeting. " + later[0], *later[1:])
+    assert rivals(own, same, question=asked) == ["12,000,000"]
+    assert rivals(own, later, question=asked) == []
+    assert rivals(own, both, question=asked) == []
+
+
+def test_the_same_value_is_told_once() -> None:
+    again = OLD.replace("payable", "due")
+    said = rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8), (again, "35 crowns", 0.8))
+    assert said == ["35 crowns"]
+
+
+def test_one_document_does_not_disagree_with_itself() -> None:
+    hits = [hit_of(NEW, document="d"), hit_of(OLD, document="d", rank=2)]
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
+    assert Rivalry().of(FEE, "40 crowns", hits[0], hits, pairs.session(FEE)) == []
+
+
+def test_so_many_other_documents_are_looked_at() -> None:
+    looked: list[str] = []
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        looked.append(chunk.document_id)
+        return reading(chunk)
+
+    hits: list[Hit] = [hit_of(NEW, document=f"d{rank}", rank=rank) for rank in range(1, 9)]
+    Rivalry(most=3).of(FEE, "40 crowns", hits[0], hits, ScriptedCrossReader(script).session(FEE))
+    assert looked == ["d2", "d3", "d4"]
+
+
+ROWS = (
+    "Item: Raft | Fee: 10 | Days: 15\nItem: Mooring permit in Merrow, its cost | Fee: 35 | Days: 3"
+)
+
+
+def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
+    """A pair reader may take the end of one row for the beginning of the next."""
+    hits = [hit_of(NEW, document="d1"), hit_of(ROWS, document="d2", rank=2)]
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        wrong, right = ROWS.index("15"), ROWS.index("35")
+        spans = ((wrong, 0.8), (right, 0.01))
+        found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
+        return replace(reading(chunk), answerable=0.9, spans=found)
+
+    session = ScriptedCrossReader(script).session(FEE)
+    (rival,) = Rivalry().of(FEE, "40 crowns", hits[0], hits, session)
+    assert (rival.text, rival.evidence.quote) == ("35", ROWS.split("\n")[1])
+    question = "How much does a winter berth for a fishing boat cost a year?"
+    assert Rivalry().of(question, "40 crowns", hits[0], hits, session) == []

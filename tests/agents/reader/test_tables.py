@@ -1,0 +1,88 @@
+"""Of a table the cell counts that a question names by its row and its column."""
+
+from dataclasses import replace
+
+import pytest
+from tests.making import chunk_of
+
+from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.tables import Rows
+from fathom.documents.base import Builder
+from fathom.models.reading import Reading
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.types import Chunk, Hit
+
+MATERIALS = (
+    ("Material", "Stored at", "Shelf life"),
+    ("Cold asphalt", "Depot North, bay 3", "9 months"),
+    ("Bitumen emulsion", "Depot North, bay 5", "6 months"),
+    ("Road salt", "Depot South", "for ever"),
+)
+
+
+def hit_of(rows: tuple[tuple[str, ...], ...], after: str = "") -> Hit:
+    builder = Builder()
+    for at, row in enumerate(rows):
+        builder.row(list(row), head=at == 0)
+    builder.paragraph(after)
+    return Hit(chunk=chunk_of(builder.build()), score=1.0, rank=1, retriever="hybrid")
+
+
+def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str, float]:
+    """The best span after the reader found `answer`; it finds none of the cells likely."""
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, answer, score)
+
+    look = ReadHit(hit=hit, reading=script(question, hit.chunk), trust=1.0)
+    session = ScriptedCrossReader(script).session(question)
+    best = Rows()(question, look, session).reading.spans[0]
+    return best.span.cut(hit.chunk.text), best.score
+
+
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [
+        ("Where is bitumen emulsion stored?", "Depot North, bay 5"),
+        ("What is the shelf life of the emulsion of bitumen?", "6 months"),
+        ("Which shelf life has the salt for roads?", "for ever"),
+    ],
+)
+def test_the_cell_of_the_named_row_and_column(question: str, cell: str) -> None:
+    assert found(question, hit_of(MATERIALS), "bay 3") == (cell, 0.6)
+
+
+def test_without_a_named_column_the_reader_chooses_in_the_row() -> None:
+    said = "Where do I find bitumen emulsion?"
+    assert found(said, hit_of(MATERIALS), "Depot North, bay 5")[0] == "Depot North, bay 5"
+
+
+def test_where_no_row_is_named_or_several_are_the_reader_is_right() -> None:
+    assert found("Where is it stored?", hit_of(MATERIALS), "bay 3")[0] == "bay 3"
+    assert found("Where are salt and asphalt stored?", hit_of(MATERIALS), "bay 3")[0] == "bay 3"
+
+
+def test_what_is_found_outside_of_the_table_stays() -> None:
+    hit = hit_of(MATERIALS, after="All is stored here.")
+    assert found("Where is bitumen emulsion stored?", hit, "here") == ("here", 0.6)
+
+
+def test_rows_of_sheets_name_their_columns_themselves() -> None:
+    rows = (
+        ("Service", "Fee"),
+        ("Service: Skip on a street", "Fee: 48", "Days: 3"),
+        ("Service: Digging up a street", "Fee: 310", "Days: 15"),
+    )
+    question = "What is the fee for digging up a street?"
+    assert found(question, hit_of(rows), "3")[0] == "310"
+
+
+def test_the_head_of_a_table_that_began_before_is_known() -> None:
+    start = len(" | ".join(MATERIALS[0])) + 1
+    builder = Builder()
+    for at, row in enumerate(MATERIALS):
+        builder.row(list(row), head=at == 0)
+    headings = ("Depots", " | ".join(MATERIALS[0]))
+    chunk = replace(chunk_of(builder.build(), start=start), headings=headings)
+    hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="hybrid")
+    assert found("How is the shelf life of bitumen emulsion?", hit, "bay 3")[0] == "6 months"

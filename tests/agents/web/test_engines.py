@@ -1,0 +1,167 @@
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.making import engine_at, ingested
+from tests.scripted_server import (
+    Act,
+    Asked,
+    ScriptedServer,
+    echoes_the_key,
+    floods,
+    raw,
+    refused_url,
+    resets,
+    stalls,
+    status,
+)
+
+from fathom.agents.web.engines import PROVIDERS, HttpEngine, load_web_engine, pages_in
+from fathom.agents.web.search import WebFailed, WebPage
+from fathom.errors import UsageError
+
+CANARY = "canary-web-7d1f"
+KEYS = {"TAVILY_API_KEY": CANARY, "BRAVE_API_KEY": CANARY}
+RESULT = {"url": "https://a", "title": "A", "content": "Forty crowns.", "description": "Forty"}
+BODIES = {
+    "searxng": {"results": [RESULT]},
+    "tavily": {"results": [RESULT]},
+    "brave": {"web": {"results": [{**RESULT, "extra_snippets": ["crowns."]}]}},
+}
+JSON = {"Content-Type": "application/json"}
+
+
+def searched(name: str, *acts: Act, **more: Any) -> tuple[list[WebPage] | str, list[Asked]]:
+    """The pages or why there are none, and what the server was asked."""
+
+    async def go() -> tuple[list[WebPage] | str, list[Asked]]:
+        async with ScriptedServer(*acts) as server:
+            engine = HttpEngine(
+                name=name,
+                provider=PROVIDERS[name],
+                base_url=server.base_url.removesuffix("/v1"),
+                **more,
+            )
+            try:
+                async with asyncio.timeout(5):
+                    return await engine.search("what is it?", k=3), server.asked
+            except WebFailed as failed:
+                return str(failed).replace(engine.base_url, "URL"), server.asked
+            finally:
+                await asyncio.wait_for(server.idle(), 2)
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_each_is_asked_and_understood(name: str) -> None:
+    pages, (asked,) = searched(name, raw(json.dumps(BODIES[name]), headers=JSON))
+    assert isinstance(pages, list)
+    assert [(page.url, page.title) for page in pages] == [("https://a", "A")]
+    assert pages[0].text == "Forty crowns."
+    expected = {
+        "searxng": ("/search?q=what+is+it%3F&format=json", {}),
+        "tavily": ("/search", {"query": "what is it?", "max_results": 3}),
+        "brave": ("/res/v1/web/search?q=what+is+it%3F&count=3", {}),
+    }
+    assert (asked.path.replace("%20", "+"), asked.body) == expected[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "value"),
+    [("tavily", "authorization", f"Bearer {CANARY}"), ("brave", "x-subscription-token", CANARY)],
+)
+def test_the_key_stands_in_its_header_and_nowhere_else(name: str, header: str, value: str) -> None:
+    key = load_web_engine(name, environment=KEYS).key
+    why, (asked,) = searched(name, echoes_the_key(401), key=key)
+    assert asked.headers[header] == value
+    assert why == f"{name} at URL said 401; check its key"
+    assert CANARY not in asked.path
+    assert CANARY not in repr(load_web_engine(name, environment=KEYS))
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (status(500), "searxng at URL said 500; try again later"),
+        (status(403), "searxng at URL said 403; allow the format json in its settings.yml"),
+        (raw("", code=302, headers={"Location": "http://127.0.0.1:9/"}), "said 302"),
+        (raw("<html>"), "searxng at URL sent something else than JSON"),
+        (raw("[" * 100_000), "searxng at URL sent something else than JSON"),
+        (resets(), "searxng at URL gave no reply (ReadError)"),
+        (floods(), "searxng at URL gave no reply (ReplyTooLarge)"),
+        (raw("x", headers={"Content-Encoding": "gzip"}), "gave no reply (ReplyTooLarge)"),
+    ],
+)
+def test_whatever_comes_is_pages_or_one_line(act: Act, why: str) -> None:
+    said, asked = searched("searxng", act, most_bytes=200_000)
+    assert isinstance(said, str)
+    assert why in said
+    assert len(asked) == 1  # no redirect is followed
+
+
+def test_nobody_there_is_one_line_too() -> None:
+    url = refused_url()
+    engine = load_web_engine("searxng", base_url=url)
+    with pytest.raises(WebFailed, match="gave no reply"):
+        asyncio.run(engine.search("q", k=1))
+
+
+def test_who_walks_away_leaves_no_connection() -> None:
+    async def go() -> None:
+        async with ScriptedServer(stalls()) as server:
+            engine = load_web_engine("searxng", base_url=server.base_url)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await engine.search("q", k=1)
+            await asyncio.wait_for(server.idle(), 2)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, 7, [], {}, {"results": None}, {"results": "x"}, {"results": [1, None, "x"]}],
+)
+def test_replies_without_pages_have_none(reply: object) -> None:
+    assert pages_in(reply, PROVIDERS["searxng"]) == []
+
+
+def test_a_page_of_wrong_types_has_empty_ones() -> None:
+    odd = {"results": [{"url": 7, "title": ["A"], "content": {"x": 1}}]}
+    assert pages_in(odd, PROVIDERS["tavily"]) == [WebPage(url="", title="A", text="")]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "why"),
+    [
+        ("google", {}, "web.provider 'google': choose one of searxng, tavily, brave"),
+        ("searxng", {}, "web.provider searxng needs web.base_url, the address of your server"),
+        ("searxng", {"base_url": "x"}, "base_url 'x' is no address; write it as http://host:port"),
+        ("searxng", {"base_url": "http://u:p@x"}, "base_url holds a user name or password"),
+        ("tavily", {}, "tavily needs a key; run: export TAVILY_API_KEY=..."),
+        ("brave", {"key_env": "MINE"}, "brave needs a key; run: export MINE=..."),
+        ("brave", {"offline": True}, "web.provider brave needs a socket and --offline allows none"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_any_socket(name: str, more: Any, why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        load_web_engine(name, environment={}, **more)
+    assert str(refused.value).startswith(why)
+    assert refused.value.exit_code == 2
+
+
+def test_a_key_goes_to_no_server_it_was_not_made_for() -> None:
+    engine = load_web_engine("tavily", base_url="http://localhost:1", environment=KEYS)
+    assert engine.key is None
+
+
+def test_offline_is_refused_whatever_the_strategy(tmp_path: Path) -> None:
+    web = {"provider": "searxng", "base_url": refused_url()}
+    with (
+        engine_at(ingested(tmp_path), web=web, offline=True) as engine,
+        pytest.raises(UsageError, match="--offline"),
+    ):
+        engine.ask("q?", strategy="naive")

@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import SettingsError
+from fathom.llm.prices import load_prices
+from fathom.usage import FREE, Price
+
+
+def test_known_models_have_a_price() -> None:
+    prices = load_prices()
+
+    assert prices.of("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
+    assert prices.of("groq:llama-3.3-70b-versatile") == Price(prompt=0.59, completion=0.79)
+    assert prices.of("groq:openai/gpt-oss-120b") == Price(prompt=0.15, completion=0.60)
+
+
+@pytest.mark.parametrize(
+    ("name", "undated"),
+    [
+        ("openai:gpt-4o-2024-08-06", "openai:gpt-4o"),
+        ("anthropic:claude-sonnet-4-5-20250929", "anthropic:claude-sonnet-4-5"),
+        ("openai:o3-latest", "openai:o3"),
+    ],
+)
+def test_a_dated_model_costs_what_the_undated_one_does(name: str, undated: str) -> None:
+    prices = load_prices()
+
+    assert prices.of(name) == prices.of(undated)
+    assert prices.of(undated) is not None
+
+
+def test_models_on_ones_own_machine_are_free() -> None:
+    assert load_prices().of("ollama:whatever") == FREE
+
+
+@pytest.mark.parametrize("name", ["openai:gpt-99", "nobody:model", "gpt-4o", "", "openai:*o"])
+def test_an_unknown_model_has_no_price(name: str) -> None:
+    assert load_prices().of(name) is None
+
+
+def test_ones_own_file_wins_line_by_line(tmp_path: Path) -> None:
+    own = tmp_path / "prices.toml"
+    own.write_text('[openai]\n"gpt-4o" = [1, 2]\n[local-server]\n"*" = [0, 0]\n')
+
+    prices = load_prices(own)
+
+    assert prices.of("openai:gpt-4o") == Price(prompt=1, completion=2)
+    assert prices.of("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
+    assert prices.of("local-server:x") == FREE
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[openai", "not TOML"),
+        ("openai = 3", "under a [provider]"),
+        ('[openai]\n"x" = 3', "openai:x = 3"),
+        ('[openai]\n"x" = [1]', "openai:x"),
+        ('[openai]\n"x" = [1, -2]', "openai:x"),
+        ('[openai]\n"x" = [1, nan]', "openai:x"),
+        ('[openai]\n"x" = ["a", 1]', "openai:x"),
+    ],
+)
+def test_a_bad_price_file_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+    own = tmp_path / "prices.toml"
+    own.write_text(text)
+
+    with pytest.raises(SettingsError) as caught:
+        load_prices(own)
+
+    assert complaint in str(caught.value)
+    assert str(own) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_price_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nowhere\.toml"):
+        load_prices(tmp_path / "nowhere.toml")

@@ -1,0 +1,35 @@
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.making import hit_of
+
+from fathom.agents.decomposer import LocalDecomposer
+from fathom.planner.question_features import Observer, Situation
+from fathom.text.content_words import ContentTerms
+
+OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
+HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
+
+
+def test_a_question_and_its_first_look_in_numbers() -> None:
+    seen = OBSERVER("Please tell me how much a mooring permit costs?", HITS, first=True)
+    assert (seen.first, seen.serial, seen.parallel) == (1, 1, 1)
+    assert seen.filler > 0
+    assert (seen.hits, seen.documents, seen.top, seen.gap) == (2, 2, 1.0, 0.5)
+    assert seen.coverage >= 0.5
+    assert seen.reach >= seen.coverage
+
+
+def test_what_rules_could_split_is_counted() -> None:
+    assert OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True).parallel == 2
+    assert (
+        OBSERVER("Who is the wife of the director of Harbour Lights?", (), first=True).serial == 2
+    )
+
+
+@given(st.text(max_size=200), st.booleans())
+def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
+    seen = OBSERVER(text, (), first=first)
+    values = seen.values()
+    assert len(values) == len(Situation.names_of_values())
+    assert all(isinstance(value, float) for value in values)
+    assert values == OBSERVER(text, (), first=first).values()

@@ -1,0 +1,162 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.question.anchors import (
+    MOST,
+    Anchor,
+    anchors,
+    contradicted,
+    coverage,
+    missing,
+    required,
+)
+
+CASES = [
+    # English
+    ("Who is the father of Edward Baring?", ["entity: Edward Baring"]),
+    ("Is the Bank of England older than Lloyds?", ["entity: Bank of England", "entity: Lloyds"]),
+    ('Who sang "Let It Be" in 1970?', ["quoted: Let It Be", "year: 1970"]),
+    ("Does 'The Verge' agree with Google's lawyers?", ["quoted: The Verge", "entity: Google"]),
+    ("What was the revenue in Q1 2024?", ["quarter: Q1 2024"]),
+    ("What was sold in the first quarter of 2024?", ["quarter: first quarter of 2024"]),
+    ("Who won 3-2 on 12 March 2019?", ["scoreline: 3-2", "date: 12 March 2019"]),
+    ("What happened on March 12, 2019 in Rome?", ["entity: Rome", "date: March 12, 2019"]),
+    ("What happened on 2019-03-12?", ["date: 2019-03-12"]),
+    ("Who led in 2010-11?", ["year: 2010-11", "entity: led"]),
+    ("Who was born in the 1990s?", ["year: 1990s", "entity: born"]),
+    (
+        "How many points per game did LeBron James average?",
+        ["entity: LeBron James", "unit: per game"],
+    ),
+    ("What % voted for it in Ohio?", ["entity: Ohio", "unit: %"]),
+    ("Who won Best Animated Feature 2004?", ["category: Best Animated Feature", "year: 2004"]),
+    ("What does Get-ChildItem do?", ["identifier: Get-ChildItem"]),
+    ("What is HTTP_PROXY for?", ["identifier: HTTP_PROXY"]),
+    ("What does RFC 9110 obsolete?", ["identifier: RFC 9110"]),
+    ("How do I use --force with git?", ["identifier: --force"]),
+    ("Photosynthesis needs what?", ["entity: Photosynthesis"]),
+    # Indonesian
+    ("Siapa Menteri Kelautan dan Perikanan?", ["entity: Menteri Kelautan dan Perikanan"]),
+    ("Dimana Raja Ataulf meninggal?", ["entity: Raja Ataulf"]),
+    (
+        "Berapa pendapatan PT Telkom pada kuartal I 2024?",
+        ["entity: PT Telkom", "quarter: kuartal I 2024"],
+    ),
+    ("Kapan 17 Agustus 1945 diperingati?", ["date: 17 Agustus 1945"]),
+    (
+        "Apa isi UU No. 11 Tahun 2020 tentang Cipta Kerja?",
+        ["identifier: UU No. 11 Tahun 2020", "entity: Cipta Kerja"],
+    ),
+    ("Berapa persen penduduk Jawa?", ["entity: Jawa", "unit: persen"]),
+    ("Berapa gol per pertandingan di Liga 1?", ["entity: Liga 1", "unit: per pertandingan"]),
+    ("Siapa penulis \u201cLaskar Pelangi\u201d?", ["quoted: Laskar Pelangi"]),
+    # Without capitals
+    ("who won best animated feature 2004", ["entity: won best animated feature", "year: 2004"]),
+    ("what is the ceo of bank mandiri", ["entity: bank mandiri", "entity: ceo"]),
+    ("siapa presiden pertama indonesia", ["entity: presiden pertama indonesia"]),
+    ("sebutkan 3 gunung tertinggi di dunia", ["entity: 3 gunung tertinggi", "entity: dunia"]),
+    # Nothing
+    ("", []),
+    ("Who is it?", []),
+    ("\U0001f642", []),
+]
+
+
+@pytest.mark.parametrize(("question", "expected"), CASES)
+def test_anchors_of_questions(question: str, expected: list[str]) -> None:
+    assert [f"{each.kind}: {each.text}" for each in anchors(question)] == expected
+
+
+def test_names_tell_more_than_stand_ins_and_numbers() -> None:
+    def first(question: str) -> float:
+        return anchors(question)[0].score
+
+    assert first('Was "Let It Be" first?') > first("Was Edward Baring first?")
+    assert first("Was Edward Baring first?") > first("was edward baring first?")
+    assert first("Paris fell?") < first("When did Paris fall?")  # may be any word there
+
+
+def test_at_most_six_each_once() -> None:
+    question = "Did Ada, Bob, Cid, Dee, Eve, Fay, Gus or Ada win?"
+    found = anchors(question)
+    assert len(found) == MOST == len({each.text for each in found})
+    assert [each.text for each in anchors(question, most=2)] == ["Ada", "Bob"]
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_anchors_that_it_covers(text: str) -> None:
+    found = anchors(text)
+    assert len(found) <= MOST
+    assert all(each.text and 0 <= each.score <= 1 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "share"),
+    [
+        ("Who is Edward Baring?", "Baring, Edward: a banker", 1.0),
+        ("Who is Edward Baring?", "Thomas Baring was a banker", 0.0),
+        ("Who was Edward Baring in 1885?", "Edward Baring, banker", 0.5),
+        ("Is the Bank of England old?", "England's bank is old", 1.0),
+        ("What was sold in Q1 2024?", "in the first quarter of 2024", 1.0),
+        ("Apa yang dijual pada kuartal I 2024?", "Q1 2024", 1.0),
+        ("What was sold in Q1 2024?", "in the second quarter of 2024", 0.0),
+        ("Berapa persen penduduk Jawa?", "56 % penduduk Jawa", 1.0),
+        ("Who is it?", "anything", 1.0),
+        # Other forms of the same
+        ("Who led the EU?", "The European Union was led by him.", 1.0),
+        ("Who led the European Union?", "The EU was led by him.", 1.0),
+        ("What is in the V&A?", "Victoria and Albert Museum", 1.0),
+        ("Siapa Muhammad Hosni Mubarak?", "Mubarak lahir di Mesir.", 1.0),
+        ("Where did Tesla go from Gospic?", "Tesla left Gospi\u0107.", 1.0),
+        ("Who was Percy Shelly?", "Percy Shelley wrote it.", 1.0),
+        ("Kapan Merrow dan Bandung bertemu?", "Merrow dan Tirtasari bertemu.", 0.0),
+        ("Who led in 1993?", "He led from 1990\u20131995.", 1.0),
+        ("Who was it in 1997?", "He led from 1990 to 1995.", 0.0),
+        ("Who led in 1993?", "He led in the 1990s.", 1.0),
+        ("What happened on 8 September 2005?", "Kamis (8/9) jatuh.", 1.0),
+        ("What happened on 8 September 2005?", "It fell on 8 September, as in 1990.", 1.0),
+        ("What happened on 8 September 2005?", "It fell on 8 September 1990.", 0.0),
+        ("What happened on 8 September 2005?", "It fell on 8/9/1990.", 0.0),
+    ],
+)
+def test_coverage(question: str, text: str, share: float) -> None:
+    assert coverage(anchors(question), text) == share
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("Who won in 2017?", "He won in 2018.", ["2017"]),
+        ("Who won in 2017?", "He won that year.", []),
+        ("Who won in 2017?", "In 2016 he lost, in 2017 he won.", []),
+        ("Who designed the Harbour Bridge?", "The Mill Bridge is old.", ["Harbour Bridge"]),
+        ("Who is Edward Baring?", "Thomas Baring was a banker.", ["Edward Baring"]),
+        ("Who is Edward Baring?", "A banker of London.", []),
+        ("Siapa koordinator Pasar Baru?", "Pasar Lama: Ibu Melati", ["Pasar Baru"]),
+    ],
+)
+def test_something_else_in_the_place_of_an_anchor_contradicts_it(
+    question: str, text: str, found: list[str]
+) -> None:
+    assert [each.text for each in contradicted(anchors(question), text)] == found
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who won the US Open in 2017?", ["US Open", "2017"]),
+        ("What was the Italian title of the book?", []),
+        ("Where did Dr Jones teach?", ["Dr Jones"]),
+        ("Is he a Dr?", []),
+        ("How many km is it per game?", []),
+        ("siapa presiden pertama indonesia", []),
+    ],
+)
+def test_times_and_telling_names_are_required(question: str, names: list[str]) -> None:
+    assert [each.text for each in required(anchors(question), 0.6)] == names
+
+
+def test_what_is_missing_is_told() -> None:
+    paris, rome = (Anchor(kind="entity", text=text, score=1.0) for text in ("Paris", "Rome"))
+    assert missing([paris, rome], "When in Rome") == (paris,)

@@ -1,0 +1,165 @@
+import pytest
+
+from fathom.question.answer_kind import AskedKind, asked_kind, contradicts, gives, tells
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When was it built?", "date"),
+        ("Since when has it been open?", "date"),
+        ("When the mill closed, who bought it?", None),
+        ("Does it open when I knock?", None),
+        ("Kapankah itu dibangun?", "date"),
+        ("Tahun berapakah itu dibangun?", "date"),
+        ("Di kota manakah ia lahir?", "place"),
+        ("Berapa lama jarak tempuhnya?", "measure"),
+        ("Kapan itu dibangun?", "date"),
+        ("What kind of contract is given when a project ends?", None),
+        ("How much does a permit cost?", "money"),
+        ("Berapa pendapatan Apple Q1 2024?", "money"),
+        ("What does each arch cost?", "money"),
+        ("What is the late fee per day?", "money"),
+        ("What is the fee schedule called?", None),
+        ("Berapa denda keterlambatan?", "money"),
+        ("What percentage of them came?", "percentage"),
+        ("What was the gross margin percentage of services?", "percentage"),
+        ("Berapa persen yang datang?", "percentage"),
+        ("How many people came?", "count"),
+        ("Berapa orang yang datang?", "count"),
+        ("How many kilometres is it?", "measure"),
+        ("How tall is it?", "measure"),
+        ("Berapa luas danau itu?", "measure"),
+        ("Berapa hari kerja batas waktunya?", "measure"),
+        ("Where is it?", "place"),
+        ("Di mana itu?", "place"),
+        ("Who built it?", "person"),
+        ("Siapa yang membangunnya?", "person"),
+        ("What is it?", None),
+        ("How much time was spent?", None),
+        ("How long was the money spent?", "measure"),
+        ("How many paid holidays are there?", "count"),
+        ("How many paid holiday days are there?", "measure"),
+        ("How many square miles is it?", "measure"),
+        ("What players ranked at 5 percent?", None),
+        ("Apa nama latin dari monyet ekor panjang?", None),
+        ("Pasal berapa yang mengatur pajak?", None),
+        ("Berapa kecepatannya?", None),
+    ],
+)
+def test_kinds_of_questions(question: str, kind: str | None) -> None:
+    found = asked_kind(question)
+    assert (found and found.kind) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "given"),
+    [
+        ("How much does it cost?", "It costs 40 crowns.", True),
+        ("How much does it cost?", "It costs 40.", False),
+        ("Berapa harganya?", "Harganya Rp1.000.", True),
+        ("Berapa harganya?", "Harganya 5 juta USD.", True),
+        ("Berapa harganya?", "Beratnya 40 kg.", False),
+        ("Berapa persen?", "56 persen", True),
+        ("What percentage?", "a third of them", True),
+        ("What percentage?", "56 people", False),
+        ("How many came?", "Twelve came.", True),
+        ("How many came?", "Several came.", True),
+        ("How old is she?", "Ada (47)", True),
+        ("When?", "during the war", True),
+        ("Who?", "1990", False),
+        ("Where?", "under the bridge", True),
+    ],
+)
+def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert gives(asked, text) is given
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "other"),
+    [
+        ("How many people came?", "23.9 tonnes", True),
+        ("How many people came?", "$40", True),
+        ("How many people came?", "23", False),
+        ("How many people came?", "23 %", False),
+        ("How much does it cost?", "40 kg", True),
+        ("How much does it cost?", "40", False),
+        ("Berapa hari?", "3 hari", False),
+        ("Berapa hari?", "3 km", True),
+        ("Berapa hari?", "3 km, 4 km", True),
+        ("Berapa hari?", "3 hari, 4 km", False),
+        ("How tall is it?", "30 years", True),
+        ("How tall is it?", "30 feet", False),
+        ("Berapa luas danau itu?", "218 kilometer persegi", False),
+        ("Berapa luas danau itu?", "218 liter", True),
+        ("Berapa lama jarak tempuhnya?", "6 jam", False),
+        ("When?", "3 km", True),
+        ("When was it built?", "Ada Vale", True),
+        ("When was it built?", "", False),
+        ("When was it built?", "during the war", False),
+        ("When was it built?", "Super Bowl XLVIII", False),
+        ("Kapan itu dibangun?", "72 M", False),
+        ("Kapan itu dibangun?", "masa Dinasti Tang", False),
+        ("Kapan itu dibangun?", "Kota Elm", True),
+        ("How many came?", "several", False),
+        ("How many came?", "Four schools of the Yuan", False),
+        ("How many came?", "forty dollars", True),
+        ("How many came?", "Rp 40", True),
+        ("How many came?", "nobody of Elm", True),
+        ("Berapa orang yang datang?", "seorang", False),
+        ("Berapa orang yang datang?", "warga Elm", True),
+        ("When?", "3 years ago", False),
+        ("Who?", "3 km", False),
+    ],
+)
+def test_a_value_with_another_unit_contradicts(question: str, value: str, *, other: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert contradicts(asked, value) is other
+
+
+def test_a_measure_says_what_is_measured() -> None:
+    mass = AskedKind("measure", frozenset({"mass"}), exact=True)
+    assert asked_kind("Berapa berat kantongnya?") == mass
+    assert asked_kind("How many hours?") == AskedKind("measure", frozenset({"time"}), exact=True)
+    assert asked_kind("How long did it last?") == AskedKind(
+        "measure", frozenset({"length", "time"})
+    )
+
+
+def test_a_bare_number_above_a_hundred_is_no_share() -> None:
+    asked = asked_kind("What was the gross margin percentage of services?")
+    assert asked is not None
+    assert [tells(asked, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
+        False, True, True, True,
+    ]  # fmt: skip
+
+
+def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
+    high, far = asked_kind("How high is it?"), asked_kind("How far is it?")
+    assert high
+    assert far
+    assert tells(high, "7,546 m")
+    assert not tells(high, "the twin peak")
+    assert tells(far, "as the crow flies")
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "hour"),
+    [
+        ("What time does the ferry leave?", "6:40", True),
+        ("What time does the ferry leave?", "at 7 pm", True),
+        ("What time does the ferry leave?", "12/31/24", False),
+        ("At what time must ships leave?", "before sunset", True),
+        ("Pukul berapa kantor buka?", "08.00", True),
+        ("Jam berapa kantor buka?", "1 Januari 2025", False),
+        ("What time did the forest spread?", "the Miocene", False),
+        ("What time did the forest spread?", "1540", True),
+    ],
+)
+def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) -> None:
+    asked = asked_kind(question)
+    assert asked is not None
+    assert contradicts(asked, value) is not hour

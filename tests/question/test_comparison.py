@@ -1,0 +1,158 @@
+import pytest
+
+from fathom.question.comparison import apart, comparison, joined, offered
+
+COMPARED = (
+    (
+        "Who was born first, Ana Silva or Nora Berg?",
+        "least",
+        ("When was Ana Silva born?", "When was Nora Berg born?"),
+    ),
+    (
+        "Which band formed later, Swervers or The Incubi?",
+        "most",
+        ("When was Swervers formed?", "When was The Incubi formed?"),
+    ),
+    (
+        "Are Ana Silva and Nora Berg of the same nationality?",
+        "same",
+        ("What is the nationality of Ana Silva?", "What is the nationality of Nora Berg?"),
+    ),
+    (
+        "Are both Ana Silva and Nora Berg painters?",
+        "every",
+        ("Is Ana Silva painters?", "Is Nora Berg painters?"),
+    ),
+    (
+        "Between Oslo and Bergen, which city has more people?",
+        "most",
+        ("What is the population of Oslo?", "What is the population of Bergen?"),
+    ),
+    (
+        "What profession is shared by both Ana Silva and Nora Berg?",
+        "each",
+        ("What profession is shared by Ana Silva?", "What profession is shared by Nora Berg?"),
+    ),
+    (
+        "Which is older, Oslo, Bergen, or Tromso?",
+        "least",
+        ("When was Oslo born?", "When was Bergen born?", "When was Tromso born?"),
+    ),
+    (
+        "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?",
+        "least",
+        ("Kapan Chairil Anwar lahir?", "Kapan Amir Hamzah lahir?"),
+    ),
+    (
+        "Mana yang didirikan lebih awal, Universitas Indonesia atau Universitas Gadjah Mada?",
+        "least",
+        (
+            "Kapan Universitas Indonesia didirikan?",
+            "Kapan Universitas Gadjah Mada didirikan?",
+        ),
+    ),
+)
+MEASURED = (
+    ("Which mountain is taller, Galdhop or Glitter?", "most", "How tall is Galdhop?"),
+    ("Which river is longer, the Glomma or the Tana?", "most", "How long is the Glomma?"),
+    ("Mana yang lebih tinggi, Semeru atau Rinjani?", "most", "Berapa tinggi Semeru?"),
+    (
+        "Which genus has the most species, Rubus or Salix?",
+        "most",
+        "How many species does Rubus have?",
+    ),
+    ("Who lived longer, Ana Silva or Nora Berg?", "each", "Who lived longer, Ana Silva?"),
+    ("Which writer was educated in London, Ana Silva or Nora Berg?", "one", None),
+    ("What profession did Ana Silva and Nora Berg both hold?", "each", None),
+)
+NOT_COMPARED = (
+    "Who won a prize with Ana Silva and Nora Berg?",
+    "Who wrote Dune?",
+    "Where do I pay the fee and the tax?",
+    "🙂",
+)
+
+
+@pytest.mark.parametrize(("question", "want", "questions"), COMPARED)
+def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, ...]) -> None:
+    found = comparison(question, 4)
+    assert found is not None
+    assert (found.want, found.questions) == (want, questions)
+    assert all(option in question for option in found.options)
+
+
+@pytest.mark.parametrize(("question", "want", "first"), MEASURED)
+def test_what_can_be_put_in_order_is_asked_for(question: str, want: str, first: str | None) -> None:
+    found = comparison(question, 4)
+    assert found is not None
+    assert found.want == want
+    assert first in {None, found.questions[0]}
+
+
+@pytest.mark.parametrize("question", NOT_COMPARED)
+def test_other_questions_compare_nothing(question: str) -> None:
+    assert comparison(question, 4) is None
+
+
+def test_no_more_than_so_many_are_compared() -> None:
+    found = comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
+    assert found is not None
+    assert found.options == ("Oslo", "Bergen")
+
+
+@pytest.mark.parametrize(
+    ("question", "questions"),
+    [
+        (
+            "Who wrote Dune and when was it published?",
+            ("Who wrote Dune?", "When was Dune published?"),
+        ),
+        (
+            "Siapa pendiri Budi Utomo dan kapan dia lahir?",
+            ("Siapa pendiri Budi Utomo?", "Kapan Budi Utomo lahir?"),
+        ),
+        ("Who wrote Dune?", ("Who wrote Dune?",)),
+    ],
+)
+def test_questions_joined_by_and_are_asked_for_themselves(
+    question: str, questions: tuple[str, ...]
+) -> None:
+    assert joined(question, 4) == questions
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        ("Which is older, the harbour office or the mill?", ("the harbour office", "the mill")),
+        ("Who sang in Soulfly, Max Cavalera or Billy Idol?", ("Max Cavalera", "Billy Idol")),
+        ("In 2024, who pays more, residents or visitors?", ("residents", "visitors")),
+        ("Mana yang lebih murah, gerobak atau kontainer?", ("gerobak", "kontainer")),
+        ("Which is longest, a skip, a cart or a van?", ("a skip", "a cart", "a van")),
+        ("Which fee is for residents, students or visitors?", ()),
+        ("Where do I pay, at the office or at the mill?", ()),
+        ("Which permit is valid for 3 years?", ()),
+    ],
+)
+def test_what_a_question_offers_to_choose_from(question: str, options: tuple[str, ...]) -> None:
+    assert offered(question) == options
+
+
+def test_things_without_names_are_compared_too() -> None:
+    found = comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
+    assert found is not None
+    assert found.want == "least"
+    assert found.questions == (
+        "How much does the mooring permit cost?",
+        "How much does the fishing permit cost?",
+    )
+    assert comparison("Which is older, the office or the mill?", 5) is None
+
+
+def test_options_are_told_apart_by_what_not_all_share() -> None:
+    phones, computers = frozenset({"phone", "net", "sale"}), frozenset({"mac", "net", "sale"})
+    assert apart([phones, computers]) == [{"phone"}, {"mac"}]
+    assert apart([frozenset({"skip"}), frozenset({"cart"})]) == [{"skip"}, {"cart"}]
+    short = frozenset({"sale"})
+    assert apart([phones, short]) == [{"phone", "net"}, short]
+    assert apart([frozenset(), short]) == [short]
+    assert apart([]) == []

@@ -1,0 +1,99 @@
+from collections.abc import Sequence
+
+import pytest
+
+from fathom.question.spelling import Speller, corrected
+
+KNOWN = {
+    "ferry": 9,
+    "harbour": 7,
+    "office": 5,
+    "orifice": 1,
+    "government": 3,
+    "mooring": 4,
+    "permit": 6,
+    "permits": 6,
+    "receive": 2,
+    "pendaftaran": 3,
+    "smithton": 2,
+    "definitely": 1,
+}
+
+
+def counts(words: Sequence[str]) -> list[int]:
+    return [KNOWN.get(word.lower(), 0) for word in words]
+
+
+def pieces(word: str) -> int:
+    """As if a model knew these words whole, and no others."""
+    return 1 if word.lower() in KNOWN or word.lower() in {"cost", "museum"} else 3
+
+
+SPELLER = Speller(counts, pieces, lambda word: word.lower() in KNOWN)
+
+
+def mended(question: str) -> str:
+    return corrected(question, SPELLER.corrections(question))
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("Where is the harbuor office?", "Where is the harbour office?"),
+        ("Where is the harboour offfice?", "Where is the harbour office?"),
+        ("Who pays the goverment?", "Who pays the government?"),
+        ("Who pays the Goverment?", "Who pays the Government?"),
+        ("When do I recieve a permit's copy?", "When do I receive a permit's copy?"),
+        ("Kapan pendafatran dibuka?", "Kapan pendaftaran dibuka?"),
+        ("Is it definately open?", "Is it definitely open?"),
+        ("HARBUOR OFFICE", "Harbour OFFICE"),
+    ],
+)
+def test_one_slip_is_mended(typed: str, meant: str) -> None:
+    assert mended(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is the harbour office?",
+        "What does the museum cost?",  # no document has it, but it is a word
+        "Who is Smithson?",  # another letter would be another name
+        'Who said "goverment"?',
+        "Open goverment.txt",
+        "Who is at hello@goverment?",
+        "What is HARBUOR?",
+        "The fery?",  # four letters: too many words are near
+        "Is it undecidable?",
+        "",
+    ],
+)
+def test_what_is_left_alone(question: str) -> None:
+    assert mended(question) == question
+
+
+def test_of_several_the_word_of_most_documents() -> None:
+    """`ofice` lacks a letter of `office`; one more change would be `orifice`."""
+    assert SPELLER.corrections("the ofice") == {"ofice": "office"}
+
+
+def test_the_index_is_not_asked_for_words_that_a_model_knows() -> None:
+    asked: list[str] = []
+
+    def counted(words: Sequence[str]) -> list[int]:
+        asked.extend(words)
+        return [1] * len(words)
+
+    assert Speller(counted, pieces, bool).corrections("harbour museum blorptic") == {}
+    assert asked == ["blorptic"]
+
+
+def test_a_word_that_only_its_stem_makes_known_is_no_word() -> None:
+    """ "moring" has the stem of "more", which every document has."""
+    stems = {"moring": 40, "boring": 30}
+    speller = Speller(
+        lambda words: [stems.get(word, 0) for word in words],
+        lambda _: 2,
+        lambda word: word == "boring",
+    )
+    assert speller.corrections("a mooring, the borring") == {"borring": "boring"}

@@ -1,0 +1,205 @@
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from fathom.errors import RunError
+from fathom.jsonable import Json
+from fathom.runs.context import DeadlineOver, Listener, RunContext, run_alone
+from fathom.runs.ledger import BudgetRefused
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import Recorded
+from fathom.runs.reservation import CostBound
+from fathom.runs.trace import Step, Trace
+from fathom.testing.doubles import run_context
+from fathom.usage import Budget
+
+
+def sealed(context: RunContext) -> Trace:
+    assert isinstance(context.scope, Recorder)
+    return context.scope.seal(None)
+
+
+async def two() -> Json:
+    return 2
+
+
+async def forever() -> Json:
+    await asyncio.Event().wait()
+
+
+def nobody() -> Any:
+    raise AssertionError("a replay asked the outside")
+
+
+async def nobody_async() -> Json:
+    return nobody()
+
+
+def test_work_is_done_in_a_thread_and_again_in_a_replay() -> None:
+    with run_context() as context:
+        assert asyncio.run(context.compute("count", threading.get_ident)) != threading.get_ident()
+        trace = sealed(context)
+    with run_context(events=Recorded(trace)) as again:
+        assert asyncio.run(again.compute("count", lambda: 7)) == 7
+    assert [(event.kind, event.value) for event in trace.events] == [("in time", True)]
+
+
+def test_work_is_cut_at_the_deadline_and_so_is_its_replay() -> None:
+    busy = threading.Event()
+    with run_context(seconds=0.05) as context:
+        began = time.monotonic()
+        with pytest.raises(DeadlineOver, match="--deadline"):
+            asyncio.run(context.compute("wait", busy.wait))
+        assert time.monotonic() - began < 5
+        busy.set()
+        assert context.refusals == ["budget: the deadline is over; raise --deadline"]
+        trace = sealed(context)
+    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+        asyncio.run(again.compute("wait", nobody))
+
+
+def test_what_is_spent_is_booked_and_recorded() -> None:
+    with run_context(Budget(retrievals=1)) as context:
+        value, usage = asyncio.run(context.spend("search", "q", CostBound(retrievals=1), two))
+        assert (value, usage.retrievals, context.ledger.usage.retrievals) == (2, 1, 1)
+        with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
+            asyncio.run(context.spend("search", "q2", CostBound(retrievals=1), nobody_async))
+        assert len(context.refusals) == 1
+        trace = sealed(context)
+
+    with run_context(Budget(retrievals=0), events=Recorded(trace)) as again:
+        replayed = again.spend("search", "q", CostBound(retrievals=1), nobody_async)
+        assert asyncio.run(replayed) == (2, usage)
+        with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
+            asyncio.run(again.spend("search", "q2", CostBound(retrievals=1), nobody_async))
+        assert again.ledger.usage.retrievals == 0
+
+
+def test_what_takes_too_long_is_cut_and_booked() -> None:
+    with run_context(seconds=0.02) as context:
+        with pytest.raises(DeadlineOver):
+            asyncio.run(context.spend("search", "q", CostBound(retrievals=1), forever))
+        assert context.ledger.balance().spent.retrievals == 1
+        assert context.ledger.balance().reserved.retrievals == 0
+        trace = sealed(context)
+    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+        asyncio.run(again.spend("search", "q", CostBound(retrievals=1), nobody_async))
+
+
+def test_the_listener_hears_of_each_step() -> None:
+    heard: list[tuple[str, str]] = []
+
+    class Ear(Listener):
+        def step(self, name: str, news: str) -> None:
+            heard.append((name, news))
+
+    with run_context() as quiet:
+        run = RunContext(
+            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
+        )
+        with run.step("read", agent="reader") as here, here.step("ask") as inner:
+            inner.done(reason="said")
+            here.done(verdict="model")
+        assert [step.id for step in sealed(run).steps] == ["read/ask", "read"]
+    assert heard == [("read", ""), ("ask", ""), ("ask", "said"), ("read", "model")]
+
+
+def test_the_listener_is_given_each_step_as_the_trace_holds_it() -> None:
+    began: list[str] = []
+    ended: list[Step] = []
+
+    class Ear(Listener):
+        def began(self, step: Step) -> None:
+            began.append(step.id)
+
+        def ended(self, step: Step) -> None:
+            ended.append(step)
+
+    def read(run: RunContext) -> None:
+        with run.step("read", inputs={"chunk": "a#0"}) as here:
+            with here.step("speak", agent="debater") as inner:
+                inner.done(outputs={"answer": "48"}, verdict="opens", reason="48")
+            raise LookupError("nobody foresaw this")
+
+    with run_context() as quiet:
+        run = RunContext(
+            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
+        )
+        with pytest.raises(LookupError):
+            read(run)
+        assert tuple(ended) == sealed(run).steps
+    assert began == ["read", "read/speak"]
+    assert ended[0].outputs == {"answer": "48"}
+    assert ended[1].error == "LookupError: nobody foresaw this"
+
+
+async def fails(_: RunContext) -> str:
+    raise LookupError("nobody foresaw this")
+
+
+async def sleeps(context: RunContext) -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def asks(context: RunContext) -> str:
+    await context.spend("search", "q", CostBound(retrievals=1), two)
+    return "found"
+
+
+async def answers(context: RunContext) -> str:
+    return str(await context.compute("count", lambda: 7))
+
+
+def test_of_several_branches_those_that_come_through_count() -> None:
+    jobs = {"a": asks, "b": fails, "c": sleeps, "d": answers, "e": asks}
+    with run_context(Budget(retrievals=1), seconds=0.2) as context:
+        found = asyncio.run(context.branches(jobs, agent="debater"))
+        assert list(found.items()) == [("a", "found"), ("d", "7")]
+        assert len(context.refusals) == 2
+        trace = sealed(context)
+    why = {step.name: step.reason for step in trace.steps}
+    assert why["b"].startswith("LookupError in runs/test_context.py, line ")
+    assert why["c"] == "budget: the deadline is over; raise --deadline"
+    assert why["e"] == "budget: retrievals would need 1, 0 left; raise the limit of retrievals"
+
+    with run_context(events=Recorded(trace)) as again:
+        nobody = {"b": fails, "c": sleeps}
+        assert asyncio.run(again.branches({**jobs, **nobody})) == found
+        assert again.refusals == context.refusals
+
+
+def test_a_branch_that_meets_a_known_error_ends_them_all() -> None:
+    async def damaged(_: RunContext) -> str:
+        raise RunError("the index is damaged")
+
+    with run_context() as context, pytest.raises(RunError, match="damaged"):
+        asyncio.run(context.branches({"a": answers, "b": damaged}))
+
+
+def test_who_cancels_branches_waits_for_their_end() -> None:
+    async def whole(context: RunContext) -> set[asyncio.Task[Any]]:
+        task = asyncio.create_task(context.branches({"a": sleeps, "b": sleeps}))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    with run_context() as context:
+        assert asyncio.run(whole(context)) == set()
+
+
+def test_a_run_alone_keeps_its_budget_and_its_deadline() -> None:
+    with run_alone("How deep?", what="judge", budget=Budget(calls=1, seconds=60.0)) as context:
+        assert context.seconds_left is not None
+        assert context.seconds_left <= 60.0
+        context.ledger.reserve(CostBound(calls=1))
+        with pytest.raises(BudgetRefused):
+            context.ledger.reserve(CostBound(calls=1))
+    with run_alone("How deep?", what="judge", budget=Budget()) as context:
+        assert context.seconds_left is None

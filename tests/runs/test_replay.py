@@ -1,0 +1,158 @@
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.runs.recorder import Recorder
+from fathom.runs.replay import (
+    EventMissing,
+    Recorded,
+    RecordedFailure,
+    first_difference,
+    same_answer,
+)
+from fathom.runs.trace import Origin, Trace, TraceLimits
+
+ORIGIN = Origin(question="q", strategy="s", index_revision="1")
+
+
+def nobody() -> Any:
+    raise AssertionError("a replay asked the outside")
+
+
+async def debate(recorder: Recorder, outside: Callable[[], Any], dice: random.Random) -> str:
+    """Branches that ask the very same thing, in an order that is never the same."""
+
+    async def ask() -> Any:
+        for _ in range(dice.randint(0, 3)):
+            await asyncio.sleep(0)
+        return outside()
+
+    async def branch(number: int) -> str:
+        for _ in range(dice.randint(0, 3)):
+            await asyncio.sleep(0)
+        with recorder.step(f"agent {number}", inputs={"n": number}) as step:
+            heard = [await step.aobserve("llm", "the same prompt", ask) for _ in range(3)]
+            clock = step.observe("clock", None, outside)
+            step.done(outputs={"heard": heard}, verdict="late" if clock > 0.5 else "early")
+            return f"{heard} {clock}"
+
+    return " ".join(await asyncio.gather(*(branch(number) for number in range(4))))
+
+
+@given(st.integers(), st.integers())
+@settings(max_examples=200, deadline=None)
+def test_parallel_branches_replay_byte_for_byte_in_any_order(first: int, second: int) -> None:
+    values = random.Random(first)
+    live = Recorder(ORIGIN)
+    answer = asyncio.run(debate(live, values.random, random.Random(first)))
+    trace = live.seal({"answer": answer})
+
+    events = Recorded(trace)
+    again = Recorder(ORIGIN, events=events)
+    replayed = asyncio.run(debate(again, nobody, random.Random(second)))
+
+    assert same_answer(trace, {"answer": replayed, "trace_id": "another"})
+    assert first_difference(trace, again.seal({"answer": replayed})) is None
+    assert events.unused() == ()
+    assert events.missing == []
+
+
+def run(recorder: Recorder, prompts: list[str], outside: Callable[[], Any]) -> Trace:
+    with recorder.step("ask", inputs={"n": 1}) as step:
+        replies = [step.observe("llm", prompt, outside) for prompt in prompts]
+        step.done(outputs={"replies": replies})
+    return recorder.seal({"answer": replies})
+
+
+def test_a_request_that_was_never_made_is_named() -> None:
+    trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
+    events = Recorded(trace)
+
+    with pytest.raises(EventMissing, match="llm in ask is not in the trace"):
+        run(Recorder(ORIGIN, events=events), ["a", "c"], nobody)
+
+    assert events.missing == ["llm in ask: is not in the trace"]
+    assert [event.request for event in events.unused()] == ["b"]
+
+
+def test_the_same_request_once_too_often_is_missing() -> None:
+    trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
+
+    with pytest.raises(EventMissing):
+        run(Recorder(ORIGIN, events=Recorded(trace)), ["a", "a"], nobody)
+
+
+def test_another_step_that_asks_the_same_gets_the_recorded_reply() -> None:
+    trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
+    other = Recorder(ORIGIN, events=Recorded(trace))
+
+    with other.step("somewhere else") as step:
+        assert step.observe("llm", "a", nobody) == "reply"
+
+
+def test_an_event_that_was_too_large_is_missing() -> None:
+    recorder = Recorder(ORIGIN, limits=TraceLimits(event_bytes=5))
+    trace = run(recorder, ["a"], lambda: "a long reply")
+
+    with pytest.raises(EventMissing, match="too large"):
+        run(Recorder(ORIGIN, events=Recorded(trace)), ["a"], nobody)
+
+
+class UnreachableError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [((UnreachableError,), UnreachableError), ((), RecordedFailure)],
+)
+def test_an_error_is_met_again(
+    known: tuple[type[Exception], ...], expected: type[Exception]
+) -> None:
+    def fail() -> str:
+        raise UnreachableError("server gone: really")
+
+    live = Recorder(ORIGIN)
+    with pytest.raises(UnreachableError):
+        live.observe("llm", "a", fail)
+
+    again = Recorder(ORIGIN, events=Recorded(live.seal(None), errors=known))
+    with pytest.raises(expected, match="server gone: really"):
+        again.observe("llm", "a", nobody)
+
+
+def test_the_first_difference_is_found() -> None:
+    trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
+
+    def replay(prompts: list[str], outside: Callable[[], Any], origin: Origin = ORIGIN) -> str:
+        return str(first_difference(trace, run(Recorder(origin), prompts, outside)))
+
+    assert replay(["a", "b"], lambda: "reply") == "None"
+    assert replay(["a"], lambda: "reply").startswith("step ask, outputs.replies")
+    assert replay(["a", "b"], lambda: "other").startswith("step ask, outputs.replies")
+    assert replay([], nobody, replace(ORIGIN, index_revision="2")).startswith("index revision")
+
+
+def test_a_step_too_many_or_too_few_is_a_difference() -> None:
+    short = Recorder(ORIGIN).seal(None)
+    recorder = Recorder(ORIGIN)
+    with recorder.step("more"):
+        pass
+    long = recorder.seal(None)
+
+    assert str(first_difference(short, long)) == 'step more: null was "more" in the replay'
+    assert str(first_difference(long, short)) == 'step more: "more" was null in the replay'
+
+
+def test_a_different_answer_is_named_by_its_field() -> None:
+    first = Recorder(ORIGIN).seal({"answer": "x", "status": "answered", "usage": {"n": 1}})
+    second = Recorder(ORIGIN).seal({"answer": "x", "status": "answered", "usage": {"n": 2}})
+
+    assert str(first_difference(first, second)) == "answer.usage.n: 1 was 2 in the replay"
+    assert not same_answer(first, second.answer)

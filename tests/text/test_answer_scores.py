@@ -1,0 +1,128 @@
+"""Answers are compared as the SQuAD script does, checked against its rules written down anew."""
+
+import re
+import string
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.text.answer_scores import (
+    ARTICLES,
+    all_and_only,
+    exact_match,
+    f1,
+    holds,
+    is_right,
+    unmarked,
+)
+
+WORDS = st.sampled_from(
+    ["The", "a", "an", "cat", "Cat's", "dog,", "1,990", "U.S.", "theme", "-", "é", "well-known"]
+)
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
+ANY_TEXT = st.text(max_size=40).filter(lambda text: not squad_words(text) & {*ARTICLES[3:]})
+"""Without the Indonesian articles, which are no part of the script's rules."""
+
+
+def squad_normal(text: str) -> str:
+    """`normalize_answer` of the official evaluation script."""
+    text = "".join(char for char in text.lower() if char not in set(string.punctuation))
+    return " ".join(re.sub(re.compile(r"\b(a|an|the)\b", re.UNICODE), " ", text).split())
+
+
+def squad_words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", squad_normal(text)))
+
+
+def squad_f1(gold: str, said: str) -> float:
+    """`compute_f1` of the official evaluation script."""
+    gold_words, said_words = squad_normal(gold).split(), squad_normal(said).split()
+    same = sum((Counter(gold_words) & Counter(said_words)).values())
+    if not gold_words or not said_words:
+        return float(gold_words == said_words)
+    if same == 0:
+        return 0.0
+    precision, recall = same / len(said_words), same / len(gold_words)
+    return 2 * precision * recall / (precision + recall)
+
+
+@given(TEXTS | ANY_TEXT, st.lists(TEXTS | ANY_TEXT, min_size=1, max_size=3))
+def test_exact_match_and_f1_are_those_of_the_squad_script(said: str, gold: list[str]) -> None:
+    expected = float(any(squad_normal(said) == squad_normal(each) for each in gold))
+    assert exact_match(said, gold) == expected
+    assert f1(said, gold) == pytest.approx(max(squad_f1(each, said) for each in gold), abs=1e-6)
+
+
+@given(TEXTS, TEXTS)
+def test_f1_is_symmetric_and_bounded_and_an_exact_match_is_1(one: str, other: str) -> None:
+    assert f1(one, [other]) == f1(other, [one])
+    assert 0 <= f1(one, [other]) <= 1
+    assert f1(one, [one]) == exact_match(one, [one]) == 1
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_what_is_held_is_found_between_other_words(before: str, answer: str, after: str) -> None:
+    if squad_normal(answer):
+        assert holds(f"{before} {answer} {after}", answer)
+
+
+def test_indonesian_articles_do_not_count() -> None:
+    assert exact_match("Sebuah perahu", ["perahu"])
+    assert exact_match("sang raja", ["Raja"])
+
+
+def test_nothing_matches_where_there_is_no_gold_answer() -> None:
+    assert (exact_match("x", []), f1("x", []), is_right("x", [])) == (0, 0, False)
+    assert not holds("x", "the")
+
+
+def test_markers_are_no_words() -> None:
+    assert unmarked("It costs 40 [1][2]. Twice [3]") == "It costs 40. Twice"
+
+
+@pytest.mark.parametrize(
+    ("said", "gold", "right"),
+    [
+        ("in the year 1990", "1990", True),
+        ("3,559", "3,559 people", True),
+        ("10 May 1990", "12 May 1990", False),
+        ("12 May 1990, a Monday", "12 May 1990", True),
+        ("Barack Obama", "Obama", True),
+        ("Obama", "Barack Obama", True),
+        ("Michelle Obama", "Barack Hussein Obama", False),
+        ("no one knows, yes", "yes", False),
+        ("Yes, it does", "yes", True),
+        ("", "yes", False),
+        ("theme", "the", False),
+    ],
+)
+def test_right_is_what_people_would_let_pass(said: str, gold: str, right: bool) -> None:
+    assert is_right(said, [gold]) is right
+
+
+def test_nearer_to_a_wrong_answer_is_wrong() -> None:
+    assert is_right("Paris or Rome", ["Paris"], ["Berlin"])
+    assert not is_right("the city of Rome, not Paris", ["Paris"], ["city of Rome"])
+
+
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        (("3,559 people", "AFL"), 1.0),
+        (("about 3,559 people lived there", "the AFL"), 1.0),
+        (("3,559 people",), 0.0),
+        (("3,559 people", "AFL", "NBA"), 0.0),
+        ((), 0.0),
+    ],
+)
+def test_ramdocs_wants_all_gold_answers_and_no_wrong_one(
+    readings: tuple[str, ...], expected: float
+) -> None:
+    assert all_and_only(readings, ["3,559 people", "AFL"], ["NBA", "10,000 people"]) == expected
+
+
+def test_a_wrong_answer_inside_of_a_gold_one_is_not_given() -> None:
+    assert all_and_only(["New York City"], ["New York City"], ["York"]) == 1.0
+    assert all_and_only(["New York City", "York"], ["New York City"], ["York"]) == 0.0

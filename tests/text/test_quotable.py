@@ -1,0 +1,78 @@
+"""Quotes are whole sentences, items, rows or lines; headings are none."""
+
+import pytest
+from tests.making import chunk_of
+
+from fathom.documents.base import Builder
+from fathom.text.quotable import around, units
+from fathom.types import Chunk, Span
+
+
+def chunk() -> Chunk:
+    builder = Builder()
+    builder.heading("Pasal 11", 1)
+    builder.paragraph("One is. Two are.")
+    builder.item("Brush the sides. Then wait.", "3.")
+    builder.item("compact it", "-")
+    builder.row(["Material", "Bay"], head=True)
+    builder.row(["Emulsion", "5"])
+    builder.code("make\nmake install")
+    builder.footnote("Measured at the mast.", "1")
+    return chunk_of(builder.build())
+
+
+def test_units_are_the_least_that_is_quoted() -> None:
+    one = chunk()
+    assert [each.span.cut(one.text) for each in units(one)] == [
+        "One is.",
+        "Two are.",
+        "Brush the sides.",
+        "Then wait.",
+        "compact it",
+        "Emulsion | 5",
+        "make",
+        "make install",
+        "Measured at the mast.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "quoted"),
+    [
+        ("Two", "Two are."),
+        ("is. Two", "One is. Two are."),
+        ("5", "Emulsion | 5"),
+        ("3. Brush", "Brush the sides."),
+        ("Two are.\n\n3. Br", "Two are."),
+        ("install", "make install"),
+    ],
+)
+def test_around_a_span_stand_the_units_of_one_block(found: str, quoted: str) -> None:
+    one = chunk()
+    start = one.text.index(found)
+    span = around(one, Span(start, start + len(found)))
+    assert span is not None
+    assert span.cut(one.text) == quoted
+
+
+@pytest.mark.parametrize("found", ["Pasal 11", "Bay"])
+def test_headings_and_names_of_columns_are_not_quoted(found: str) -> None:
+    one = chunk()
+    start = one.text.index(found)
+    assert around(one, Span(start, start + len(found))) is None
+
+
+def test_where_no_structure_is_known_there_are_sentences() -> None:
+    bare = Chunk(id="d#0", document_id="d", text="One is. Two are.", span=Span(0, 16), ordinal=0)
+    assert [each.span.cut(bare.text) for each in units(bare)] == ["One is.", "Two are."]
+
+
+def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
+    builder = Builder()
+    builder.paragraph("Bring:\n- a pen\n* a book - or two.")
+    one = chunk_of(builder.build())
+    assert [each.span.cut(one.text) for each in units(one)] == [
+        "Bring:",
+        "a pen",
+        "a book - or two.",
+    ]
