@@ -1,0 +1,1 @@
+"""The debate of one agent per document."""

@@ -1,0 +1,1 @@
+"""The reader: answers drafted from hits."""

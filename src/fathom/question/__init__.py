@@ -1,0 +1,1 @@
+"""A question and what can be read off it."""

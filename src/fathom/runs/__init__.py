@@ -1,0 +1,1 @@
+"""What a run may spend, what it did, and how it is repeated."""
