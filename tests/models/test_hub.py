@@ -191,4 +191,4 @@ def test_no_network_is_one_line(tmp_path: Path) -> None:
 def test_the_missing_extra_is_named(tmp_path: Path) -> None:
     script = ASK.format(before="sys.modules['huggingface_hub'] = None", offline=True)
 
-    assert "pip install 'fathom[hub]'" in refused(script, tmp_path)
+    assert "pip install 'fathom-qa[hub]'" in refused(script, tmp_path)

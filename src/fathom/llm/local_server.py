@@ -243,7 +243,7 @@ def _installed() -> str:
     """The folder that holds xllamacpp: the child looks nowhere else for it."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise ModelUnavailable(f"{PACKAGE} is not installed; run: pip install 'fathom[local-llm]'")
+        raise ModelUnavailable(f"{PACKAGE} is not installed; run: pip install 'fathom-qa[local-llm]'")
     return str(Path(spec.origin).parents[1])
 
 

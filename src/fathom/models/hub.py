@@ -105,7 +105,7 @@ def _download(name: str, *, offline: bool) -> Path:
 
 
 def _missing_extra(name: str) -> str:
-    return f"{name!r} needs the extra 'hub': pip install 'fathom[hub]'"
+    return f"{name!r} needs the extra 'hub': pip install 'fathom-qa[hub]'"
 
 
 def _check_stages(folder: Path) -> None:

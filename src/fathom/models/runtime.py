@@ -75,7 +75,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
     try:
         return kinds[runtime](model, min(threads or cores(), cores()))
     except ImportError as error:
-        raise ModelError(f"{runtime} is not installed: pip install 'fathom[{runtime}]'") from error
+        raise ModelError(f"{runtime} is not installed: pip install 'fathom-qa[{runtime}]'") from error
     except Exception as error:  # both libraries raise their own and plain RuntimeErrors
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ModelError(

@@ -39,7 +39,7 @@ def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
         from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
     except ImportError:
         raise UsageError(
-            "OpenTelemetry is not installed; run `pip install 'fathom[otel]'`"
+            "OpenTelemetry is not installed; run `pip install 'fathom-qa[otel]'`"
         ) from None
     resource = Resource({"service.name": "fathom"})
 

@@ -19,7 +19,7 @@ def test_without_the_package_the_command_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(extra, "find_spec", lambda _: None)
     extra.models.cache_clear()
     assert extra.models() is None
-    assert "pip install 'fathom[ocr]'" in extra.told()
+    assert "pip install 'fathom-qa[ocr]'" in extra.told()
     extra.models.cache_clear()
 
 

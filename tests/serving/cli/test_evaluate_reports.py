@@ -97,7 +97,7 @@ def test_without_the_library_a_report_names_its_install(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     ran = run("eval", toy, "--strategy", "naive", "--html", "r.html")
-    one_line(ran, 2, "pip install 'fathom[eval]'")
+    one_line(ran, 2, "pip install 'fathom-qa[eval]'")
 
 
 def test_a_setting_is_swept(run: Run, toy: str, tmp_path: Path) -> None:

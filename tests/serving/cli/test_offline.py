@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[Sequence[str], str]] = {
     "no key of one's own": (("-m", "openai:m", "--set", "llm.key_env=MINE"), "export MINE=..."),
     "no such provider": (("-m", "magic:m"), "unknown model 'magic:m'"),
     "no provider": (("-m", "m"), "write provider:model"),
-    "no extra": (("-m", "absent:m"), "run: pip install 'fathom[absent]'"),
+    "no extra": (("-m", "absent:m"), "run: pip install 'fathom-qa[absent]'"),
     "no such model in a role": (("--set", "roles.reader=llm"), "add -m PROVIDER:MODEL"),
     "no address": (("-m", "openai:m", "--set", "llm.base_url=ftp://h"), "http://host:port/v1"),
 }

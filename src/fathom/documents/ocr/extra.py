@@ -31,7 +31,7 @@ def mended(reason: str) -> bool:
 def told() -> str:
     """What there is, in one line."""
     if find_spec(PACKAGE) is None:
-        return "none; pip install 'fathom[ocr]' to read scans and pictures"
+        return "none; pip install 'fathom-qa[ocr]' to read scans and pictures"
     try:
         name = f"{PACKAGE} {version(PACKAGE)}"
     except PackageNotFoundError:

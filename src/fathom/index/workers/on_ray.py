@@ -12,7 +12,7 @@ from fathom.errors import FathomError, ModelError
 from fathom.index.workers.base import Done, Ended, Lost, Task
 from fathom.index.workers.work import Work
 
-INSTALL = "ray is not installed: pip install 'fathom[ray]'"
+INSTALL = "ray is not installed: pip install 'fathom-qa[ray]'"
 NEXT = "see `ray status`; a cluster that wants a token is told it by RAY_AUTH_MODE=token"
 
 

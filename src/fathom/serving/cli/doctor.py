@@ -90,7 +90,7 @@ def _ray() -> str:
     try:
         return f"{version('ray')}; `fathom ingest --workers ray` reads and embeds with it"
     except PackageNotFoundError:
-        return "not installed; pip install 'fathom[ray]' for ingesting on a cluster"
+        return "not installed; pip install 'fathom-qa[ray]' for ingesting on a cluster"
 
 
 def _further(engine: Engine, name: str) -> Check:

@@ -68,7 +68,7 @@ def mcp(
     try:
         from fathom.serving.mcp import Bearer, OwnDesk, http_app, mcp_server
     except ModuleNotFoundError as error:
-        raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom[mcp]'") from None
+        raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom-qa[mcp]'") from None
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:

@@ -21,6 +21,10 @@ from fathom.serving.cli.options import (
 if TYPE_CHECKING:  # `--help` must not wait for it
     from fathom.serving.http.keys import Key, Keys
 
+_CLOSED = (
+    "nobody can ask until `fathom keys add NAME` makes one, or `fathom keys open` lets everybody "
+    "on 127.0.0.1 ask without"
+)
 keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
 
@@ -37,7 +41,7 @@ def serve(
     try:
         from fathom.serving.http.running import run
     except ModuleNotFoundError as error:
-        raise UsageError(f"fathom serve needs {error.name}: pip install 'fathom[serve]'") from None
+        raise UsageError(f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'") from None
     flags = {"ask.strategy": strategy, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         settings = engine.settings
@@ -63,7 +67,10 @@ def keys_add(
     index: IndexOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key; it is shown once and kept nowhere. From then on nobody asks without one."""
+    """Make a key; it is shown once and kept nowhere. From then on nobody asks without one.
+
+    Also not once no key is left: `fathom keys open` lets everybody on this machine ask again.
+    """
     from fathom.serving.cli.output import show, show_json
     from fathom.serving.http.keys import Key, expiry
 
@@ -91,11 +98,14 @@ def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
     from fathom.serving.cli.output import show, show_json
 
     with _keys(index) as kept:
-        found = kept.all()
+        found, door = kept.all(), kept.door()
     if as_json:
-        show_json({"keys": [_key_json(each) for each in found]})
+        show_json({"keys": [_key_json(each) for each in found], "door": door})
     else:
-        show("\n".join(map(_key_text, found)) or "no keys: on 127.0.0.1 nobody needs one")
+        nobody = (
+            f"no keys; {_CLOSED}" if door == "closed" else "no keys: on 127.0.0.1 nobody needs one"
+        )
+        show("\n".join(map(_key_text, found)) or nobody)
 
 
 @keys.command("revoke")
@@ -109,7 +119,18 @@ def keys_revoke(
     with _keys(index) as kept:
         if not kept.revoke(key_id):
             raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
-    show(f"{key_id} revoked")
+        is_last = not kept.any()
+    show(f"{key_id} revoked" + (f"; it was the last: {_CLOSED}" if is_last else ""))
+
+
+@keys.command("open")
+def keys_open(index: IndexOption = None) -> None:
+    """Let everybody on 127.0.0.1 ask without a key again, once no key is left."""
+    from fathom.serving.cli.output import show
+
+    with _keys(index) as kept:
+        kept.open_door()
+    show("on 127.0.0.1 nobody needs a key; `fathom keys add NAME` closes the server again")
 
 
 @contextmanager
