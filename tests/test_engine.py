@@ -248,6 +248,17 @@ def test_removing_folders_and_patterns(
     assert engine.verify() == []
 
 
+@pytest.mark.parametrize("name", ["/", "."])
+def test_a_record_whose_id_is_a_folder_takes_no_folder_with_it(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(tmp_path / "set" / "corpus.jsonl", json.dumps({"_id": name, "text": "One record."}))
+    monkeypatch.chdir(tmp_path)
+    engine.ingest([tmp_path / "set"])
+    assert engine.remove([name]) == 1
+    assert engine.roots() == [tmp_path / "set"]
+
+
 # Saying so
 
 

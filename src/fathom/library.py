@@ -285,7 +285,7 @@ class Library:
         names = [names] if isinstance(names, str) else names
         index = self.reader(checked=False)
         places = {place for name in names for place in places_named(index, name)}
-        folders = [str(absolute(name)) for name in names]
+        folders = [str(absolute(name)) for name in names if not index.places(name)]
         roots = [one for one in index.roots() if not any(is_below(one, each) for each in folders)]
         with self.index.open_writer(None) as writer:
             removed = writer.forget(sorted(places))

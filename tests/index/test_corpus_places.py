@@ -1,7 +1,13 @@
 """Places of records and of lines that hold none."""
 
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at
+
 from fathom.documents.base import Failure
-from fathom.index.corpus_places import CorpusPlaces, place_of
+from fathom.index.base import SourceRecord
+from fathom.index.corpus_places import CorpusPlaces, find_file, place_of
 from fathom.index.workers.work import line_place, record_place
 
 
@@ -40,3 +46,23 @@ def test_no_record_has_the_place_of_a_line() -> None:
     assert len(places) == len(names)
     assert not places & {line_place("/f", 7), line_place("/f", 7, "record")}
     assert places > {"/f#7", "/f#(line x)"}
+
+
+@pytest.mark.parametrize(
+    ("place", "document", "file"),
+    [
+        ("/f#a", "a", "/f"),
+        ("/f#a#b", "a#b", "/f"),
+        ("/f#x/../../keys", "x/../../keys", "/f"),
+        ("/f#_(line 1)", "(line 1)", "/f"),
+        ("/f#g.md", "00112233445566aa", "/f#g.md"),
+        ("/g#a", "a", "/g#a"),  # no corpus
+    ],
+)
+def test_the_id_of_a_document_tells_where_its_record_begins(
+    tmp_path: Path, place: str, document: str, file: str
+) -> None:
+    with engine_at(tmp_path) as engine, engine.index.open_writer({}) as writer:
+        corpus = SourceRecord(path="/f", digest="d", outcome="ok")
+        writer.put([], [corpus, SourceRecord(path="/g", digest="d", outcome="failed")])
+        assert find_file(writer, place, document) == file

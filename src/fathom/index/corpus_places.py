@@ -7,6 +7,7 @@ from typing import Self
 
 from fathom.documents.base import Failure, Parsed
 from fathom.documents.disk_set import DiskSet
+from fathom.index.base import IndexReader
 from fathom.index.workers.work import line_place, record_place
 
 AGAIN = "its _id occurs before in the file; the first one counts"
@@ -17,6 +18,21 @@ def place_of(part: Parsed | Failure, file: str) -> str:
     if isinstance(part, Failure) and part.record is None:
         return line_place(file, part.line)
     return record_place(file, part.record)
+
+
+def find_file(index: IndexReader, place: str, document_id: str) -> str:
+    """Find the file that a document was read from at a place: of a record its corpus file.
+
+    Where the record begins is told by the document's id, whatever characters are in it.
+
+    Args:
+        index: Where the place is known.
+        place: Of the document.
+        document_id: Its id.
+    """
+    file = place.removesuffix(record_place("", document_id))
+    known = index.source(file) if file != place else None
+    return file if known is not None and known.is_corpus else place
 
 
 class CorpusPlaces:

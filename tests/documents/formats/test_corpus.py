@@ -67,3 +67,15 @@ def test_unpacked_size_and_record_size_are_capped() -> None:
         list(read(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
     values = list(read(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
     assert [type(value) for value in values] == [Parsed, Failure, Parsed]
+
+
+def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line() -> None:
+    data = lines({"_id": "x/../../keys.db", "text": "One."}, ROWS[0], {"_id": "a\0", "text": ""})
+    values = list(read(io.BytesIO(data), ParseLimits()))
+    assert [v.record for v in values if isinstance(v, Parsed)] == ["a"]
+    failures = [v for v in values if isinstance(v, Failure)]
+    assert [(v.line, v.record, v.outcome) for v in failures] == [
+        (1, None, "failed"),
+        (3, None, "failed"),
+    ]
+    assert failures[0].reason.startswith('line 1: its "_id" holds ".."')

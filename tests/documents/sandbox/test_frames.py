@@ -97,3 +97,10 @@ def test_made_up_outcome_is_noticed() -> None:
     head = {"values": [], "done": True, "peak": 0, "refused": ["ok", "fine"]}
     with pytest.raises(ValueError, match="outcome"):
         decode(json.dumps(head).encode(), b"")
+
+
+@pytest.mark.parametrize("more", [{}, {"line": 1, "refused": ["empty", "nothing"]}])
+def test_an_id_that_no_corpus_file_gives_is_noticed(more: dict[str, object]) -> None:
+    head = {"values": [GOOD | {"record": "x/../y"} | more], "done": False, "peak": 0}
+    with pytest.raises(ValueError, match="part of a path"):
+        decode(json.dumps(head).encode(), b"abc")

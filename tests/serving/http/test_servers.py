@@ -117,6 +117,22 @@ def test_what_a_killed_server_left_on_its_disk_goes_when_it_is_started_again(
     assert not left.exists()
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_who_removes_a_record_removes_no_upload_that_is_called_like_its_place(
+    machine: Machine, url: str, tmp_path: Path, first: bool
+) -> None:
+    one = machine("one")
+    record = b'{"_id": "x", "text": "A record."}'
+    files = [("c.jsonl#x", b"A file of its own."), ("c.jsonl", record)]
+    for name, content in files if first else reversed(files):
+        finished(one, sent(one, name, content)["job"])
+    one.delete(f"{API}/documents/x")
+    with Engine(settings_on(url, tmp_path / "two")) as engine:
+        uploads = engine.index.uploads()
+        assert uploads is not None
+        assert [each.name for each in uploads.all()] == ["c.jsonl", "c.jsonl#x"]
+
+
 def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
     machine: Machine, url: str, tmp_path: Path
 ) -> None:

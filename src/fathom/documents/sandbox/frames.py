@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
+from fathom.documents.record_ids import check_record_id
 from fathom.types import Block, BlockKind, Scalar, Span
 
 MEMORY_EXIT = 77
@@ -129,7 +130,7 @@ def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
 
 
 def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
-    record = None if packed["record"] is None else _string(packed["record"])
+    record = None if packed["record"] is None else _read_record_id(packed["record"])
     if "line" in packed:
         outcome, reason = _refusal(*packed["refused"])
         return Failure(line=_whole(packed["line"]), outcome=outcome, reason=reason, record=record)
@@ -192,6 +193,12 @@ def _string(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"damaged frame: {value!r} is no text")  # noqa: TRY004 - one kind of fault
     return value
+
+
+def _read_record_id(value: object) -> str:
+    name = _string(value)
+    check_record_id(name)
+    return name
 
 
 def _scalar(value: object) -> Scalar:

@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, Response
 from fathom.documents.base import ParseLimits, Refused
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
+from fathom.index.corpus_places import find_file
 from fathom.serving.http.api import Body, or_empty
 from fathom.serving.http.dependencies import Here, MayIngest, MayRead
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
@@ -143,9 +144,21 @@ def found(space: Workspace, document_id: str) -> Document:
     return document
 
 
-def _place(document: Document) -> str:
-    """The path of the file that a document was read from."""
-    return document.path.removesuffix(f"#{document.id}")
+def _find_path(space: Workspace, document: Document) -> str:
+    """Find the path of the file that a document was read from."""
+    return find_file(space.engine.reader(checked=False), document.path, document.id)
+
+
+def _locate_file(space: Workspace, document: Document) -> Path:
+    """Find the file that a document was read from, on this machine.
+
+    Raises:
+        Problem: If it is not there.
+    """
+    try:
+        return space.files.opened(_find_path(space, document))
+    except OSError:
+        raise _gone(document.id) from None
 
 
 @router.get(f"{DOCUMENT}/text")
@@ -189,9 +202,7 @@ def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
 @router.get(f"{DOCUMENT}/file")
 def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
     """The file that a document was read from; text is shown, all else is saved."""
-    path = space.files.opened(_place(found(space, document_id)))
-    if not path.is_file():
-        raise _gone(document_id)
+    path = _locate_file(space, found(space, document_id))
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
         path,
@@ -216,10 +227,10 @@ def page_of(
     The text from `start` to `end`, as a citation gives them, is marked where it is on the page.
     """
     document = found(space, document_id)
-    if PurePath(_place(document)).suffix.lower() != ".pdf":
+    if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
         raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
+    path = _locate_file(space, document)
     try:
-        path = space.files.opened(_place(document))
         read = path.stat()
         limits = space.engine.assembly.parse_limits
         quote = document.text[start : max(start, end)][:MOST_QUOTED]
@@ -248,7 +259,7 @@ def _gone(document_id: str) -> Problem:
 def shown(document_id: str, space: Here, _: MayRead) -> Response:
     """What a document is, and its outline: sections with where they begin in the text."""
     document = found(space, document_id)
-    place = _place(document)
+    place = _find_path(space, document)
     told = {
         "id": document.id,
         "path": document.path,
@@ -280,10 +291,14 @@ def outline(document: Document) -> list[dict[str, Any]]:
 
 @router.delete(DOCUMENT)
 def removed(document_id: str, space: Here, _: MayIngest) -> Response:
-    """Remove a document with its chunks, the traces that hold its text, and what was uploaded."""
+    """Remove a document with its chunks, the traces that hold its text, and what was uploaded.
+
+    The corpus file of a record stays, as it holds others.
+    """
     document = found(space, document_id)
     index = space.engine.reader(checked=False)
     places = [each.path for each in index.places(document.id)]
+    files = [path for path in places if find_file(index, path, document.id) == path]
     removal = space.jobs.do(lambda: space.engine.remove([document.id]))
     try:
         count = removal.result(BUSY_S)
@@ -293,6 +308,6 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
                 503, "index_busy", "files are being read", next="try again later", retry_after=30
             ) from None
         count = removal.result()
-    for place in places:
-        space.files.remove(place)
+    for path in files:
+        space.files.remove(path)
     return json_reply({"removed": count})

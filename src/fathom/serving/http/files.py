@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from fathom.index.engines import Index
 from fathom.serving.http.kept import UPLOADS
-from fathom.serving.http.uploads import Stored, store
+from fathom.serving.http.uploads import Stored, is_upload, store
 
 if TYPE_CHECKING:  # psycopg is of an extra
     from fathom.index.postgres.uploads import Uploads
@@ -53,11 +53,18 @@ class Files(Protocol):
         ...
 
     def opened(self, path: str) -> Path:
-        """The file that a document was read from, as it can be opened; perhaps there is none."""
+        """The file that a document was read from, as it can be opened.
+
+        Args:
+            path: Of the file; the place of a record is none, see `index.corpus_places.find_file`.
+
+        Raises:
+            FileNotFoundError: If there is none.
+        """
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it was sent."""
+        """Remove a file, if it was sent; any other stays."""
         ...
 
     def tidy(self, *, idle: bool) -> None:
@@ -67,6 +74,20 @@ class Files(Protocol):
             idle: Whether no job of the workspace is open, so that no file is being read.
         """
         ...
+
+
+def _is_file(path: str) -> bool:
+    """Tell whether a file that can have been read is there; paths of those lead nowhere up."""
+    try:
+        return ".." not in PurePath(path).parts and Path(path).is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def _require_file(path: str) -> Path:
+    if not _is_file(path):
+        raise FileNotFoundError(path)
+    return Path(path)
 
 
 class LocalFiles:
@@ -90,17 +111,16 @@ class LocalFiles:
 
     def find(self, path: str) -> bool:
         """See `Files.find`."""
-        return Path(path).is_file()
+        return _is_file(path)
 
     def opened(self, path: str) -> Path:
         """See `Files.opened`."""
-        return Path(path)
+        return _require_file(path)
 
     def remove(self, path: str) -> None:
         """See `Files.remove`."""
-        place = Path(path)
-        if place.is_relative_to(self.folder):
-            place.unlink(missing_ok=True)
+        if is_upload(Path(path), self.folder):
+            Path(path).unlink(missing_ok=True)
 
     def tidy(self, *, idle: bool) -> None:
         """See `Files.tidy`: all is kept here."""
@@ -145,13 +165,13 @@ class SharedFiles:
 
     def find(self, path: str) -> bool:
         """See `Files.find`."""
-        return self._uploads.find(path) is not None or Path(path).is_file()
+        return self._uploads.find(path) is not None or _is_file(path)
 
     def opened(self, path: str) -> Path:
         """See `Files.opened`."""
         found = self._uploads.find(path)
         if found is None:
-            return Path(path)
+            return _require_file(path)
         kept = self.folder.parent / FETCHED
         target = kept / str(found.no) / Path(found.name).name
         if not target.is_file():

@@ -1,6 +1,7 @@
 """Files that are sent: where they are stored, and what they may be called."""
 
 import os
+import stat
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,16 @@ def safe_name(given: str) -> str:
     if any(part.startswith(".") for part in kept):
         raise Unstorable("hidden files are not read")
     return "/".join(kept)
+
+
+def is_upload(path: Path, folder: Path) -> bool:
+    """Tell whether `store` has written this file into the folder; one behind a link is none."""
+    try:
+        name = path.relative_to(folder).as_posix()
+        is_own = name == safe_name(name) and path.resolve() == folder.resolve() / name
+        return is_own and stat.S_ISREG(path.lstat().st_mode)
+    except (Unstorable, ValueError, OSError):  # it lies elsewhere, or is nowhere
+        return False
 
 
 def store(files: Sequence[UploadFile], folder: Path) -> Stored:
