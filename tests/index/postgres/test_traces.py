@@ -21,6 +21,7 @@ from fathom.index.postgres.opening import open_reader
 from fathom.index.postgres.room import open_room
 from fathom.index.postgres.schema import MIGRATIONS
 from fathom.index.postgres.tables import (
+    DOORS_GUARDED,
     GONE_GUARDED,
     OTHER_LEGS_GUARDED,
     RATES_GUARDED,
@@ -167,7 +168,7 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
-    served = (*GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
+    served = (*DOORS_GUARDED, *GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")

@@ -244,8 +244,104 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
     assert "ana, workspace law, read" in listed
     assert told["key"] not in listed
-    assert runner.invoke(commands, ["keys", "revoke", told["id"], *index]).exit_code == 0
-    assert "no keys" in runner.invoke(commands, ["keys", "list", *index]).stdout
+    refused = runner.invoke(commands, ["keys", "open", *index]).exception
+    assert isinstance(refused, UsageError)
+    assert str(refused).startswith(f"keys open: {told['id']} (ana) still there")
+    revoked = runner.invoke(commands, ["keys", "revoke", told["id"], *index])
+    assert revoked.exit_code == 0
+    assert "it was the last: nobody can ask until" in revoked.stdout
+    listed = runner.invoke(commands, ["keys", "list", *index]).stdout
+    assert listed.startswith("no keys; nobody can ask until `fathom keys add NAME`")
+    assert json.loads(runner.invoke(commands, ["keys", "list", "--json", *index]).stdout) == {
+        "keys": [],
+        "door": "closed",
+    }
+    opened = runner.invoke(commands, ["keys", "open", *index])
+    assert opened.stdout.startswith("on 127.0.0.1 nobody needs a key")
+    listed = runner.invoke(commands, ["keys", "list", *index]).stdout
+    assert listed == "no keys: on 127.0.0.1 nobody needs one\n"
+
+
+def test_a_server_that_never_had_a_key_is_open_and_stays_so(tmp_path: Path) -> None:
+    opened = CliRunner().invoke(commands, ["keys", "open", "--index", str(tmp_path)])
+    assert opened.exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+    assert keys_of(EmbeddedIndex(tmp_path)).door() == "new"
+
+
+def asks(access: Access) -> Caller | int:
+    """Who is served without a key, or why nobody is."""
+    try:
+        return access.caller("")
+    except Problem as problem:
+        return problem.status
+
+
+@pytest.mark.parametrize("removed", ["revoked", "by hand"])
+def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
+    tmp_path: Path, removed: str
+) -> None:
+    access = Access(keys_of(EmbeddedIndex(tmp_path)))
+    assert asks(access) == LOCAL
+    key, text = access.keys.add(Key(id="", name="x"))
+    assert asks(access) == 401
+    if removed == "revoked":
+        assert access.keys.revoke(key.id)
+    else:
+        access.keys.kept.ask("DELETE FROM keys")
+    assert not access.keys.any()
+    assert asks(access) == 401
+    access.close()
+
+    later = Access(keys_of(EmbeddedIndex(tmp_path)))
+    assert asks(later) == 401
+    with pytest.raises(Problem, match="unknown"):
+        later.caller(text)
+    later.keys.open_door()
+    assert asks(later) == LOCAL
+    second, _ = later.keys.add(Key(id="", name="y"))
+    later.keys.revoke(second.id)
+    assert asks(later) == 401
+    later.close()
+
+
+def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Path) -> None:
+    access = Access(keys_of(EmbeddedIndex(tmp_path)))
+    kept = access.keys.kept
+    kept.ask("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
+    assert asks(access) == LOCAL
+    kept.ask("INSERT INTO gone(id) VALUES ('3d066515')")
+    assert asks(access) == 401
+    access.keys.open_door()
+    assert asks(access) == LOCAL
+    key, _ = access.keys.add(Key(id="", name="x"))
+    kept.ask("DELETE FROM doors")
+    access.keys.revoke(key.id)
+    assert access.keys.door() == "closed"
+    access.close()
+
+
+@pytest.mark.parametrize("seen", ["a question without a key", "one with it"])
+@pytest.mark.parametrize("meanwhile", ["deleted", "replaced"])
+def test_what_became_of_the_file_of_keys_opens_no_running_server(
+    tmp_path: Path, meanwhile: str, seen: str
+) -> None:
+    access = Access(keys_of(EmbeddedIndex(tmp_path)))
+    key, text = access.keys.add(Key(id="", name="x"))
+    if seen == "one with it":
+        assert access.caller(text).key == key
+    else:
+        assert asks(access) == 401
+    (tmp_path / KEYS.file).unlink()
+    if meanwhile == "replaced":
+        assert keys_of(EmbeddedIndex(tmp_path)).door() == "new"
+        EmbeddedIndex(tmp_path).database(KEYS.file, KEYS.tables).ask("SELECT 1")
+    assert asks(access) == 401
+    other = keys_of(EmbeddedIndex(tmp_path))
+    made, text = other.add(Key(id="", name="y"))
+    other.close()
+    assert access.caller(text).key == made
+    access.close()
 
 
 def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
         # A stranger's name is refused where a browser could be made to use it: without keys.
         for key in keys.all():
             keys.revoke(key.id)
+        assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 401
+        keys.open_door()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
         stranger = {**ACCEPT, "Host": "evil.example"}
         assert client.post("/mcp", json=LIST, headers=stranger).status_code == 421

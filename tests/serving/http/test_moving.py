@@ -217,6 +217,27 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
     keys.close()
 
 
+def test_a_copy_of_what_was_closed_is_closed_until_it_is_opened_there(tmp_path: Path) -> None:
+    here, there = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
+    own, its = keys_of(here), keys_of(there)
+    first, _ = own.add(Key(id="", name="ana"))
+    own.revoke(first.id)
+    told = move_kept(here, there, tmp_path / "one")
+    assert told == [
+        "no key is left, so nobody can ask at the copy either: see `fathom keys list` there"
+    ]
+    assert its.door() == "closed"
+    its.open_door()
+    assert move_kept(here, there, tmp_path / "one") == []
+    assert its.door() == "open"
+    own.add(Key(id="", name="bo"))
+    assert move_kept(here, there, tmp_path / "one") == ["1 keys, which open the copy too"]
+    its.kept.ask("DELETE FROM keys")
+    assert its.door() == "closed"
+    own.close()
+    its.close()
+
+
 class _Killed(Exception):
     """Nothing of what was asked reached the table."""
 

@@ -170,10 +170,31 @@ def test_a_key_counts_at_every_server_and_ends_at_all(machine: Machine, url: str
             assert client.get(f"{API}/documents").status_code == 401
             assert client.get(f"{API}/documents", headers=headers).status_code == 200
         keys.revoke(key.id)
+        for client in (one, other):
+            assert client.get(f"{API}/documents", headers=headers).status_code == 401
+            assert client.get(f"{API}/documents").status_code == 401  # closed without a key too
+        assert machine("third").get(f"{API}/documents").status_code == 401
+        keys.open_door()
         keys.close()
     for client in (one, other):
         assert client.get(f"{API}/documents", headers=headers).status_code == 401
         assert client.get(f"{API}/documents").status_code == 200  # nobody needs one any more
+
+
+def test_who_had_revoked_all_keys_before_doors_were_kept_stays_closed(
+    machine: Machine, url: str
+) -> None:
+    one = machine("one")
+    talk = one.post(f"{API}/conversations", json={}).json()["id"]
+    assert one.delete(f"{API}/conversations/{talk}").status_code == 204  # its id is gone too
+    assert one.get(f"{API}/documents").status_code == 200
+    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+        keys = keys_of(engine.index)
+        keys.revoke(keys.add(Key(id="", name="ana"))[0].id)
+        keys.kept.ask("DELETE FROM doors")
+        keys.close()
+    assert one.get(f"{API}/documents").status_code == 401
+    assert machine("other").get(f"{API}/documents").status_code == 401
 
 
 def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, url: str) -> None:

@@ -14,6 +14,8 @@ from fathom.errors import IndexMismatch, RunError, UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.tables import (
+    DOORS,
+    DOORS_GUARDED,
     GONE,
     GONE_GUARDED,
     OTHER_LEGS,
@@ -132,6 +134,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(SERVED, SERVED_GUARDED),
     _step(RATES, RATES_GUARDED),
     _step(GONE, GONE_GUARDED),
+    _step(DOORS, DOORS_GUARDED),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

@@ -105,6 +105,12 @@ GONE = (
 )
 """Of keys and conversations, whose ids are never the same."""
 GONE_GUARDED = ("gone",)
+DOORS = (
+    f"""CREATE TABLE fathom.doors(
+      {_ENTERED}, id text COLLATE "C" NOT NULL, is_open int NOT NULL,
+      PRIMARY KEY(workspace_no, id))""",
+)
+DOORS_GUARDED = ("doors",)
 SERVED_GUARDED = (
     "keys",
     "accounts",

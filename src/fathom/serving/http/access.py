@@ -63,13 +63,20 @@ class Access:
         """
         self.keys = keys
         self._required = required
+        self._was_closed = False
         self._workspace_budget = workspace_budget or Budget()
         self._rates = Rates(keys.kept)
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="fathom-access")
 
     def needs_key(self) -> bool:
-        """Whether nobody may ask without a key."""
-        return self._required or self.keys.any()
+        """Whether nobody may ask without a key.
+
+        Once that was so it stays so until it is said otherwise, also where what kept the keys
+        was deleted or replaced meanwhile.
+        """
+        door = self.keys.door()
+        self._was_closed = door == "closed" or (self._was_closed and door == "new")
+        return self._required or self._was_closed
 
     def caller(self, credential: str) -> Caller:
         """Who holds this key.
@@ -92,6 +99,7 @@ class Access:
         if key is None:
             told = "the key is unknown" if credential else "a key is needed"
             raise _unauthorized(told, "send it as Authorization: Bearer fth_...")
+        self._was_closed = True
         if key.is_over(datetime.now(UTC)):
             raise _unauthorized(f"the key {key.id} has expired", "ask for a new one")
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)

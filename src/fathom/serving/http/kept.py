@@ -9,6 +9,8 @@ UPLOADS = "uploads"
 """Below an index: the files that were sent to it."""
 _GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
 """Ids of what was revoked or removed here, so that no copy gives it back."""
+_DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER NOT NULL)"
+"""Of one row at most: whether who has no key is let in, though there has been one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ KEYS = Kept(
         "CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0) "
         "WITHOUT ROWID",
         _GONE,
+        _DOORS,
     ),
 )
 CONVERSATIONS = Kept(

@@ -15,6 +15,8 @@ from fathom.index.engines import Index
 from fathom.serving.http.kept import KEYS
 
 Scope = Literal["read", "ingest", "admin"]
+Door = Literal["new", "closed", "open"]
+"""Of a server that had no key ever, that has or had one, and that was opened again since."""
 PREFIX = "fth_"
 """Of the text of a key."""
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
@@ -25,6 +27,12 @@ COLUMNS = (
 )
 """Of a key, as it is kept."""
 _SELECT = f"SELECT {COLUMNS} FROM keys"  # noqa: S608 - constant
+_ID_BYTES = 4
+_DOOR = (
+    "SELECT EXISTS(SELECT 1 FROM keys), (SELECT is_open FROM doors), "
+    "EXISTS(SELECT 1 FROM gone WHERE length(id) = ?)"
+)
+"""The ids that are gone may be of conversations too, which are longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,41 @@ class Keys:
         """Whether there is a key, also one that has expired."""
         return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
 
+    def door(self) -> Door:
+        """Tell whether who has no key is let in.
+
+        It is closed with the first key and stays so when no key is left, until `open_door`: who
+        revokes a key that leaked wants nobody in, least of all everybody.
+        """
+        if not self.kept.is_there():
+            return "new"
+        [(has_keys, is_open, had_keys)] = self.kept.ask(_DOOR, (2 * _ID_BYTES,))
+        if has_keys:
+            return "closed"
+        if is_open is not None:
+            return "open" if is_open else "closed"
+        return "closed" if had_keys else "new"  # revoked before doors were kept
+
+    def open_door(self) -> None:
+        """Let in who has no key, though there has been one; does nothing where there was none.
+
+        Raises:
+            UsageError: If there are keys.
+        """
+        if left := self.all():
+            named = ", ".join(f"{each.id} ({each.name})" for each in left)
+            raise UsageError(f"keys open: {named} still there; `fathom keys revoke ID` ends a key")
+        if self.door() == "closed":
+            self._set_door(is_open=True)
+
+    def close_door(self) -> None:
+        """Let in nobody who has no key, also while there is none."""
+        self._set_door(is_open=False)
+
+    def _set_door(self, *, is_open: bool) -> None:
+        self.kept.ask("INSERT INTO doors(id, is_open) VALUES ('door', 0) ON CONFLICT DO NOTHING")
+        self.kept.ask("UPDATE doors SET is_open = ?", (int(is_open),))
+
     def add(self, key: Key) -> tuple[Key, str]:
         """Keep a key; its `id` and `created` are made here.
 
@@ -85,12 +128,13 @@ class Keys:
             raise UsageError(
                 f"--usd-per-day {key.usd_per_day}: give a number; without it there is no limit"
             )
-        made, secret = token_hex(4), token_urlsafe(32)
+        made, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         values = (
             *(made, _hash(secret), key.name, key.workspace, " ".join(sorted(key.scopes)), created),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
+        self.close_door()  # first: rows of keys may go by whatever way
         marks = ", ".join("?" * len(values))
         self.kept.ask(f"INSERT INTO keys({COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
         found = next(each for each in self.all() if each.id == made)
@@ -105,6 +149,8 @@ class Keys:
         """Forget a key, but for its id, so that no copy gives it back; whether there was one."""
         if not self.kept.is_there():
             return False
+        if self.any():  # of keys from before doors were kept
+            self.close_door()
         self.kept.ask(
             "INSERT INTO gone(id) SELECT id FROM keys WHERE id = ? ON CONFLICT DO NOTHING",
             (key_id,),

@@ -15,7 +15,7 @@ from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
 from fathom.serving.http.kept import CONVERSATIONS, JOBS, KEYS, UPLOADS, Kept
-from fathom.serving.http.keys import COLUMNS
+from fathom.serving.http.keys import COLUMNS, Keys
 
 Row: TypeAlias = tuple[Any, ...]
 _DONE = "state IN ('done', 'failed')"
@@ -58,6 +58,7 @@ def _keys(source: Database, target: Database) -> Iterator[str]:
     )
     _accounts(source, target)  # first: a key that opens the copy may spend nothing twice
     opening = [row for row in keys if row[0] not in gone]
+    is_closed = _close_door(source, target, has_keys=bool(opening))
     for row in opening:
         if row[:1] in known:
             _narrow(target, known[row[:1]], row)
@@ -65,6 +66,8 @@ def _keys(source: Database, target: Database) -> Iterator[str]:
             _insert(target, "keys", COLUMNS, row)
     if opening:
         yield f"{len(opening)} keys, which open the copy too"
+    if is_closed and not opening:
+        yield "no key is left, so nobody can ask at the copy either: see `fathom keys list` there"
     if workspaces := sorted({row[3] for row in keys} - {""}):
         yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them likewise"
     here = {row[:1] for row in keys}
@@ -80,6 +83,17 @@ def _keys(source: Database, target: Database) -> Iterator[str]:
     for told, named in others.items():
         if named:
             yield f"{told}: {', '.join(sorted(f'{row[0]} ({row[2]})' for row in named))}"
+
+
+def _close_door(source: Database, target: Database, *, has_keys: bool) -> bool:
+    """Close a copy of what is closed, and tell whether it is closed.
+
+    One that was opened there stays so, unless a key comes to it.
+    """
+    keys = Keys(target)
+    if has_keys or (Keys(source).door() == "closed" and keys.door() == "new"):
+        keys.close_door()
+    return keys.door() == "closed"
 
 
 def _narrower(there: Row, row: Row) -> Row:

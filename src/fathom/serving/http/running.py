@@ -60,8 +60,8 @@ def run(
             key.
     """
     access = access_of(settings, required=host not in LOOPBACK)
-    has_keys = access.keys.any()
-    if host not in LOOPBACK and not has_keys:
+    access.needs_key()  # so that it is known, whatever becomes of the keys from here on
+    if host not in LOOPBACK and not access.keys.any():
         raise UsageError(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
             "or serve 127.0.0.1 only"
