@@ -1,6 +1,6 @@
 """Anchors: the parts of a question that its evidence must hold (anchor paper, section 1).
 
-Rules only, English and Indonesian; no model, no clock.
+Rules only, for English and Indonesian; no model, no clock.
 """
 
 import re
@@ -39,7 +39,7 @@ _MEASURES = (
 )
 _HONOURS = r"(?:Best|Outstanding|Most Valuable|Top|Album|Song|Record|Rookie) (?:of the )?"
 
-# In this order: what one rule has taken, the next ones leave alone.
+# The order matters: a span that one rule has taken is closed to the rules after it.
 _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
     ("quoted", 1.0, re.compile(r"[\"“«„]([^\"“”«»„]{2,100})[\"”»]")),
     ("quoted", 1.0, re.compile(r"(?<!\w)['\u2018]([^'\u2018\u2019]{2,100})['\u2019](?!\w)")),
@@ -96,8 +96,11 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|an|-an)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019&][^\W_]+)*|%")
 _JOINT = re.compile(r"[-'\u2019&]")
 _LONG = 5
+"""Letters that a word needs to be compared with some tolerance."""
 _LONGER = 7
+"""Letters that a word needs for its last two to be ignored."""
 _SAME_SPELLING = 0.8
+"""Least similarity, in [0, 1], of two spellings of one word."""
 _ORIGIN = re.compile(
     r"[A-Z][a-z]+(?:ish|ese|[^aeiou]ian|ean|ican|ench|utch|reek|wiss)s?|German|Italian|Asian|"
     r"Jew|Roman|Arab|Mongol|Turk|Dane|Swede|Pole|Scot"
@@ -107,7 +110,7 @@ _YEARS = re.compile(
     rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
 )
 _BETWEEN = re.compile(r"\s+(?:and|dan|&)\s+")
-"""What joins two names, each of which is required."""
+"""Words that join two names, each of which is required."""
 _TITLED = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
 _EMPTY = _set(
     "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
@@ -115,10 +118,11 @@ _EMPTY = _set(
     "provinsi pulau gunung sungai danau negara pt tbk cv mr mrs ms sir lord lady saint st "
     "pangeran sultan tahun distrik republik the"
 )
-"""Words of names that tell what somebody or something is, and not which."""
+"""Words of names that give a title or a sort of thing, not which one it is."""
 _PLAIN: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
+"""Kinds all of whose words count, however small."""
 TIMES: frozenset[AnchorKind] = frozenset({"date", "quarter", "year"})
-"""Kinds that say when something was."""
+"""Kinds that give a time."""
 _SAME = {
     **dict.fromkeys(("first", "1st", "pertama", "i", "q1", "h1"), "1"),
     **dict.fromkeys(("second", "2nd", "kedua", "ii", "q2", "h2"), "2"),
@@ -128,6 +132,7 @@ _SAME = {
 }
 _FILLERS = frozenset({"quarter", "kuartal", "triwulan", "semester", "half", "no", "nomor"})
 MOST = 6
+"""Anchors of one question, at most."""
 _STRONG = 0.5
 
 
@@ -136,8 +141,8 @@ class Anchor:
     """A part of a question that its evidence should hold.
 
     Attributes:
-        text: As it stands in the question, white space made plain, without quotation marks.
-        score: How telling it is, in [0, 1].
+        text: The words of the question, with single blanks and without quotation marks.
+        score: The weight of the anchor as a clue, in [0, 1].
     """
 
     kind: AnchorKind
@@ -146,24 +151,26 @@ class Anchor:
 
 
 def anchors(question: str, *, most: int = MOST) -> tuple[Anchor, ...]:
-    """The anchors of a question, the most telling first, then in its order; at most `most`.
+    """Return at most `most` anchors of a question, by falling score, then in its order.
 
-    A question without capitals has no names to see; its runs of content words stand in for them
-    as weak entities.
+    A question without capitals has no visible names; its runs of content words then stand in for
+    names as weak entities.
     """
     taken: list[tuple[Span, Anchor]] = []
     for kind, score, rule in _RULES:
         for match in rule.finditer(question):
             group = 1 if rule.groups else 0
             whole, inner = Span(*match.span()), match.group(group)
+            # "1st" has a digit and a letter like an identifier, but identifies nothing.
             if _free(whole, taken) and not (kind == "identifier" and _ORDINAL.fullmatch(inner)):
                 taken.append((whole, _anchor(kind, inner, score)))
-    entities = [(span, each) for span, each in _entities(question) if _free(span, taken)]
-    if not entities and all(each.score < _STRONG for _, each in taken):
+    entities = [(span, anchor) for span, anchor in _entities(question) if _free(span, taken)]
+    if not entities and all(anchor.score < _STRONG for _, anchor in taken):
         entities = list(_lower(question, taken))
     ranked = sorted(taken + entities, key=lambda item: (-item[1].score, item[0].start))
-    unique = {anchor.text.casefold(): anchor for _, anchor in reversed(ranked)}
-    return tuple(each for _, each in ranked if unique[each.text.casefold()] is each)[:most]
+    # Reversed, so that of equal texts the one with the best score is kept.
+    unique = {first.text.casefold(): first for _, first in reversed(ranked)}
+    return tuple(anchor for _, anchor in ranked if unique[anchor.text.casefold()] is anchor)[:most]
 
 
 def _anchor(kind: AnchorKind, text: str, score: float) -> Anchor:
@@ -175,26 +182,28 @@ def _free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
 
 
 def _entities(question: str) -> Iterator[tuple[Span, Anchor]]:
-    """Names; longer ones tell more, and a lone word at the beginning little."""
+    """Yield the names with their scores: long names score high, a lone first word low."""
     for span in names(question):
         text = span.cut(question)
         words = len(text.split())
         lone = words == 1 and not question[: span.start].strip(" \"'“\u2018(¿¡")
+        # Any first word has a capital, so a lone one there may be no name.
         score = 0.4 if lone and not text.isupper() else min(7 + words - 1, 9) / 10
         if len(text) > 1:
             yield span, _anchor("entity", text, score)
 
 
 def _lower(question: str, taken: Sequence[tuple[Span, Anchor]]) -> Iterator[tuple[Span, Anchor]]:
-    """Runs of content words, for questions that nobody gave capitals to."""
+    """Yield the runs of content words, for questions typed without capitals."""
     run: list[Span] = []
     for match in _WORD.finditer(question):
         span = Span(*match.span())
-        kept = _free(span, taken) and not common(match.group())
-        if run and not (kept and question[run[-1].end : span.start] == " "):
+        is_content = _free(span, taken) and not common(match.group())
+        # Punctuation between two words ends a run as a stop word does.
+        if run and not (is_content and question[run[-1].end : span.start] == " "):
             yield _run(question, run)
             run = []
-        run += [span] if kept else []
+        run += [span] if is_content else []
     if run:
         yield _run(question, run)
 
@@ -205,63 +214,67 @@ def _run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
     return whole, _anchor("entity", whole.cut(question), score)
 
 
-def coverage(wanted: Sequence[Anchor], text: str) -> float:
-    """Share of the anchors that the text holds; 1 without anchors."""
-    if not wanted:
+def coverage(anchors: Sequence[Anchor], text: str) -> float:
+    """Return the share of the anchors that the text holds; 1 without anchors."""
+    if not anchors:
         return 1.0
-    return (len(wanted) - len(missing(wanted, text))) / len(wanted)
+    return (len(anchors) - len(missing(anchors, text))) / len(anchors)
 
 
-def missing(wanted: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
-    """The anchors that the text does not hold.
+def missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
+    """Return the anchors that the text does not hold.
 
-    A name is held if its words are, a slip of the pen apart; if the text has a shorter form of it
-    ("Mubarak" for "Hosni Mubarak"), or one of the two is the other's initials ("EU"). A year is
-    held by itself, by its decade, and by years that it stands between ("1990-1995").
+    The text holds a name if it has the words of the name, small misspellings included; a shorter
+    form of it ("Mubarak" for "Hosni Mubarak"); or its initials ("EU"), also the other way round. It
+    holds a year that stands in it, that belongs to a decade in it, or that lies between two years
+    in it ("1990-1995").
     """
-    if not wanted:
+    if not anchors:
         return ()
-    held = _Held.of(text)
-    return tuple(each for each in wanted if not held.holds(each))
+    content = _Held.of(text)
+    return tuple(anchor for anchor in anchors if not content.holds(anchor))
 
 
-def contradicted(wanted: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
-    """Those of the missing anchors in whose place the text has something else.
+def contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
+    """Return the missing anchors in whose place the text has something else.
 
-    Another year, or a name with one other word: "Mill Bridge" for "Harbour Bridge".
+    Something else is another year, or a name with one other word: "Mill Bridge" for "Harbour
+    Bridge".
     """
-    if not wanted:
+    if not anchors:
         return ()
-    held = _Held.of(text)
-    return tuple(each for each in wanted if not held.holds(each) and held.contradicts(each))
+    content = _Held.of(text)
+    return tuple(
+        anchor for anchor in anchors if not content.holds(anchor) and content.contradicts(anchor)
+    )
 
 
-def required(found: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
-    """The anchors that the evidence must hold: times, and whatever scores at least so much.
+def required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
+    """Return the anchors that the evidence must hold: times, and all that score at least `least`.
 
-    Units are not among them, since what is measured can be told in another one; nor a lone word
-    for where somebody or something comes from ("the Italian title"), nor a mere rank ("Dr").
+    Units are left out, since a measure can be given in another unit; so are a lone word of origin
+    ("the Italian title") and a mere title ("Dr").
     """
     return tuple(
-        each
-        for each in found
-        if each.kind in TIMES
+        anchor
+        for anchor in anchors
+        if anchor.kind in TIMES
         or (
-            each.score >= least
-            and each.kind != "unit"
-            and not _ORIGIN.fullmatch(each.text)
-            and not frozenset(_words(each.text)) <= _EMPTY
+            anchor.score >= least
+            and anchor.kind != "unit"
+            and not _ORIGIN.fullmatch(anchor.text)
+            and not frozenset(_words(anchor.text)) <= _EMPTY
         )
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a text holds.
+    """The words, names and initials of a text, ready to be compared with anchors.
 
     Attributes:
-        words: In small letters, without accents.
-        initials: Of its names of several words.
+        words: All words, in small letters and without accents.
+        initials: The initials of the names of several words.
     """
 
     text: str
@@ -271,11 +284,12 @@ class _Held:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        named = [each for line in text.splitlines() for each in texts(line)]
+        # By line, since a name does not go on after a heading or a list item.
+        full_names = [name for line in text.splitlines() for name in texts(line)]
         return cls(
             text=text,
             words=frozenset(_words(text)),
-            names=tuple(frozenset(_words(each)) - _EMPTY for each in named),
+            names=tuple(frozenset(_words(name)) - _EMPTY for name in full_names),
             initials=frozenset(_initials(run.group()) for run in _TITLED.finditer(text)),
         )
 
@@ -288,39 +302,41 @@ class _Held:
         return anchor.kind == "entity" and self._named(anchor, needed)
 
     def contradicts(self, anchor: Anchor) -> bool:
-        """Whether the text has something else in the place of an anchor that it does not hold."""
+        """Return whether the text has something else in the place of an anchor it lacks."""
         if anchor.kind in TIMES:
-            own = {word for word in _words(anchor.text) if _is_year(word)}
-            return bool(own) and any(map(_is_year, self.words)) and not own & self.words
+            years = {word for word in _words(anchor.text) if _is_year(word)}
+            return bool(years) and any(map(_is_year, self.words)) and not years & self.words
         words = _needed(anchor)
+        # One word exchanged; a name with no word in common is simply about another thing.
         return anchor.kind == "entity" and any(
             len(name) == len(words) and len(name - words) == 1 and name & words
             for name in self.names
         )
 
     def _timed(self, anchor: Anchor, needed: frozenset[str]) -> bool:
-        """A date may be written in figures, "8/9" for 8 September, or without its year."""
+        """Return whether the text has the date in figures ("8/9") or without its year."""
         if all(self._has(word) or self._dated(word) for word in needed):
             return True
         _, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
         if not (month and day):
             return False
+        # A figure that follows would be a year, and perhaps another one.
         figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b(?! ?[/.-] ?\d)"
         name = next(word for word in anchor.text.split() if month_of(word.strip(",")) == month)
         words = rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})"
         return bool(re.search(rf"{figures}|{words}", self.text, re.IGNORECASE))
 
     def _named(self, anchor: Anchor, needed: frozenset[str]) -> bool:
-        """Whether the text has another form of a name."""
+        """Return whether the text has another form of a name."""
         if anchor.text.isupper():
             letters = _plain(anchor.text).replace("&", "")
-            if any(each.startswith(letters) for each in self.initials):
+            if any(initials.startswith(letters) for initials in self.initials):
                 return True
         if _initials(anchor.text) in self.words:
             return True
-        parts = _BETWEEN.split(anchor.text)
-        if len(parts) > 1:
-            return all(self.holds(replace(anchor, text=part)) for part in parts)
+        halves = _BETWEEN.split(anchor.text)
+        if len(halves) > 1:
+            return all(self.holds(replace(anchor, text=half)) for half in halves)
         return any(name and name < needed for name in self.names)
 
     def _has(self, word: str) -> bool:
@@ -329,16 +345,17 @@ class _Held:
         return len(word) >= _LONG and any(_alike(word, other) for other in self.words)
 
     def _dated(self, word: str) -> bool:
-        """Whether a year stands between two of the text, or in a decade of it."""
+        """Return whether a year lies between two years of the text, or in a decade of it."""
         if not _is_year(word):
             return False
         if f"{word[:3]}0s" in self.words:
             return True
         return any(
-            int(found[1]) <= int(word) <= int(found[2].rjust(4, found[1][0])[-4:])
-            if len(found[2]) == _YEAR_DIGITS
-            else found[1] <= word <= found[1][:2] + found[2]
-            for found in _YEARS.finditer(self.text)
+            int(period[1]) <= int(word) <= int(period[2].rjust(4, period[1][0])[-4:])
+            if len(period[2]) == _YEAR_DIGITS
+            # In "1990-95" the end takes the century of the start.
+            else period[1] <= word <= period[1][:2] + period[2]
+            for period in _YEARS.finditer(self.text)
         )
 
 
@@ -347,21 +364,22 @@ def _is_year(word: str) -> bool:
 
 
 def _alike(word: str, other: str) -> bool:
-    """Whether two words are the same but for an ending or a slip of the pen."""
+    """Return whether two words are the same but for an ending or a small misspelling."""
     if other.startswith(word[:-2]) and len(word) >= _LONGER:
         return True
+    # Only letters: in a number or an identifier one other character makes another thing.
     near = abs(len(word) - len(other)) <= 1 and word[0] == other[0] and word.isalpha()
     return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _SAME_SPELLING
 
 
 def _initials(name: str) -> str:
-    """Of a name of several words, in small letters; empty where there are no two."""
-    found = [word[0] for word in _WORD.findall(name) if word[0].isupper() and word != "The"]
-    return _plain("".join(found)) if len(found) > 1 else ""
+    """Return the initials of a name in small letters; empty for a name of fewer than two words."""
+    letters = [word[0] for word in _WORD.findall(name) if word[0].isupper() and word != "The"]
+    return _plain("".join(letters)) if len(letters) > 1 else ""
 
 
 def _needed(anchor: Anchor) -> frozenset[str]:
-    """The words of an anchor; small and empty ones count only where there are no others."""
+    """Return the words of an anchor without stop words and titles, unless it has no others."""
     words = frozenset(_words(anchor.text))
     if anchor.kind in _PLAIN:
         return words
@@ -369,7 +387,7 @@ def _needed(anchor: Anchor) -> frozenset[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words in small letters, without possessive endings, what a dash joins each for itself."""
+    """Yield the words in small letters, without possessive endings, split at dashes."""
     for match in _WORD.finditer(text):
         word = _plain(match.group())
         for ending in ("'s", "\u2019s"):
@@ -378,9 +396,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _plain(word: str) -> str:
-    """In small letters without accents."""
+    """Return a word in small letters without accents."""
     folded = word.casefold()
+    # ASCII has no accents to remove, and nearly all words are ASCII.
     if folded.isascii():
         return folded
-    apart = unicodedata.normalize("NFD", folded)
-    return "".join(each for each in apart if not unicodedata.combining(each))
+    decomposed = unicodedata.normalize("NFD", folded)
+    return "".join(char for char in decomposed if not unicodedata.combining(char))

@@ -1,7 +1,7 @@
-"""Typed validators: what kind of value a question asks for, and whether a text gives such a one.
+"""Typed validators for the kind of value that a question asks for.
 
-Finer than `answer_type`: a number may be money, a percentage, a count or a measure with its unit.
-A currency is implied by what is asked for: "Berapa pendapatan ...?" is answered with money only.
+The kinds are finer than `answer_type`: a number may be money, a percentage, a count or a measure
+with its unit. The words may imply a currency: "Berapa pendapatan ...?" is answered with money only.
 English and Indonesian.
 """
 
@@ -19,7 +19,7 @@ AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place",
 _OWN = (english, indonesian)
 _CURRENCY = re.compile(
     r"[$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9]|\bRp\b\.?|\bRp(?=\d)"
-    rf"|(?<![^\W\d_])(?:{'|'.join(word for own in _OWN for word in own.CURRENCIES)})\b",
+    rf"|(?<![^\W\d_])(?:{'|'.join(word for language in _OWN for word in language.CURRENCIES)})\b",
     re.IGNORECASE,
 )
 _NEAR_NUMBER = rf"(?:\d|\b(?:{'|'.join(sorted(NUMBER_WORDS))})\b)"
@@ -27,12 +27,12 @@ _PRICED = re.compile(
     rf"{_NEAR_NUMBER}[\W_]{{0,2}}(?:{_CURRENCY.pattern})|(?:{_CURRENCY.pattern})[\W_]{{0,2}}\d",
     re.IGNORECASE,
 )
-"""A sum of money: a currency beside a number, not "Four schools of the Yuan"."""
+"""A sum of money: a currency next to a number, unlike "Four schools of the Yuan"."""
 _SHARE = re.compile(
-    rf"%|\b(?:{'|'.join(word for own in _OWN for word in own.SHARES)})\b", re.IGNORECASE
+    rf"%|\b(?:{'|'.join(word for language in _OWN for word in language.SHARES)})\b", re.IGNORECASE
 )
 _MONEY_ASKED = re.compile(
-    rf"\b(?:{'|'.join(word for own in _OWN for word in own.PRICES)})\b", re.IGNORECASE
+    rf"\b(?:{'|'.join(word for language in _OWN for word in language.PRICES)})\b", re.IGNORECASE
 )
 _SHARE_ASKED = re.compile(
     r"\b(?:what|which|how (?:many|much)) (?:percent(?:age)?|per cent|proportion|share)\b"
@@ -58,28 +58,28 @@ _WHEN_LATER = re.compile(
     r".*?\b(?:what|which|who|whom|how|where|why)\b.*\bwhen\b",
     re.IGNORECASE,
 )
-"""Another question word stands first: "What was built when ...?"."""
+"""Questions with another question word before "when": "What was built when ...?"."""
 _WHEN_ASIDE = re.compile(
     r"^\W*when\s+(?!(?:is|are|was|were|did|does|do|has|have|had|will|would|can|could|should)\b)\w",
     re.IGNORECASE,
 )
-"""A clause stands first: "When the mill closed, who bought it?"."""
+"""Questions that begin with a clause: "When the mill closed, who bought it?"."""
 _TELLS_TIME, _TELLS_AMOUNT = (
     re.compile(rf"\d|\b(?:[IVXL]{{2,}}|(?i:{'|'.join([*words, *NUMBER_WORDS])}))\b")
     for words in (
         [
             word
-            for own in _OWN
-            for word in (*own.TIMES, *(name for names in own.MONTHS for name in names))
+            for language in _OWN
+            for word in (*language.TIMES, *(name for names in language.MONTHS for name in names))
         ],
-        [word for own in _OWN for word in own.AMOUNTS],
+        [word for language in _OWN for word in language.AMOUNTS],
     )
 )
 _CLOCK_ASKED = re.compile(
     r"\bwhat (?:time|hour) (?:do|does|can|may|must|should|will)\b|\b(?:jam|pukul) berapa(?:kah)?\b",
     re.IGNORECASE,
 )
-"""An hour of the day; "what time did" often asks for an age."""
+"""Questions for an hour of the day; "what time did" is not one, it often asks for an age."""
 _TELLS_CLOCK = re.compile(
     r"\d{1,2}[:.]\d\d(?![\d.])|\b\d{1,2}\s*(?:[ap]\.?\s?m\b|o['\u2019]?clock)"
     r"|\b(?:noon|midday|midnight|dawn|dusk|sunrise|sunset|morning|afternoon|evening|night|hours?"
@@ -87,14 +87,14 @@ _TELLS_CLOCK = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = 100
-"""Per cent."""
+"""The largest share of a whole, in per cent."""
 _ANNO = re.compile(r"(?<=\d)\s?S?M\b")
-"""Indonesian for AD and BC; no metres."""
+"""Indonesian for AD and BC ("M", "SM"), not a unit of length."""
 _EXACT, _LOOSE = (
     tuple((re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds) for cue, kinds in cues)
     for cues in (
-        [pair for own in _OWN for pair in own.MEASURES.items()],
-        [pair for own in _OWN for pair in own.LOOSE_MEASURES.items()],
+        [pair for language in _OWN for pair in language.MEASURES.items()],
+        [pair for language in _OWN for pair in language.LOOSE_MEASURES.items()],
     )
 )
 _PRICE_ASKED = re.compile(
@@ -111,9 +111,9 @@ class AskedKind:
     """The kind of value that a question asks for.
 
     Attributes:
-        units: Of a measure: what may be measured, as `numbers.Quantity.kind` has it.
-        exact: Whether nothing but an amount tells it: "how high", not "how far"; of a date, nothing
-            but an hour of the day.
+        units: Kinds of measure that may be given, named as in `numbers.Quantity.kind`.
+        exact: Whether only an amount answers: "how high", not "how far"; for a date, whether only
+            an hour of the day answers.
     """
 
     kind: AnswerKind
@@ -122,12 +122,13 @@ class AskedKind:
 
 
 def asked_kind(question: str) -> AskedKind | None:
-    """The kind that `question` asks for; `None` where its words do not tell."""
+    """Return the kind of value that `question` asks for; `None` where its words do not tell."""
     kind = answer_type(question)
     if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
         return AskedKind(_KINDS[kind], exact=_CLOCK_ASKED.search(question) is not None)
+    # Before numbers, since "how many percent" asks for a number too.
     if _SHARE_ASKED.search(question):
         return AskedKind("percentage", frozenset({"share"}))
     if kind == "any" and _PRICE_ASKED.search(question):
@@ -138,11 +139,13 @@ def asked_kind(question: str) -> AskedKind | None:
 def _asked_number(question: str) -> AskedKind | None:
     counted = _COUNT_ASKED.search(question)
     things = (counted["en"] or counted["id"] or "").lower() if counted else ""
+    # A unit names a measure ("how many metres"), any other noun a count ("how many bridges").
     unit = next((kind for word in _phrases(things) if (kind := _kind_of(word))), "")
     if unit:
         return AskedKind("measure", frozenset({unit}), exact=True)
     if _asks_money(question):
         return AskedKind("money")
+    # A cue such as "tinggi" (high) names a measure only where the question asks how much.
     asks = bool(counted) or _HOW.search(question)
     exact, loose = (
         [kinds for cue, kinds in cues if asks and cue.search(question)] for cues in (_EXACT, _LOOSE)
@@ -160,58 +163,59 @@ def _asks_money(question: str) -> bool:
 
 
 def _phrases(things: str) -> list[str]:
-    """Each word, and each with the one before: "square kilometres"."""
+    """Return each pair of neighbouring words ("square kilometres"), then each word."""
     words = things.split()
     return [*(" ".join(pair) for pair in pairwise(words)), *words]
 
 
 def _kind_of(unit: str) -> str:
-    """What is measured in a unit; empty where the word is none."""
+    """Return the kind of measure of a unit; empty where the word is no unit."""
     return quantities(f"2 {unit}")[0].kind
 
 
-def gives(asked: AskedKind, text: str) -> bool:
-    """Whether a text holds a value of this kind, with its currency or sign where it needs one.
+def gives(expected: AskedKind, text: str) -> bool:
+    """Return whether a text holds a value of this kind, with the currency or sign that it needs.
 
-    Times, measures and counts are told in so many ways ("during the war", "several", "(47)") that
-    only what `contradicts` sees is none.
+    Times, measures and counts have so many forms ("during the war", "several", "(47)") that any
+    text counts as one; `contradicts_kind` sees those that are surely wrong.
     """
-    if asked.kind == "money":
+    if expected.kind == "money":
         return has_currency(text) and bool(quantities(text))
-    if asked.kind == "percentage":
+    if expected.kind == "percentage":
         return bool(_SHARE.search(text))
-    if asked.kind in {"place", "person"}:
+    if expected.kind in {"place", "person"}:
         return any(map(str.isalpha, text))
     return bool(text.strip())
 
 
-def tells(asked: AskedKind, value: str) -> bool:
-    """Whether a value can be a time, or an amount, where that is asked for.
+def tells(expected: AskedKind, value: str) -> bool:
+    """Return whether a value can be the time or the amount that is asked for.
 
-    So it is if any of its words says when or how much; no share is a bare number above a hundred.
-    Of other kinds, and of nothing, all can be.
+    It can if any of its words gives a time or an amount; a bare number above a hundred is no share.
+    Every value is plausible for other kinds, and so is an empty one.
     """
-    if asked.kind == "percentage" and not _SHARE.search(value):
-        return not any(each.value > _WHOLE for each in quantities(value))
-    when = _TELLS_CLOCK if asked.exact else _TELLS_TIME
-    signs = when if asked.kind == "date" else _TELLS_AMOUNT if asked.exact else None
+    if expected.kind == "percentage" and not _SHARE.search(value):
+        return not any(quantity.value > _WHOLE for quantity in quantities(value))
+    time_signs = _TELLS_CLOCK if expected.exact else _TELLS_TIME
+    signs = time_signs if expected.kind == "date" else _TELLS_AMOUNT if expected.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
 
 
-def contradicts(asked: AskedKind, value: str) -> bool:
-    """Whether a value is surely of another kind: metres for people, a name for a date."""
-    found = quantities(_ANNO.sub("", value))
-    if not tells(asked, value):
+def contradicts(expected: AskedKind, value: str) -> bool:
+    """Return whether a value is surely of another kind: metres for people, a name for a date."""
+    amounts = quantities(_ANNO.sub("", value))
+    if not tells(expected, value):
         return True
-    kinds = {each.kind for each in found} - {""}
-    if asked.kind in {"place", "person"} or not found:
+    kinds = {amount.kind for amount in amounts} - {""}
+    if expected.kind in {"place", "person"} or not amounts:
         return False
-    if asked.kind == "money":
+    if expected.kind == "money":
         return not has_currency(value) and bool(kinds)
-    own = {"count": {"share"}, "date": {"time"}}.get(asked.kind, asked.units)
-    return bool(_PRICED.search(value)) or bool(kinds and not kinds & own)
+    accepted = {"count": {"share"}, "date": {"time"}}.get(expected.kind, expected.units)
+    # A bare number has no kind and may be anything; a price is none of these kinds.
+    return bool(_PRICED.search(value)) or bool(kinds and not kinds & accepted)
 
 
 def has_currency(text: str) -> bool:
-    """Whether a text names a currency."""
+    """Return whether a text names a currency."""
     return bool(_CURRENCY.search(text))

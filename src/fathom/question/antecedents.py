@@ -1,4 +1,4 @@
-"""Antecedents: what the words of a follow-up question may stand for, taken from what came before.
+"""Antecedents: the words of earlier questions and answers that a follow-up question may refer to.
 
 Rules over the surface of questions, English and Indonesian; no parser and no model.
 """
@@ -35,7 +35,7 @@ _PREPOSITION = (
     r"antara|bagi|terhadap)"
 )
 _JOINS = _words("of in on at along from for with by under near to dari di untuk tentang ")
-"""Prepositions that go on with what a noun names, rather than with its verb."""
+"""Prepositions that continue a noun phrase, rather than begin what the verb says."""
 _DETERMINERS = _words("the a an this that these those each every any no some all my our ")
 _VERB_ID = re.compile(
     r"(?:(?:di|ter|ber|me)(?=\w{4})\w+|boleh|harus|dapat|bisa|akan|sudah|telah|belum|tidak|tiba|buka|"
@@ -43,6 +43,7 @@ _VERB_ID = re.compile(
     r"paling lambat|mengungsi|jadi|ikut|naik|turun|selesai)",
     re.IGNORECASE,
 )
+# Nouns that look like verbs by their prefix; without them "menteri" would end a phrase.
 _NO_VERB_ID = _words(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
     "bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
@@ -78,11 +79,11 @@ _WHEN = re.compile(
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that stands alone, and what was answered to it.
+    """A question that stands alone, with its answer.
 
     Attributes:
-        question: As it stands alone.
-        answer: Empty where nothing is known of it.
+        question: The question in a form that stands alone.
+        answer: The answer given; empty where it is unknown.
     """
 
     question: str
@@ -95,33 +96,35 @@ class Asked:
 
     @cached_property
     def indonesian(self) -> bool:
-        """Whether Indonesian words ask."""
+        """Return whether the question words are Indonesian."""
         return bool(re.search(rf"\b{_ASKED_ID}\b", self.question, re.IGNORECASE))
 
     @cached_property
     def opening(self) -> str:
-        """The words that ask, with what they count or name: "how many visits", "di mana"."""
+        """The question words with the noun that they count: "how many visits", "di mana"."""
         rule = _OPENING_ID if self.indonesian else _OPENING
-        found = rule.match(self.text)
-        if found is None:
+        match = rule.match(self.text)
+        if match is None:
             return ""
         if self.indonesian:
-            return found.group()
-        rest = self.text[found.end() :]
+            return match.group()
+        rest = self.text[match.end() :]
         counted = re.match(rf"(?:\s+(?!{_AUX}\b|{_PREPOSITION}\b)[\w'-]+)*(?=\s+{_AUX}\b)", rest)
-        if counted is None and found.group().lower().endswith("many"):
-            counted = re.match(r"\s+[\w-]+", rest)  # how many men work
-        return found.group() + (counted.group() if counted else "")
+        if counted is None and match.group().lower().endswith("many"):
+            # "how many men work": no auxiliary follows the noun, so one word is taken.
+            counted = re.match(r"\s+[\w-]+", rest)
+        return match.group() + (counted.group() if counted else "")
 
     @cached_property
     def counted(self) -> str:
-        """What the words that ask name: "visits" of "how many visits"; often empty."""
-        found = _OPENING.match(self.opening)
-        return self.opening[found.end() :].strip() if found and not self.indonesian else ""
+        """The noun after the question words: "visits" of "how many visits"; often empty."""
+        match = _OPENING.match(self.opening)
+        return self.opening[match.end() :].strip() if match and not self.indonesian else ""
 
     @cached_property
     def topic(self) -> str:
-        """What it is about, in its own words; empty where that cannot be told."""
+        """The subject of the question, in its own words; empty where it cannot be told."""
+        # A resolved follow-up ends in its topic in brackets: "Is there parking (the mill)".
         added = re.search(r"\(([^()]+)\)$", self.text)
         if added:
             return added[1]
@@ -129,68 +132,77 @@ class Asked:
         if names(phrase.strip()) or not phrase:
             return phrase
         at = self.text.find(phrase) + len(phrase)
+        # A name says which one: "the bridge" alone may be any. The "x" makes the first word no
+        # start.
         more = [part for part in self.phrases(at) if names(f"x {part}") and not _WHEN.match(part)]
         return f"{phrase} {more[0]}" if more else phrase
 
     @cached_property
     def things(self) -> str:
-        """Of what it is about, what can be "they": many, or the topic."""
+        """The phrase that "they" may stand for: several things of the question, or its topic."""
         counted = self.counted
+        # Units of time are counted, but nobody calls them "they".
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
             return counted
         head, *rest = re.split(rf"\s+(?={_PREPOSITION}\b)", self.topic)
-        many = [word for part in rest for word in re.findall(r"\b[a-z]+[^s\W]s\b", part)]
-        return many[0] if many and not head.endswith("s") else self.topic
+        plurals = [word for part in rest for word in re.findall(r"\b[a-z]+[^s\W]s\b", part)]
+        return plurals[0] if plurals and not head.endswith("s") else self.topic
 
     def phrases(self, start: int = 0) -> list[str]:
-        """Its phrases with a preposition, in order."""
-        found = re.finditer(
+        """Return the prepositional phrases of the question from `start` on, in order."""
+        matches = re.finditer(
             rf"\b{_PREPOSITION}\s+(?:(?!{_PREPOSITION}\b|{_AUX}\b)[^\s?,]+\s*)+",
             self.text[start:],
             re.IGNORECASE,
         )
-        return [match.group().strip() for match in found]
+        return [match.group().strip() for match in matches]
 
     @property
     def person(self) -> str:
-        """A person: of the answer where it asks who, else of itself; may be empty."""
+        """A person: of the answer if the question asks who, else of the question; may be empty."""
         asks = re.search(r"\bwho(?:m|se)?\b|\bsiapa", self.question, re.IGNORECASE)
-        told = [name for name in _called(self.answer) if name not in self.question]
-        own = _called(self.question)
-        among = (told + own) if asks or not own else (own + told)
-        return next((name for name in among if " " in name), among[0] if among else "")
+        answer_names = [name for name in _called(self.answer) if name not in self.question]
+        question_names = _called(self.question)
+        candidates = (
+            (answer_names + question_names)
+            if asks or not question_names
+            else (question_names + answer_names)
+        )
+        return next(
+            (name for name in candidates if " " in name), candidates[0] if candidates else ""
+        )
 
     @property
     def place(self) -> str:
-        """A place with its preposition: of the answer where it asks where; may be empty."""
+        """A place with its preposition: of the answer if the question asks where; may be empty."""
         if re.search(r"\bwhere\b|\bmana\b", self.question, re.IGNORECASE):
-            placed = _places(self.answer)
-            if placed:
-                return placed[-1]
-        placed = _places(self.text)
-        if placed:
-            return placed[-1]
+            places = _places(self.answer)
+            if places:
+                return places[-1]
+        places = _places(self.text)
+        if places:
+            return places[-1]
         named = _called(self.text)
-        at = self.topic if names(f"x {self.topic}") or not named else named[-1]
-        return f"{'di' if self.indonesian else 'at'} {at}" if at else ""
+        location = self.topic if names(f"x {self.topic}") or not named else named[-1]
+        return f"{'di' if self.indonesian else 'at'} {location}" if location else ""
 
     @property
     def time(self) -> str:
-        """When: "in the third year"; may be empty."""
-        found = _WHEN.findall(self.text)
-        return str(found[-1]) if found else ""
+        """The time that the question gives: "in the third year"; may be empty."""
+        times = _WHEN.findall(self.text)
+        return str(times[-1]) if times else ""
 
     def naming(self, noun: str) -> str:
-        """The longest phrase of it that names such a thing: "the Mill Bridge" for "bridge"."""
+        """Return the longest phrase that names such a thing: "the Mill Bridge" for "bridge"."""
         head = rf"{re.escape(noun)}s?"
         if self.indonesian:
-            found = re.search(rf"\b{head}\b.*", self.text, re.IGNORECASE)
-            return _until_verb(found.group()) if found else ""
+            match = re.search(rf"\b{head}\b.*", self.text, re.IGNORECASE)
+            return _until_verb(match.group()) if match else ""
         words = rf"(?:(?!{_PREPOSITION}\b|{_AUX}\b|{_WH}\b|(?:the|a|an|that|and)\b)[\w'-]+\s+)"
-        found = re.search(
+        match = re.search(
             rf"\b(?:the\s+|a\s+|an\s+)?{words}{{0,4}}{head}\b", self.text, re.IGNORECASE
         )
-        return found.group().strip() if found else ""
+        return match.group().strip() if match else ""
 
     def _subject(self) -> str:
         if self.indonesian:
@@ -201,10 +213,12 @@ class Asked:
             return _object(rest) or self.counted
         after = rest[aux.end() :]
         doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
-        if doing:  # how do I apply for a permit
+        # how do I apply for a permit: the topic is the act, "applying for a permit"
+        if doing:
             return f"{_gerund(doing[1].lower())}{after[doing.end() :]}"
+        # how many trees were brought down by the storm
         if self.counted and re.match(rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after):
-            return _object(after) or self.counted  # how many trees were brought down by the storm
+            return _object(after) or self.counted
         return _noun_phrase(after, bare_verb=not re.fullmatch(_BE, aux.group().strip(), re.I))
 
 
@@ -213,23 +227,25 @@ def _gerund(verb: str) -> str:
 
 
 def _called(text: str) -> list[str]:
-    """The names in a text, without the words that a sentence begins with."""
+    """Return the names in a text, without stop words that only begin a sentence."""
     small = stop_words("en") | stop_words("id")
     return [name.cut(text) for name in names(text) if name.cut(text).lower() not in small]
 
 
 def _places(text: str) -> list[str]:
-    """The names that follow a preposition of place, with it."""
-    found = []
+    """Return the names that follow a preposition of place, each with the preposition."""
+    places = []
     for name in names(text):
-        before = re.search(rf"{_PLACED.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE)
-        if before:
-            found.append(f"{before.group().lower()}{name.cut(text)}")
-    return found
+        preposition = re.search(
+            rf"{_PLACED.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE
+        )
+        if preposition:
+            places.append(f"{preposition.group().lower()}{name.cut(text)}")
+    return places
 
 
 def _until_verb(text: str) -> str:
-    """An Indonesian phrase up to its verb; the first word is always kept."""
+    """Return an Indonesian phrase up to its verb; the first word is always kept."""
     tokens = list(_TOKEN.finditer(text))
     for token in tokens[1:]:
         word = token.group()
@@ -246,37 +262,38 @@ def _without_end(text: str) -> str:
 
 
 def _object(text: str) -> str:
-    """The first thing after a verb that has a name or a determiner, and what belongs to it."""
+    """Return the first noun phrase after a verb that begins with an article or a name."""
     tokens = [token.group() for token in _TOKEN.finditer(text)]
-    for place, token in enumerate(tokens):
-        capital = token[0].isupper() and place > 0
+    for position, token in enumerate(tokens):
+        capital = token[0].isupper() and position > 0
         if token.lower() in {"the", "a", "an"} or capital:
-            return _noun_phrase(" ".join(tokens[place:]), bare_verb=False)
+            return _noun_phrase(" ".join(tokens[position:]), bare_verb=False)
     return ""
 
 
 def _noun_phrase(text: str, *, bare_verb: bool) -> str:
-    """The phrase that a text begins with, up to its verb.
+    """Return the phrase that a text begins with, up to its verb.
 
     Args:
-        text: What follows "is", "does", "can" and the like.
-        bare_verb: Whether a bare verb is to come.
+        text: The words after "is", "does", "can" and the like.
+        bare_verb: Whether a bare verb follows, as after "does".
     """
     tokens = [token.group() for token in _TOKEN.finditer(text)]
     while len(tokens) > 1 and re.fullmatch(_PREPOSITION, tokens[-1].lower()):
         tokens.pop()
     if bare_verb and _ends_in_verb(tokens):
         return " ".join(tokens[:-1])
-    kept = 1
-    while kept < len(tokens) and not _ends(tokens, kept, bare_verb=bare_verb):
-        kept += 1
-    while kept > 1 and tokens[kept - 1].lower() in _DETERMINERS | _JOINS:
-        kept -= 1
-    return " ".join(tokens[:kept])
+    size = 1
+    while size < len(tokens) and not _ends(tokens, size, bare_verb=bare_verb):
+        size += 1
+    # A phrase does not end in a preposition or an article.
+    while size > 1 and tokens[size - 1].lower() in _DETERMINERS | _JOINS:
+        size -= 1
+    return " ".join(tokens[:size])
 
 
 def _ends_in_verb(tokens: Sequence[str]) -> bool:
-    """Whether the last word is the verb: no name, and not of a phrase like "the first year"."""
+    """Return whether the last word is a verb, not a name nor the end of "the first year"."""
     if len(tokens) < 2 or not tokens[-1].islower():
         return False
     for token in reversed(tokens[-4:-1]):
@@ -288,7 +305,7 @@ def _ends_in_verb(tokens: Sequence[str]) -> bool:
 
 
 def _ends(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
-    """Whether the phrase ends before this word."""
+    """Return whether the phrase ends before the word at `at`."""
     word, before = tokens[at].lower(), tokens[at - 1]
     after = tokens[at + 1].lower() if at + 1 < len(tokens) else ""
     if word in _JOINS or tokens[at][0].isupper() or word[0].isdigit():
@@ -297,8 +314,10 @@ def _ends(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
         return before.lower() not in _JOINS
     if re.fullmatch(rf"{_AUX}|{_PREPOSITION}|{_IRREGULAR}", word):
         return True
+    # After an article a participle is an adjective: "the revised plan".
     if word.endswith("ed"):
         return before.lower() not in _DETERMINERS
+    # A word before an article, a preposition or the end is likely a verb.
     verbal = not after or after in _DETERMINERS or bool(re.fullmatch(_PREPOSITION, after))
     named = before[0].isupper()
     return bare_verb and (named or (at > 1 and verbal and after != "of"))

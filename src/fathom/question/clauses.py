@@ -1,9 +1,9 @@
 """Clause rules: a nested question becomes a chain of plain ones; English and Indonesian.
 
-"Who founded the company that distributed the film UHF?" asks first "What is the company that
-distributed the film UHF?" and then "Who founded #1?". The innermost description of something
-unnamed is asked for first; `#1` stands for its answer, and may itself be part of the next
-description. Rules know no meaning: what they cannot take apart stays one question.
+"Who founded the company that distributed the film UHF?" becomes "What is the company that
+distributed the film UHF?" and then "Who founded #1?". The innermost description of an unnamed thing
+becomes the first question; `#1` stands for its answer, and may itself be part of the next
+description. The rules know no meaning: a question that they cannot take apart stays whole.
 """
 
 import re
@@ -16,7 +16,7 @@ from fathom.types import Span
 MARK = re.compile(r"§(\d+)§")
 A = r"§\d+§"
 
-# What somebody or something is to somebody or something else.
+# Nouns for the relation of one person or thing to another.
 _ROLES_EN = (
     "actor|actress|album|architect|artist|author|band|birthplace|body|book|boss|brother|"
     "capital|captain|cast|character|child|children|church|cinematographer|city|club|coach|"
@@ -54,7 +54,7 @@ _KINDS_ID = (
     r"(?:dari|film|novel|buku|lagu|album|seri|serial|acara|negara|kota|provinsi|kabupaten|pulau|"
     r"perusahaan|grup|band|klub|partai|suku|kerajaan|universitas|band|sekolah)"
 )
-# What an Indonesian clause may describe as a hop of its own.
+# Nouns whose Indonesian clause may become a question of its own.
 _HEADS_ID = (
     rf"(?:{ROLES_ID}|negara|kota|kabupaten|provinsi|pulau|sungai|gunung|danau|desa|perusahaan|"
     r"organisasi|lembaga|partai|klub|tim|grup|band|universitas|sekolah|stasiun|bandara|film|novel|"
@@ -70,10 +70,10 @@ _SMALL = (
 )
 _W = rf"(?:(?!{_SMALL}\b)[a-z0-9][\w'-]*)"
 _ROLE = rf"(?:{_PLACES}|(?:{_ROLES_EN})s?)"
-# A name, also with what it is: "the film UHF", "the largest city of Texas".
+# A name, also with a noun before it: "the film UHF", "the largest city of Texas".
 _NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{A}"
 _THING = rf"\bthe\s+(?:{_W}\s+){{0,4}}{_W}"
-# What the clause says of the name after it: "was a member of", "is located", "plays for".
+# The verb phrase of a clause: "was a member of", "is located", "plays for".
 _LEFT = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
 _SAID = (
     rf"(?:(?:\s+(?!\w+ed\b){_W})?\s+{_AUX}(?:\s+(?:a|an|the|both|also))?(?:\s+{_W}){{1,2}}{_LEFT}"
@@ -115,7 +115,7 @@ OPEN_END = re.compile(
     rf"^(?:(?:who|what|which)\b(?!.*\b(?:did|does|do)\b).*?(?:\s{_AUX}\s|\s\w+ed\s).*#\d+)"
     rf"(?P<more>(?:\s+(?!\w+(?:ed|en)\b){_W}){{1,2}})\s*\??$"
 )
-"""A question that has its verb already: words behind its slot belong to what the slot is for."""
+"""A question with its verb before the slot: the words behind the slot belong to the description."""
 HOLLOW = re.compile(
     r"^(?:who|what|which)\s+(?:is|was|are|were)\s+(?:the\s+)?(?:(?:full\s+)?names?\s+of\s+)?#\d+"
     r"(?!'|\s+\w+(?:ed|en)\b)"
@@ -123,7 +123,7 @@ HOLLOW = re.compile(
     r"(?:(?:bukan|nama|judul|jumlah|menjadi|adalah|saja)\s+)*#\d+",
     re.IGNORECASE,
 )
-"""A question that asks for nothing but what its slot stands for."""
+"""A question that asks for nothing but the thing that its slot stands for."""
 PERSON = re.compile(
     rf"^(?:(?:the|a|an)\s+)?(?:{_W}\s+){{0,3}}?(?:{_PERSONS})\b(?!')|'s\s+(?:{_W}\s+)?(?:{_PERSONS})$"
 )
@@ -149,9 +149,9 @@ TAIL = re.compile(
 
 
 MOST = 4
-"""So many questions a chain has at most (MAO-ARAG, section 3)."""
+"""Questions of one chain, at most (MAO-ARAG, section 3)."""
 LONGEST = 1_000
-"""Rules look at questions of so many characters; what is longer is no question but a text."""
+"""Characters of a question that the rules look at; a longer one is a text, not a question."""
 
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
@@ -161,35 +161,37 @@ _terms = ContentTerms()
 
 
 def chain(question: str, most: int = MOST) -> tuple[str, ...]:
-    """The questions to ask one after the other, at most `most`; itself where rules see no clause.
+    """Return the questions to ask in turn, at most `most`; `question` itself where no rule applies.
 
-    Later ones hold `#1`, `#2`, ... where the answers to earlier ones belong.
+    Later questions hold `#1`, `#2`, ... in the place of the answers to earlier ones.
     """
     if len(question) > LONGEST:
         return (question,)
     rest = " ".join(question.split())
-    asked: list[str] = []
-    while len(asked) < most - 1:
-        parts = _tail(rest, len(asked) + 1) or _inner(rest, len(asked) + 1)
-        if parts is None:
+    questions: list[str] = []
+    while len(questions) < most - 1:
+        halves = _tail(rest, len(questions) + 1) or _inner(rest, len(questions) + 1)
+        if halves is None:
             break
-        asked.append(parts[0])
-        rest = parts[1]
-    return (*asked, rest) if asked else (question,)
+        questions.append(halves[0])
+        rest = halves[1]
+    return (*questions, rest) if questions else (question,)
 
 
 def mentions(text: str) -> list[Span]:
-    """Where names, quoted words and slots stand, in order; they do not overlap."""
-    found = [Span(*match.span()) for match in (*_SLOT.finditer(text), *_QUOTED.finditer(text))]
+    """Return the spans of names, quoted words and slots, in order and without overlaps."""
+    spans = [Span(*match.span()) for match in (*_SLOT.finditer(text), *_QUOTED.finditer(text))]
     for name in names(text):
-        if all(name.end <= other.start or name.start >= other.end for other in found):
-            found.append(name)
-    return sorted(found, key=lambda span: span.start)
+        # A name within quotation marks is part of the quoted title.
+        if all(name.end <= other.start or name.start >= other.end for other in spans):
+            spans.append(name)
+    return sorted(spans, key=lambda span: span.start)
 
 
 def _inner(text: str, number: int) -> tuple[str, str] | None:
-    """The innermost description as a question, and the rest with a slot in its place."""
+    """Return the innermost description as a question, and the rest with a slot in its place."""
     marked, cuts = mark(text)
+    # The shortest description holds no other, so it can be asked for first.
     for start, end in sorted(_descriptions(marked), key=lambda place: place[1] - place[0]):
         outer = f"{marked[:start]}#{number}{marked[end:]}"
         more = OPEN_END.match(outer)
@@ -197,6 +199,7 @@ def _inner(text: str, number: int) -> tuple[str, str] | None:
         inner = marked[start:after]
         described = unmark(inner, cuts)
         rest = unmark(f"{marked[:start]}#{number}{marked[after:]}", cuts)
+        # Otherwise one of the two questions would ask for nothing.
         if _says_more(rest) and _says_more(described) and not HOLLOW.match(rest):
             return _asking(described, inner), rest[:1].upper() + rest[1:]
     return None
@@ -206,7 +209,8 @@ def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
     for pattern in PATTERNS:
         at = 0
         while match := pattern.search(marked, at):
-            at = match.start() + 1  # an inner description may begin within an outer one
+            # By one character: an inner description may begin within an outer one.
+            at = match.start() + 1
             start = match.start() + len(_lead(match.group()))
             start -= 4 if marked[:start].endswith("the ") else 0
             if _wanted(marked[start : match.end()]):
@@ -214,29 +218,30 @@ def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
 
 
 def _lead(phrase: str) -> str:
-    found = NOT_THINGS.match(phrase)
-    return found.group() if found else ""
+    match = NOT_THINGS.match(phrase)
+    return match.group() if match else ""
 
 
 def _wanted(phrase: str) -> bool:
-    """Whether a phrase asks for something else than what it names."""
+    """Return whether a phrase describes something else than the name that it holds."""
     if not MARK.search(phrase):
         return False
     is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase)
-    owned = re.search(rf"{A}{OWNER}\s", phrase)
-    indonesian = re.match(rf"(?:{ROLES_ID})\b", phrase)
-    return bool(is_clause or owned or indonesian or OF_ROLE.search(phrase))
+    has_owner = re.search(rf"{A}{OWNER}\s", phrase)
+    has_role_id = re.match(rf"(?:{ROLES_ID})\b", phrase)
+    return bool(is_clause or has_owner or has_role_id or OF_ROLE.search(phrase))
 
 
 def _says_more(text: str) -> bool:
-    """Whether there are words of meaning beside the names and slots."""
+    """Return whether a text has content words besides its names and slots."""
+    # From the end, so that the spans before stay valid.
     for span in reversed(mentions(text)):
         text = f"{text[: span.start]} {text[span.end :]}"
     return bool(_terms(text))
 
 
 def _asking(described: str, marked: str) -> str:
-    """A question for what is described; the same words, marked, tell who or what it is."""
+    """Return the question for a description; its marked form decides between who and what."""
     if marked.startswith("where"):
         return f"What is the place {described}?"
     if re.search(r"\b(?:yang|tempat|dari)\b", marked) or re.match(ROLES_ID, marked):
@@ -245,21 +250,21 @@ def _asking(described: str, marked: str) -> str:
 
 
 def _tail(text: str, number: int) -> tuple[str, str] | None:
-    """For a question whose question word stands in the clause at its end."""
+    """Return both questions of one whose question word stands in the clause at its end."""
     marked, cuts = mark(text)
-    found = TAIL.match(marked.rstrip("? "))
-    if found is None or not MARK.search(found["main"]):
+    match = TAIL.match(marked.rstrip("? "))
+    if match is None or not MARK.search(match["main"]):
         return None
-    main = found["main"][: found.start("det")]
-    owner = "'s" if found["link"].lower() == "whose" else ""
-    first = unmark(f"{main}which {found['thing']}?", cuts)
-    return first[:1].upper() + first[1:], unmark(f"#{number}{owner} {found['rest']}?", cuts)
+    main = match["main"][: match.start("det")]
+    owner = "'s" if match["link"].lower() == "whose" else ""
+    first = unmark(f"{main}which {match['thing']}?", cuts)
+    return first[:1].upper() + first[1:], unmark(f"#{number}{owner} {match['rest']}?", cuts)
 
 
 def mark(text: str, *, apart: bool = False) -> tuple[str, Sequence[str]]:
-    """The text in lower case with `§0§`, `§1§`, ... for its names, and the names.
+    """Return the text in lower case with `§0§`, `§1§`, ... for its names, and the names.
 
-    Apostrophes become straight ones. Names joined by "and" are two if they are to be `apart`.
+    Apostrophes become straight ones. With `split_joined`, names joined by "and" are two names.
     """
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     cuts: list[str] = []
@@ -281,5 +286,5 @@ def _apart(text: str) -> Iterator[Span]:
 
 
 def unmark(marked: str, cuts: Sequence[str]) -> str:
-    """The text with its names again."""
+    """Return a marked text with its names restored."""
     return MARK.sub(lambda match: cuts[int(match.group(1))], marked)

@@ -1,4 +1,4 @@
-"""Rules for questions about several things at once: what is compared, and what to ask of each."""
+"""Rules for questions about several things at once: the options, and the question for each."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _ORDER = re.compile(
     rf"(?P<how>[^§?]{{0,60}}?\b(?:than|before|after|daripada|dari|sebelum|setelah))\s+"
     rf"(?P<other>{_OPTION})\s*\??$"
 )
-"""Whether one comes before the other."""
+"""Questions whether one thing comes before another."""
 _AFTER = re.compile(r"\b(?:after|setelah)$")
 _SAME = re.compile(r"\b(?:same|sama)\b")
 _LEAST = re.compile(
@@ -45,7 +45,7 @@ _MOST = re.compile(
     r"muda|termuda|terakhir|besar|terbesar|banyak|terbanyak|panjang|tinggi|tertinggi|baru|jauh|mahal|termahal)\b"
 )
 _ONCE = re.compile(_LEAST.pattern + "|" + _MOST.pattern)
-# What is asked of each, English and Indonesian; the first that matches decides.
+# The question for each option, English and Indonesian; the first cue that matches decides.
 _ASPECTS: tuple[tuple[str, str, str], ...] = (
     (r"\bborn\b|\bolder\b|\boldest\b|\byoung(?:er|est)\b|\blahir\b|\btua\b|\bmuda\b",
      "When was {} born?", "Kapan {} lahir?"),
@@ -104,14 +104,14 @@ _ITS = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Several things about which one question asks.
+    """The options that one question compares.
 
     Attributes:
-        options: What is compared, as it is called in the question.
-        questions: What to ask of each, in the same order.
-        want: Which of them is the answer: the one with the `least` or `most`; or whether the first
-            has `less` or `more` than the second, the answers are the `same`, or `every` one is
-            yes; `one` that the question fits; what `each` has in common.
+        options: The things compared, as the question calls them.
+        questions: The question to ask about each option, in the same order.
+        want: The form of the answer: the option with the `least` or `most`; whether the first has
+            `less` or `more` than the second; whether the answers are the `same`, or `every` one
+            is yes; the `one` option that fits; or the things that `each` has in common.
     """
 
     options: tuple[str, ...]
@@ -120,101 +120,109 @@ class Comparison:
 
 
 def comparison(question: str, most: int) -> Comparison | None:
-    """What is compared, at most `most` things; `None` where rules see no comparison."""
+    """Return the comparison of at most `most` things; `None` where the rules see none."""
     if len(question) > LONGEST:
         return None
     lower = question.lower()
-    apart = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
-    marked, cuts = mark(" ".join(question.split()), apart=apart)
+    # "and" may be part of a name; only with such a cue it joins two names.
+    split_joined = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
+    marked, cuts = mark(" ".join(question.split()), apart=split_joined)
     indonesian = detect(question) == "id"
-    ordered = _ORDER.match(marked)
-    if ordered:
-        return _ordered(ordered, cuts, indonesian=indonesian)
-    found = _OPTIONS.search(marked)
-    if found is None or not _compares(marked, found):
+    order_match = _ORDER.match(marked)
+    if order_match:
+        return _ordered(order_match, cuts, indonesian=indonesian)
+    match = _OPTIONS.search(marked)
+    if match is None or not _compares(marked, match):
         return _offering(question, most, indonesian=indonesian)
-    whole = [part.strip(" ,") for part in re.split(rf",?\s+{_LINK}\s+|,\s+", found.group())]
-    options = tuple(unmark(re.sub(r"'s$", "", part), cuts) for part in whole if part)[:most]
-    before, after = marked[: found.start()], marked[found.end() :]
+    names = [name.strip(" ,") for name in re.split(rf",?\s+{_LINK}\s+|,\s+", match.group())]
+    options = tuple(unmark(re.sub(r"'s$", "", name), cuts) for name in names if name)[:most]
+    head, tail = marked[: match.start()], marked[match.end() :]
     questions = tuple(
-        _of(option, unmark(before, cuts), unmark(after, cuts), indonesian=indonesian)
+        _of(option, unmark(head, cuts), unmark(tail, cuts), indonesian=indonesian)
         for option in options
     )
     return Comparison(options=options, questions=questions, want=_want(marked))
 
 
 def offered(question: str) -> tuple[str, ...]:
-    """What a question offers to choose from: "Which is cheaper, a skip or a cart?".
+    """Return the options of a question that offers a choice: "Which is cheaper, a skip or a cart?".
 
-    Only names, or what is compared: of "Which fee is for residents, students or visitors?" nobody
-    can tell what is offered.
+    Only names and things compared count as options: in "Which fee is for residents, students or
+    visitors?" the words offered are not the options.
 
     Returns:
-        The things as the question calls them; none where rules see no such choice.
+        The options as the question calls them; none where the rules see no such choice.
     """
-    found = _OFFERED.match(" ".join(question.split())) if len(question) <= LONGEST else None
-    if found is None:
+    match = _OFFERED.match(" ".join(question.split())) if len(question) <= LONGEST else None
+    if match is None:
         return ()
-    options = re.split(r",?\s+(?:or|atau|ataukah)\s+|,\s+", found["options"], flags=re.IGNORECASE)
-    telling = _ONCE.search(found["asks"].lower()) or all(map(_NAMED.match, options))
-    return tuple(options) if telling else ()
+    options = re.split(r",?\s+(?:or|atau|ataukah)\s+|,\s+", match["options"], flags=re.IGNORECASE)
+    is_choice = _ONCE.search(match["asks"].lower()) or all(map(_NAMED.match, options))
+    return tuple(options) if is_choice else ()
 
 
 def apart(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Of each option the words that not all of them share: of two sorts of sales, the sorts."""
+    """Return the words of each option without those that all options share.
+
+    For two sorts of sales these are the words for the sorts.
+    """
     shared = frozenset[str]().union(*options).intersection(*options)
-    return [each - shared or each for each in options if each]
+    # An option made of shared words alone keeps them.
+    return [words - shared or words for words in options if words]
 
 
 def _offering(question: str, most: int, *, indonesian: bool) -> Comparison | None:
-    """A choice between things without names; `None` where nobody knows what to ask of each."""
+    """Return the choice between unnamed things; `None` where no question is known for each."""
     options = offered(question)[:most]
-    asks = question.lower()
-    about = _about(asks, indonesian=indonesian) if options else ""
-    if not about or "born" in about or "lahir" in about:  # things are old in other ways
+    lower = question.lower()
+    template = _about(lower, indonesian=indonesian) if options else ""
+    # Unnamed options are things: "older" does not ask when they were born.
+    if not template or "born" in template or "lahir" in template:
         return None
-    questions = tuple(about.replace("{}", option) for option in options)
-    return Comparison(options=options, questions=questions, want=_want(asks))
+    questions = tuple(template.replace("{}", option) for option in options)
+    return Comparison(options=options, questions=questions, want=_want(lower))
 
 
-def _ordered(found: re.Match[str], cuts: Sequence[str], *, indonesian: bool) -> Comparison | None:
-    """Whether the first comes before or after the second; `None` where that is not known of."""
-    how = found["how"]
-    about = _about(how, indonesian=indonesian)
-    if not about or not (_ONCE.search(how) or _AFTER.search(how)):
+def _ordered(match: re.Match[str], cuts: Sequence[str], *, indonesian: bool) -> Comparison | None:
+    """Return a comparison of which option comes first; `None` where no template fits."""
+    how = match["how"]
+    template = _about(how, indonesian=indonesian)
+    if not template or not (_ONCE.search(how) or _AFTER.search(how)):
         return None
-    options = tuple(unmark(found[side], cuts) for side in ("one", "other"))
-    questions = tuple(about.replace("{}", option) for option in options)
+    options = tuple(unmark(match[side], cuts) for side in ("one", "other"))
+    questions = tuple(template.replace("{}", option) for option in options)
     more = _AFTER.search(how) or not _LEAST.search(how)
     return Comparison(options=options, questions=questions, want="more" if more else "less")
 
 
 def joined(question: str, most: int) -> tuple[str, ...]:
-    """The questions that "and" joins, each for itself; one where there is but one."""
+    """Return the questions that "and" joins, each one complete; `question` itself if single."""
     if len(question) > LONGEST:
         return (question,)
     first, *others = _AND_ALSO.split(" ".join(question.split()).rstrip("? "))
     if not _ASKS.search(first) or any(len(other.split()) < 3 for other in others):
         return (question,)
-    found = mentions(first)
-    name = found[0].cut(first) if found else ""
+    name_spans = mentions(first)
+    name = name_spans[0].cut(first) if name_spans else ""
+    # Pronouns of the later questions stand for the first name of the first one.
     if name:
         others = [_ITS.sub(f"{name}'s", _IT.sub(name, other)) for other in others]
-    parts = [first, *others][:most]
-    return tuple(f"{part[:1].upper()}{part[1:]}?" for part in parts) if others else (question,)
+    questions = [first, *others][:most]
+    return tuple(f"{text[:1].upper()}{text[1:]}?" for text in questions) if others else (question,)
 
 
-def _compares(marked: str, found: re.Match[str]) -> bool:
-    if found["link"] in {"or", "atau", "vs", "vs.", "versus"}:
+def _compares(marked: str, match: re.Match[str]) -> bool:
+    if match["link"] in {"or", "atau", "vs", "vs.", "versus"}:
         return True
-    if found["link"] in {"than", "daripada"}:
+    if match["link"] in {"than", "daripada"}:
         return bool(_ONCE.search(marked))
     if _TOGETHER.search(marked):
         return True
-    between = _BETWEEN.search(marked[: found.start()])
+    # "and" alone joins names in many questions that compare nothing.
+    between = _BETWEEN.search(marked[: match.start()])
     if between and (between.start() <= 3 or _ONCE.search(marked)):
         return True
-    return bool(_BEGINS.match(marked) and len(marked[: found.start()].split()) <= 1)
+    return bool(_BEGINS.match(marked) and len(marked[: match.start()].split()) <= 1)
 
 
 def _want(marked: str) -> Want:
@@ -223,7 +231,8 @@ def _want(marked: str) -> Want:
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
         return "every"
     if _LIVED.search(marked) or re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
-        return "each"  # of two lives, a birth or a death alone does not tell the longer one
+        # For lifetimes too: neither a birth nor a death alone tells which life was longer.
+        return "each"
     if _LEAST.search(marked):
         return "least"
     if _MOST.search(marked):
@@ -232,16 +241,18 @@ def _want(marked: str) -> Want:
 
 
 def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
-    """What is asked of one option, given what stands before and after all of them."""
+    """Return the question about one option, given the text before and after all options."""
     around = f"{before} {after}".lower()
-    same = _SAME_OF.search(around)
-    if same:
-        what = same.group(1) or same.group(2)
-        return f"Apa {what} {option}?" if indonesian else f"What is the {what} of {option}?"
-    ordered = _ONCE.search(around) and not (_LIVED.search(around) or _BOTH.search(around))
-    about = _about(around, indonesian=indonesian) if ordered else ""
-    if about:
-        return about.replace("{}", option)
+    shared_match = _SAME_OF.search(around)
+    if shared_match:
+        attribute = shared_match.group(1) or shared_match.group(2)
+        return (
+            f"Apa {attribute} {option}?" if indonesian else f"What is the {attribute} of {option}?"
+        )
+    is_ordered = _ONCE.search(around) and not (_LIVED.search(around) or _BOTH.search(around))
+    template = _about(around, indonesian=indonesian) if is_ordered else ""
+    if template:
+        return template.replace("{}", option)
     if _FIRST_BETWEEN.match(before):
         before, after = f"{after.strip(' ,:-?')},", ""
     text = _BOTH.sub("", " ".join(f"{before.rstrip(' :-')} {option}{after}".split())).strip("? ")
@@ -250,9 +261,9 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
 
 
 def _about(around: str, *, indonesian: bool) -> str:
-    """What to ask of a thing, `{}`, so that answers can be put in order; empty where unknown."""
+    """Return the question template with `{}` whose answers can be ordered; empty if none fits."""
     for cue, english, other in _ASPECTS:
         if re.search(cue, around):
             return other if indonesian and other else english
-    counted = _COUNTED.search(around)
-    return f"How many {counted.group(1)} does {{}} have?" if counted else ""
+    things = _COUNTED.search(around)
+    return f"How many {things.group(1)} does {{}} have?" if things else ""

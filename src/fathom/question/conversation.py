@@ -1,7 +1,7 @@
-"""A conversation: what was asked and answered before a question, as chat clients keep it.
+"""A conversation: the turns before a question, as chat clients keep them.
 
-It is data. It says what a follow-up question is about, and instructs nobody: a turn that claims to
-be of the system is left out.
+The turns are data. They say what a follow-up question is about and instruct nobody: a turn that
+claims to be of the system is left out.
 """
 
 import json
@@ -14,50 +14,51 @@ from fathom.errors import UsageError
 
 Speaker = Literal["user", "assistant"]
 SILENT = frozenset({"system", "developer", "tool", "function"})
-"""Roles whose turns nobody said; they are left out."""
+"""Roles whose turns are left out, since no person and no answer speaks in them."""
 MOST_TURNS = 20
-"""So many of the last turns are kept."""
+"""Number of the last turns that are kept."""
 LONGEST_TURN = 4_000
-"""So many characters of each are."""
+"""Number of characters of a turn that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueTurn:
-    """What one side said."""
+    """The words of one speaker."""
 
     role: Speaker
     content: str
 
 
 Dialogue = tuple[DialogueTurn, ...]
-"""Oldest first."""
+"""The turns of a conversation, oldest first."""
 History = Sequence[DialogueTurn | Mapping[str, Any]]
-"""A dialogue as callers give it: also plain objects with `role` and `content`."""
+"""A dialogue as callers give it: turns, or plain objects with `role` and `content`."""
 
 
 def dialogue_of(history: History, where: str = "history") -> Dialogue:
-    """The last turns of a conversation.
+    """Return the last turns of a conversation.
 
     Args:
-        history: Turns, oldest first; content is a text, or a list of parts of which the texts
+        history: Turns, oldest first; content is a text, or a list of objects of which the texts
             count.
-        where: What messages call it.
+        where: The name of the history in error messages.
 
     Raises:
-        UsageError: If a turn has another form; names it, from 1.
+        UsageError: If a turn has another form; the message gives its number, from 1.
     """
+    # Both can be iterated too, but over characters and keys.
     if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
         raise UsageError(f"{where}: expected a list of turns with role and content")
-    turns = (_turn(each, f"{where}: turn {n}") for n, each in enumerate(history, start=1))
-    said = [turn for turn in turns if turn is not None and turn.content]
-    return tuple(said[-MOST_TURNS:])
+    turns = (_turn(given, f"{where}: turn {n}") for n, given in enumerate(history, start=1))
+    spoken = [turn for turn in turns if turn is not None and turn.content]
+    return tuple(spoken[-MOST_TURNS:])
 
 
 def load_dialogue(path: Path) -> Dialogue:
     """Read a conversation: a JSON list of turns, an object with `messages`, or JSON lines.
 
     Raises:
-        UsageError: If the file cannot be read or has another form; names the place.
+        UsageError: If the file cannot be read or has another form; the message gives the place.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -68,6 +69,7 @@ def load_dialogue(path: Path) -> Dialogue:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
+        # Several JSON values in one file are JSON lines.
         return dialogue_of(list(_lines(path, text)), str(path))
     if isinstance(whole, dict):
         whole = whole.get("messages", [whole])
@@ -101,14 +103,16 @@ def _turn(given: object, where: str) -> DialogueTurn | None:
 
 
 def _text(content: object, where: str) -> str:
-    """A text; of a list of parts, as newer clients keep them, the texts."""
+    """Return a text; for a list of objects, as newer clients keep them, the texts joined."""
     if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
         content = " ".join(str(part["text"]) for part in content if "text" in part)
-    if content is None:  # a turn that only called a tool
+    # A turn that only called a tool has no content.
+    if content is None:
         return ""
     if not isinstance(content, str):
         raise UsageError(f"{where}: content must be a text")
     try:
+        # Lone surrogates pass through JSON, but cannot be stored or sent.
         content.encode()
     except UnicodeEncodeError:
         raise UsageError(f"{where}: content is not UTF-8 text") from None

@@ -1,4 +1,4 @@
-"""What a question asks the meaning of, and which sentences tell it, in English and Indonesian."""
+"""Questions for the meaning of a term, and sentences that define one; English and Indonesian."""
 
 import re
 from collections.abc import Callable
@@ -30,16 +30,17 @@ _IS = (
 
 
 def asked_term(question: str) -> str:
-    """What a question asks the meaning of: "What is a quay?" of "quay"; empty if it asks another.
+    """Return the term whose meaning is asked, "quay" of "What is a quay?", or an empty text.
 
     "What is the fee of a permit?" has the same form: its term is "fee of a permit".
     """
-    found = _ASKED.fullmatch(question.strip())
-    return "" if found is None else next(filter(None, found.groups())).strip(f" {_QUOTES}")
+    match = _ASKED.fullmatch(question.strip())
+    return "" if match is None else next(filter(None, match.groups())).strip(f" {_QUOTES}")
 
 
 def definer(term: str) -> Callable[[str], bool]:
-    """Tells of a text whether a sentence, item or entry in it begins by saying what `term` is."""
+    """Return a check whether a sentence, item or entry of a text begins by defining `term`."""
+    # A term may be broken over two lines in a document.
     words = r"\s+".join(re.escape(word) for word in term.split())
     pattern = re.compile(f"{_START}{words}{_IS}", re.IGNORECASE | re.MULTILINE)
     return lambda text: pattern.search(text) is not None

@@ -1,7 +1,7 @@
 """Follow-up questions: "And Norway?" becomes the question that it stands for.
 
-Rules, English and Indonesian, for whoever has no language model. A question that stands alone
-already stays as it is, letter for letter.
+Rules for English and Indonesian, used where no language model is configured. A question that
+already stands alone is unchanged, letter for letter.
 """
 
 import re
@@ -53,32 +53,34 @@ _ONLY_ASKS = re.compile(
 )
 _WORD = re.compile(r"[\w'-]+")
 _MOST_WORDS = 7
-"""A follow-up that is no question of its own has at most so many words."""
+"""Words of a follow-up without a question word, at most."""
 _LONGEST = 400
-"""What has more characters says itself what it is about."""
+"""Characters of a follow-up, at most; a longer question says itself what it is about."""
 _HOLLOW = 2
-"""A question with so many words of meaning, and no name, leaves out what it is about."""
+"""Content words of a question without a name that leaves out its topic, at most."""
 _NYA_NOT = _words(
     "hanya punya tanya bertanya biasanya sebaiknya sebenarnya seharusnya misalnya akhirnya "
     "umumnya khususnya tentunya rupanya sepertinya selanjutnya sebelumnya sesudahnya "
     "setidaknya adanya artinya caranya lainnya pertanyaannya mempunyai kiranya semuanya "
     "keduanya "
 )
+"""Words that end in "-nya" without referring to anything."""
 
 
 def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
-    """The question as it reads without the conversation before it.
+    """Return the question as it reads without the conversation before it.
 
     Args:
-        question: What is asked now.
-        turns: What was said before, oldest first. Questions among it that follow others are made
-            to stand alone first, so that "And Peru?" after "And Norway?" is understood.
+        question: The newest question.
+        turns: The turns before it, oldest first. Follow-up questions among them are completed
+            first, so that "And Peru?" after "And Norway?" is understood.
     """
     before: Asked | None = None
-    said = [turn for turn in turns if turn.content]
-    if said and said[-1].role == "user" and said[-1].content.split() == question.split():
-        said.pop()  # clients keep the newest question too
-    for turn in said:
+    spoken = [turn for turn in turns if turn.content]
+    if spoken and spoken[-1].role == "user" and spoken[-1].content.split() == question.split():
+        # Some clients keep the newest question in the history too.
+        spoken.pop()
+    for turn in spoken:
         if turn.role == "user":
             before = Asked(resolved(turn.content, before))
         elif before is not None:
@@ -87,31 +89,33 @@ def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
 
 
 def asks(text: str) -> bool:
-    """Whether a text holds a word that asks, or begins as a question that wants yes or no."""
+    """Return whether a text holds a question word, or begins like a yes/no question."""
     return _ASKS.search(text) is not None
 
 
 def resolved(question: str, before: Asked | None) -> str:
-    """A question in the light of the one before it; unchanged where it stands alone."""
+    """Return a question completed from the one before it; unchanged where it stands alone."""
     if before is None or max(len(question), len(before.question)) > _LONGEST:
         return question
     text = " ".join(question.split())
     lead = _LEAD.match(text)
-    joined = bool(lead and lead.group().strip())
+    has_lead = bool(lead and lead.group().strip())
     bare = text[lead.end() if lead else 0 :].rstrip(" ?.!")
-    if joined:
+    if has_lead:
         bare = re.sub(r"\s+(?:bagaimana|gimana)$", "", bare)
     if not bare:
         return question
+    # Three forms: a fragment ("in Oslo?"), a bare question word ("why?"), a whole question.
     if not asks(bare):
-        return _of_part(bare, before, joined=joined) or question
+        return _of_part(bare, before, joined=has_lead) or question
     if _ONLY_ASKS.match(bare):
         return _asked_anew(bare, before)
     bare = re.sub(r"\s+(?:too|as well|juga)$", "", bare)
-    made = _referred(bare, before)
-    if made == bare and (joined or _hollow(bare)) and not _named(bare) and before.topic:
-        made = f"{bare} ({before.topic})"
-    return question if made == bare and not joined else _sentence(made)
+    completed = _referred(bare, before)
+    if completed == bare and (has_lead or _hollow(bare)) and not _named(bare) and before.topic:
+        completed = f"{bare} ({before.topic})"
+    # Untouched questions keep their letters, also the spaces.
+    return question if completed == bare and not has_lead else _sentence(completed)
 
 
 def _sentence(text: str) -> str:
@@ -120,17 +124,17 @@ def _sentence(text: str) -> str:
 
 
 def _of_part(bare: str, before: Asked, *, joined: bool) -> str:
-    """What words that ask nothing stand for; empty where that is nothing else."""
+    """Return the question that words without a question word stand for; empty if there is none."""
     if joined or _part(bare):
         return _replaced(bare, before) if _short(bare) else ""
-    told = _referred(bare, before)
-    return "" if told == bare else told
+    completed = _referred(bare, before)
+    return "" if completed == bare else completed
 
 
 def _named(bare: str) -> bool:
-    """Whether it has a name or a number of its own; a word that begins a question is no name."""
-    found = mentions(f"{bare[:1].lower()}{bare[1:]}")
-    return any(span.cut(bare) != "I" for span in found)
+    """Return whether a text has a name or a number; the word that begins it is no name."""
+    spans = mentions(f"{bare[:1].lower()}{bare[1:]}")
+    return any(span.cut(bare) != "I" for span in spans)
 
 
 def _short(bare: str) -> bool:
@@ -138,12 +142,12 @@ def _short(bare: str) -> bool:
 
 
 def _part(bare: str) -> bool:
-    """Whether words without a verb are a part of a question, rather than words to search for."""
+    """Return whether words without a verb continue a question, rather than being a search."""
     return bool(re.match(r"(?:in|on|at|for|from|to|by|di|ke|dari|pada|untuk|hari)\s", bare, re.I))
 
 
 def _hollow(bare: str) -> bool:
-    """Whether a question hardly says what it is about: "Disimpan di mana", "Is there parking"."""
+    """Return whether a question hardly names its topic: "Disimpan di mana", "Is there parking"."""
     definite = re.search(
         r"\b(?:the|any|there)\b(?!.*\b(?:of|in|for|with|between|on)\s)", bare, re.I
     )
@@ -152,13 +156,13 @@ def _hollow(bare: str) -> bool:
 
 
 def _meaning(text: str) -> list[str]:
-    """The words of meaning, without those that ask."""
+    """Return the content words of a text, without question words."""
     small = stop_words("en") | stop_words("id")
     words = (word for word in _WORD.findall(text.lower()) if not _ASKS.fullmatch(word))
     return [word for word in words if word not in small]
 
 
-# A part of a question takes the place of its like in the question before.
+# Fragments: words that take the place of words of the same kind in the question before.
 
 _NUMBERED = re.compile(r"\b([^\W\d_]+)\s+(\d+)\b")
 _LIKES = tuple(
@@ -192,76 +196,86 @@ _ADVERB = re.compile(
 
 
 def _replaced(part: str, before: Asked) -> str:
-    """The question before with a part of it replaced by its like."""
+    """Return the question before, with the fragment in the place of words of its kind."""
     part = _referred(part, before)
-    for way in (_by_kind, _by_word, _by_preposition, _by_name, _by_count, _by_topic):
-        made = way(part, before)
-        if made:
-            return _sentence(made)
+    # From the surest way to the least sure; the first that fits decides.
+    for replace_words in (_by_kind, _by_word, _by_preposition, _by_name, _by_count, _by_topic):
+        completed = replace_words(part, before)
+        if completed:
+            return _sentence(completed)
     return _sentence(f"{before.text} {part}")
 
 
 def _by_kind(part: str, before: Asked) -> str:
-    """A number by a number of the same thing, a year by a year, a day by a day."""
+    """Replace a number by a number of the same thing, a year by a year, a day by a day."""
     numbered = _NUMBERED.fullmatch(part)
     if numbered:
-        like = re.search(rf"\b{re.escape(numbered[1])}\s+\d+\b", before.text, re.IGNORECASE)
-        if like:
-            return _spliced(before.text, like.span(), part)
+        target = re.search(rf"\b{re.escape(numbered[1])}\s+\d+\b", before.text, re.IGNORECASE)
+        if target:
+            return _spliced(before.text, target.span(), part)
     for kind in _LIKES:
-        own, theirs = kind.search(part), list(kind.finditer(before.text))
-        if own and theirs and len(_WORD.findall(part)) <= 5:
-            return _spliced(before.text, theirs[-1].span(), own.group())
+        part_match, prior_matches = kind.search(part), list(kind.finditer(before.text))
+        # Longer fragments say more than a year or a day, which would get lost.
+        if part_match and prior_matches and len(_WORD.findall(part)) <= 5:
+            return _spliced(before.text, prior_matches[-1].span(), part_match.group())
     return ""
 
 
 def _by_word(part: str, before: Asked) -> str:
-    """Words by those that share one with them: the first in Indonesian, the last in English."""
+    """Replace words that share their head noun with the fragment."""
     if _ADVERB.match(part):
         return ""
     bare = _PLACED.sub("", part)
     words = bare.split()
     if len(words) < 2 or len(words) > 5:
         return ""
-    theirs = list(re.finditer(r"[^\s?,]+", before.text))
+    prior_words = list(re.finditer(r"[^\s?,]+", before.text))
+    # The head noun stands first in Indonesian and last in English.
     shared = words[0] if before.indonesian else words[-1]
-    for at in range(len(theirs) - 1, -1, -1):
-        if theirs[at].group().casefold() != shared.casefold():
+    # From the end, where the details of a question stand.
+    for at in range(len(prior_words) - 1, -1, -1):
+        if prior_words[at].group().casefold() != shared.casefold():
             continue
         first = at if before.indonesian else at - len(words) + 1
         last = first + len(words) - 1
-        if first >= 0 and last < len(theirs):
-            return _spliced(before.text, (theirs[first].start(), theirs[last].end()), bare)
+        if first >= 0 and last < len(prior_words):
+            return _spliced(
+                before.text, (prior_words[first].start(), prior_words[last].end()), bare
+            )
     return ""
 
 
 def _by_preposition(part: str, before: Asked) -> str:
-    """What follows a preposition by what followed it: a name by a name, if there is one."""
-    placed = _PLACED.match(part)
-    if placed is None or _ADVERB.match(part):
+    """Replace the words after the same preposition: a name by a name, if there is one."""
+    preposition = _PLACED.match(part)
+    if preposition is None or _ADVERB.match(part):
         return ""
-    found = [
+    spans = [
         (match.end(), match.end() + _ENDS.search(before.text[match.end() :]).start())  # type: ignore[union-attr]
-        for match in re.finditer(rf"\b{placed[1]}\s+", before.text, re.IGNORECASE)
+        for match in re.finditer(rf"\b{preposition[1]}\s+", before.text, re.IGNORECASE)
     ]
-    rest = part[placed.end() :]
-    named = [place for place in found if names(f"x {before.text[slice(*place)]}")]
-    like = (named if names(f"x {rest}") else [p for p in found if p not in named]) or found
-    if like:
-        return _spliced(before.text, like[-1], rest)
+    rest = part[preposition.end() :]
+    named_spans = [span for span in spans if names(f"x {before.text[slice(*span)]}")]
+    targets = (
+        named_spans
+        if names(f"x {rest}")
+        else [bounds for bounds in spans if bounds not in named_spans]
+    ) or spans
+    if targets:
+        return _spliced(before.text, targets[-1], rest)
     return _by_name(rest, before) if names(f"x {rest}") else f"{before.text} {part}"
 
 
 def _by_name(part: str, before: Asked) -> str:
-    """A name by the last name."""
-    theirs = [span for span in mentions(before.text) if span.start > 0]
-    if not theirs or not names(f"x {part}"):
+    """Replace the last name."""
+    prior_names = [span for span in mentions(before.text) if span.start > 0]
+    if not prior_names or not names(f"x {part}"):
         return ""
-    return _spliced(before.text, (theirs[-1].start, theirs[-1].end), part)
+    return _spliced(before.text, (prior_names[-1].start, prior_names[-1].end), part)
 
 
 def _by_count(part: str, before: Asked) -> str:
-    """What is to be counted by what was counted: "What about women?"."""
+    """Replace the noun that was counted: "What about women?"."""
     counted = before.counted
     if not counted or " " in part or _UNIT.search(counted) or not part.endswith(("s", "en")):
         return ""
@@ -270,33 +284,33 @@ def _by_count(part: str, before: Asked) -> str:
 
 
 def _by_topic(part: str, before: Asked) -> str:
-    """A thing by what the question before was about, or by one end of it.
+    """Replace the topic of the question before, or one end of it.
 
-    After "the capital of Norway" come "the population" of Norway, and the capital of "peru".
+    After "the capital of Norway" follow "the population" of Norway, and the capital of "peru".
     """
     topic = before.topic
     at = before.text.find(topic)
     if _ADVERB.match(part) or not topic or at < 0:
         return ""
-    head, of, named = topic.partition(" of ")
+    head, of, owner = topic.partition(" of ")
     if of and part.lower().startswith("the "):
         return _spliced(before.text, (at, at + len(head)), part)
-    if of and names(f"x {named}") and " " not in part:
+    if of and names(f"x {owner}") and " " not in part:
         return _spliced(before.text, (at + len(head + of), at + len(topic)), part)
     return _spliced(before.text, (at, at + len(topic)), part)
 
 
-def _spliced(text: str, place: tuple[int, int], words: str) -> str:
-    return f"{text[: place[0]]}{words}{text[place[1] :]}"
+def _spliced(text: str, span: tuple[int, int], words: str) -> str:
+    return f"{text[: span[0]]}{words}{text[span[1] :]}"
 
 
 def _asked_anew(asking: str, before: Asked) -> str:
-    """The question before, asked for something else: "Why?", "Setiap berapa menit?"."""
+    """Return the question before with other question words: "Why?", "Setiap berapa menit?"."""
     rest = before.text[len(before.opening) :].strip()
     return _sentence(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
 
 
-# A word that stands for something takes the words of what it stands for.
+# References: pronouns and nouns that are replaced by the words that they stand for.
 
 Antecedent = Callable[[Asked], str]
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
@@ -354,7 +368,7 @@ _NOUN = re.compile(
     r"(?!\s+(?:of|that|which|who|whose|whom|where|in|from|for|to|with|on|at|by)\b|\s+(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""A thing that nothing in its own question says more of."""
+"""A noun with an article or "this", and no words behind it that say which one it is."""
 _NOUN_ID = re.compile(
     rf"\b(?!(?:{_ASKED_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
     rf"(\w{{3,}})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)",
@@ -371,57 +385,65 @@ _NYA = re.compile(r"\b([^\W\d_]{3,}?)nya\b", re.IGNORECASE)
 
 
 def _referred(bare: str, before: Asked) -> str:
-    """The question with the words that stand for something spelled out."""
-    own = text = _noun_referred(bare, before)
+    """Return the question with its pronouns replaced by the words that they stand for."""
+    original = text = _noun_referred(bare, before)
     for word, antecedent in (*_ENGLISH, *_INDONESIAN):
-        first = word.search(own)
-        if first is None or _bound(own[: first.start()], first.group()):
+        # In the original, since words filled in for another pronoun would count as names.
+        first = word.search(original)
+        if first is None or _bound(original[: first.start()], first.group()):
             continue
-        found, meant = word.search(text), antecedent(before)
-        if meant.partition(" ")[2] == before.topic and before.topic in text:
-            meant = " "  # "of it there": what is meant stands there already
-        if found and meant:
-            text = f"{text[: found.start()]}{meant}{text[found.end() :]}"
+        match, antecedent_text = word.search(text), antecedent(before)
+        if antecedent_text.partition(" ")[2] == before.topic and before.topic in text:
+            # "of it there": the place is already in the text.
+            antecedent_text = " "
+        if match and antecedent_text:
+            text = f"{text[: match.start()]}{antecedent_text}{text[match.end() :]}"
     return _suffix_referred(text, before) if before.indonesian and text == bare else text
 
 
-def _bound(said: str, word: str) -> bool:
-    """Whether a word stands for what its own question has named before it, or only joins clauses.
+def _bound(preceding: str, word: str) -> bool:
+    """Return whether a word refers to its own question, or only joins clauses.
 
-    So "his" in "Who figured out that his law was universal?" is nobody of the question before.
+    "his" in "Who figured out that his law was universal?" refers to nobody of the question before.
     """
-    if word.lower() in {"that", "this"} and not _OPENS.search(said):
+    if word.lower() in {"that", "this"} and not _OPENS.search(preceding):
         return True
-    most = 1 if word.lower() in {"his", "her", "its", "their"} else 3
-    return _named(said) or bool(_CLAUSE.search(said)) or len(_meaning(said)) > most
+    # A possessive is more often about something in its own question than other pronouns are.
+    limit = 1 if word.lower() in {"his", "her", "its", "their"} else 3
+    return _named(preceding) or bool(_CLAUSE.search(preceding)) or len(_meaning(preceding)) > limit
 
 
 def _noun_referred(bare: str, before: Asked) -> str:
-    """What "the bridge" and "kartu itu" name, in full: "the Mill Bridge"."""
+    """Return the question with "the bridge" or "kartu itu" in full: "the Mill Bridge"."""
     for rule in (_NOUN, _NOUN_ID):
-        for found in islice(rule.finditer(bare), 5):
-            if found.group().lower().startswith("that ") and not _OPENS.search(
-                bare[: found.start()]
+        # Each noun searches the question before; five bound the work.
+        for match in islice(rule.finditer(bare), 5):
+            if match.group().lower().startswith("that ") and not _OPENS.search(
+                bare[: match.start()]
             ):
-                continue  # "the team that won"
-            named = before.naming(found[1])
-            told = [word for word in named.split() if word.lower() not in {"the", "a", "an"}]
-            if len(told) > 1:
-                return f"{bare[: found.start()]}{named}{bare[found.end() :]}"
-            if rule is _NOUN_ID and not named and before.topic and not _named(bare):
-                return f"{bare[: found.start()]}{found[1]} {before.topic}{bare[found.end() :]}"
+                # "the team that won": a relative clause, not a reference.
+                continue
+            phrase = before.naming(match[1])
+            phrase_words = [
+                word for word in phrase.split() if word.lower() not in {"the", "a", "an"}
+            ]
+            if len(phrase_words) > 1:
+                return f"{bare[: match.start()]}{phrase}{bare[match.end() :]}"
+            if rule is _NOUN_ID and not phrase and before.topic and not _named(bare):
+                return f"{bare[: match.start()]}{match[1]} {before.topic}{bare[match.end() :]}"
     return bare
 
 
 def _suffix_referred(text: str, before: Asked) -> str:
-    """A thing with "-nya" and what it belongs to: "denda buku" for "dendanya"."""
-    for found in _NYA.finditer(text):
-        if found.group().lower() in _NYA_NOT or not before.topic:
+    """Return the question with "-nya" replaced by its owner: "denda buku" for "dendanya"."""
+    for match in _NYA.finditer(text):
+        if match.group().lower() in _NYA_NOT or not before.topic:
             continue
-        own = _named(text) and (_named(text[: found.start()]) or len(_meaning(text)) > 4)
+        # A name before the suffix is what it refers to.
+        has_subject = _named(text) and (_named(text[: match.start()]) or len(_meaning(text)) > 4)
         return (
             text
-            if own
-            else f"{text[: found.start()]}{found[1]} {before.topic}{text[found.end() :]}"
+            if has_subject
+            else f"{text[: match.start()]}{match[1]} {before.topic}{text[match.end() :]}"
         )
     return text

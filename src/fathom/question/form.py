@@ -1,4 +1,4 @@
-"""What form of answer a question asks for, in English and Indonesian."""
+"""The form of answer that a question asks for, in English and Indonesian."""
 
 import re
 from typing import Literal
@@ -14,7 +14,7 @@ _YES_NO = re.compile(
     r"would|has|have|had|(?:is|are|was|were|do|does|did|can|could|has|have|had|wo|must|should|"
     r"would)n'?t)\s|(?:adakah|bisakah|bolehkah|dapatkah|haruskah|perlukah|mungkinkah|"
     r"benarkah|betulkah|sudahkah|pernahkah|akankah|apa benar|apa boleh)\b"
-    # "Apakah" alone means "what" more often than "is it so that".
+    # "Apakah" alone means "what" more often than it asks for yes or no.
     r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|lebih|masih|"
     r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b))",
     re.IGNORECASE,
@@ -67,35 +67,39 @@ _INDONESIAN = re.compile(r"^.*?\b\w+kah\b|\bapa (?:benar|boleh)\b", re.IGNORECAS
 
 
 def form_of(question: str) -> Form:
-    """The form of answer that `question` asks for.
+    """Return the form of answer that `question` asks for.
 
-    A choice ("is it red or blue?") is one answer.
+    A choice ("is it red or blue?") asks for one answer.
     """
-    asked = question.strip()
-    if _YES_NO.match(asked) and not _CHOICE.search(asked):
+    text = question.strip()
+    if _YES_NO.match(text) and not _CHOICE.search(text):
         return "yes or no"
-    return "several" if _SEVERAL.search(asked) else "one"
+    return "several" if _SEVERAL.search(text) else "one"
 
 
 def asked_count(question: str) -> int | None:
-    """How many things a question for a list asks for: "Sebutkan 3 gunung"; `None` if unsaid."""
-    found = _COUNT.search(question) if form_of(question) == "several" else None
-    count = numbers(found["count"])[0] if found else 0
+    """Return the number of things that a question for a list asks for, or `None` if it gives none.
+
+    "Sebutkan 3 gunung" asks for 3.
+    """
+    match = _COUNT.search(question) if form_of(question) == "several" else None
+    count = numbers(match["count"])[0] if match else 0
+    # A larger number is more likely part of a name than a length of a list.
     return int(count) if 1 < count <= _MOST_ASKED else None
 
 
 def asks_steps(question: str) -> bool:
-    """Whether `question` asks how something is done."""
+    """Return whether `question` asks how something is done."""
     return _STEPS.match(question.strip()) is not None
 
 
 def asks_items(question: str) -> bool:
-    """Whether a list of a document may be the answer as a whole: "Which papers do I need?"."""
+    """Return whether a whole list of a document may be the answer: "Which papers do I need?"."""
     return _ITEMS.match(question.strip()) is not None
 
 
 def word_for(question: str, *, yes: bool) -> str:
-    """Yes or no in the language of a question that asks for it."""
+    """Return "yes" or "no" in the language of a question that asks for it."""
     if _INDONESIAN.search(question):
         return "ya" if yes else "tidak"
     return "yes" if yes else "no"

@@ -1,7 +1,7 @@
-"""What the evidence of an answer must hold, and what a draft's evidence lacks of it.
+"""Requirements of a question on its evidence, and the gaps in the evidence of a draft.
 
-The study of anchors and BAUG asks for it in sections 3 and 4: who asks for 2017 is not answered
-from a text of 2018, who asks for a price not with a number of people, who asks for three names
+The study of anchors and BAUG asks for it in sections 3 and 4: a question about 2017 is not answered
+from a text of 2018, a question for a price not with a number of people, a question for three names
 not with two as if they were all. Rules only, English and Indonesian.
 """
 
@@ -22,13 +22,13 @@ _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacks:
-    """What a draft's evidence lacks; nothing where it is all there.
+    """The gap between the requirements and the evidence of a draft; empty where nothing is missing.
 
     Attributes:
-        missing: Required anchors that do not stand in it.
-        contradicted: Those of them in whose place it has something else.
+        missing: Required anchors that the evidence does not hold.
+        contradicted: Missing anchors in whose place the evidence has something else.
         kind: Whether the answer is not of the kind asked for, such as money or a percentage.
-        items: How many things fewer it gives than are asked for.
+        items: Number of things that the question asks for and the draft does not give.
     """
 
     missing: tuple[Anchor, ...] = ()
@@ -38,12 +38,12 @@ class Lacks:
 
     @property
     def weight(self) -> int:
-        """How much is lacking: anchors, and what is not of its kind."""
+        """The size of the gap: the number of anchors, plus 1 for a value of another kind."""
         return len(self.missing) + len(self.contradicted) + self.kind
 
     @property
     def told(self) -> str:
-        """What is lacking, for whoever mends it; empty where nothing is."""
+        """The gap in words, for the agent that mends the draft; empty where there is none."""
         parts = [f"It is not about {anchor.text}." for anchor in self.missing]
         parts += ["It is not of the kind that is asked for."] if self.kind else []
         parts += [f"{self.items} of the things asked for are missing."] if self.items else []
@@ -52,12 +52,12 @@ class Lacks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements:
-    """What a question requires of its evidence.
+    """The requirements of a question on its evidence.
 
     Attributes:
-        anchors: Names and times that must stand in it.
-        kind: What kind of value must be given; `None` where the question does not tell.
-        count: How many things are asked for; `None` likewise.
+        anchors: Names and times that the evidence must hold.
+        kind: The kind of value that the answer must be; `None` where the question does not tell.
+        count: The number of things asked for; `None` where the question does not tell.
     """
 
     anchors: tuple[Anchor, ...] = ()
@@ -65,39 +65,46 @@ class Requirements:
     count: int | None = None
 
     @classmethod
-    def of(cls, question: str, found: Sequence[Anchor] | None = None, *, least: float) -> Self:
-        """The requirements of a question.
+    def of(
+        cls, question: str, question_anchors: Sequence[Anchor] | None = None, *, least: float
+    ) -> Self:
+        """Return the requirements of a question.
 
         Args:
-            question: What is asked.
-            found: Its anchors, if they are known.
-            least: Names must score so much to be required, in [0, 1].
+            question: The question.
+            question_anchors: The anchors of the question, if they have been found before.
+            least: The least score, in [0, 1], of a name that is required.
         """
-        own = required(anchors(question) if found is None else found, least)
-        if _CHOICE.search(question):  # the evidence is about one of them
-            own = tuple(each for each in own if each.kind in TIMES)
+        required_anchors = required(
+            anchors(question) if question_anchors is None else question_anchors, least
+        )
+        # Of several options the evidence may be about one alone.
+        if _CHOICE.search(question):
+            required_anchors = tuple(anchor for anchor in required_anchors if anchor.kind in TIMES)
         return cls(
-            anchors=own,
+            anchors=required_anchors,
             kind=asked_kind(question),
             count=asked_count(question),
         )
 
     def lacks(self, draft: Draft, hits: Sequence[Hit]) -> Lacks:
-        """What a draft lacks that was made of these hits.
+        """Return the gap in a draft that was made of these hits.
 
-        Times must stand in the chunks that it cites, under their headings; names may also stand
-        elsewhere in the same documents. Either may stand where another document and a cited one
-        tell of each other by title: so does what leads from one to the other.
+        Times must stand in the chunks that the draft cites, headings included; names may also stand
+        elsewhere in the same documents. Either may stand in another document if a chunk of it and a
+        cited one name each other's titles; so may anything in the chunks on the way between the
+        two.
         """
         evidence = _own(draft)
         if not evidence:
             return Lacks(missing=self.anchors)
-        cited = list(dict.fromkeys(each.hit.chunk for each in evidence))
-        led = [each.context for each in (*cited, *_leading(cited, hits))]
-        near = "\n".join(led)
-        wide = "\n".join([*led, *_beside(cited, hits)])
-        times = [each for each in self.anchors if each.kind in TIMES]
-        named = [each for each in self.anchors if each.kind not in TIMES]
+        cited = list(dict.fromkeys(item.hit.chunk for item in evidence))
+        linked = [chunk.context for chunk in (*cited, *_leading(cited, hits))]
+        # A document may give many years, so a time elsewhere in it proves nothing.
+        near = "\n".join(linked)
+        wide = "\n".join([*linked, *_beside(cited, hits)])
+        times = [anchor for anchor in self.anchors if anchor.kind in TIMES]
+        named = [anchor for anchor in self.anchors if anchor.kind not in TIMES]
         return Lacks(
             missing=(*missing(times, near), *missing(named, wide)),
             contradicted=(*contradicted(times, near), *contradicted(named, wide)),
@@ -106,7 +113,7 @@ class Requirements:
         )
 
     def held_by(self, hit: Hit) -> bool:
-        """Whether a hit alone could meet what is required, so that it is worth reading again."""
+        """Return whether a hit alone could meet the requirements, so that reading it again pays."""
         text = hit.chunk.context
         return not missing(self.anchors, text) and (self.kind is None or gives(self.kind, text))
 
@@ -115,52 +122,57 @@ class Requirements:
             return False
         if contradicts(self.kind, draft.short_answer):
             return True
-        texts = [draft.short_answer, *(each.quote for each in evidence)]
-        above = (each.hit.chunk.context for each in evidence)
-        return not any(gives(self.kind, text) for text in (*texts, *above))
+        texts = [draft.short_answer, *(item.quote for item in evidence)]
+        contexts = (item.hit.chunk.context for item in evidence)
+        return not any(gives(self.kind, text) for text in (*texts, *contexts))
 
 
 def items_of(draft: Draft) -> int:
-    """How many things a draft gives: the parts of its short answer, or its quotes."""
-    parts = [part for part in draft.short_answer.replace(" and ", ", ").split(", ") if part.strip()]
-    return max(len(parts), len(draft.claims), 0 if draft.claims else len(draft.evidence))
+    """Return the number of things that a draft gives: items of its short answer, or its quotes."""
+    answer_items = [
+        item for item in draft.short_answer.replace(" and ", ", ").split(", ") if item.strip()
+    ]
+    return max(len(answer_items), len(draft.claims), 0 if draft.claims else len(draft.evidence))
 
 
 def _own(draft: Draft) -> list[Evidence]:
-    """The evidence of the answer itself, without what only another reading rests on."""
-    other = {at for each in draft.alternatives for at in each.evidence}
-    return [each for at, each in enumerate(draft.evidence) if at not in other or at == 0]
+    """Return the evidence of the answer itself, without the evidence of other readings alone."""
+    other = {at for reading in draft.alternatives for at in reading.evidence}
+    # The first item always belongs to the answer, even where a rival reading cites it too.
+    return [item for at, item in enumerate(draft.evidence) if at not in other or at == 0]
 
 
 def _beside(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
-    """The texts of hits of the same documents."""
+    """Return the texts of the hits from the cited documents."""
     documents = {chunk.document_id for chunk in cited}
     return (hit.chunk.context for hit in hits if hit.chunk.document_id in documents)
 
 
 def _leading(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chunk]:
-    """The chunks of other documents that titles join to a cited one, in any number of hops."""
-    led = list(cited)
-    left = [hit.chunk for hit in hits if hit.chunk not in led]
-    while found := [chunk for chunk in left if any(_joined(chunk, each) for each in led)]:
-        led += found
-        left = [chunk for chunk in left if chunk not in found]
-    return led[len(cited) :]
+    """Return the chunks of other documents linked to a cited one by titles, over any hops."""
+    linked = list(cited)
+    rest = [hit.chunk for hit in hits if hit.chunk not in linked]
+    # Each round adds one hop, until no further chunk is linked.
+    while added := [chunk for chunk in rest if any(_joined(chunk, other) for other in linked)]:
+        linked += added
+        rest = [chunk for chunk in rest if chunk not in added]
+    return linked[len(cited) :]
 
 
 def _joined(one: Chunk, other: Chunk) -> bool:
-    """Whether either of two chunks names the other's document."""
+    """Return whether either of two chunks names the other's document."""
     titles = _title(one), _title(other)
     return _names(one.text, titles[1], titles[0]) or _names(other.text, *titles)
 
 
 def _title(chunk: Chunk) -> str:
-    """The title without what tells it from others of the name: "Mercury (planet)"."""
+    """Return a title without its brackets, which only tell namesakes apart: "Mercury (planet)"."""
     return _ASIDE.sub("", chunk.title).strip()
 
 
-def _names(text: str, title: str, own: str) -> bool:
-    """Whether a text names a title that is not its own."""
-    if len(title) < _NAMED or title == own:
+def _names(text: str, title: str, own_title: str) -> bool:
+    """Return whether a text names a title that is not its own."""
+    # A very short title stands in many texts by chance.
+    if len(title) < _NAMED or title == own_title:
         return False
     return not missing([Anchor(kind="quoted", text=title, score=1.0)], text)

@@ -1,6 +1,7 @@
-"""Slips of the fingers: words that a question may have meant, told by the words of the documents.
+"""Spelling mistakes: words that a question may have meant, judged by the words of documents.
 
-Damerau's four slips (1964), one a word: two letters swapped, one lost, one too many, one wrong.
+The four slips of Damerau (1964), one a word: two letters swapped, one lost, one too many, one
+wrong.
 """
 
 import re
@@ -8,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 Counts = Callable[[Sequence[str]], Sequence[int]]
-"""In how many chunks each of the words stands."""
+"""Counts the chunks that hold each of the words."""
 
 _LEAST = 5
 _LEAST_WRONG = 7
-"""Letters of a word that one wrong letter may stand in: of shorter words too many are alike."""
+"""Letters that a word needs for a wrong letter to be mended; too many shorter words are alike."""
 _COMMON = 5
-"""Chunks that have a word which may be meant though it is made of as many pieces."""
+"""Chunks that must hold a correction that is made of as many pieces as the mistake."""
 _MOST_WORDS = 8
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(
@@ -25,18 +26,18 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Speller:
-    """Mends words that no document has, where one slip makes them of a word that some have.
+    """A speller that mends words in no document which are one slip away from a word in some.
 
-    What is left alone: words of fewer than five letters, in capitals, in quotation marks, parts of
-    names of files and of addresses; a word that the model knows whole; a name that another letter
-    would make another name.
+    Words of fewer than five letters, in capitals, in quotation marks, or in names of files and
+    addresses stay; so does a word that the model knows whole, and a name that another letter would
+    make another name.
 
     Attributes:
-        counts: Of the words of the index.
-        pieces: Of how many pieces of a model's vocabulary a word is made; of one, it is a word,
-            and a slip is made of more pieces than what was meant.
-        stands: Whether a word stands in a document as it is. Words count by their stems, so
-            "moring" counts wherever "more" stands, and is no word.
+        count_chunks: Counts the chunks of the index that hold each of the words.
+        count_pieces: Counts the pieces of a model's vocabulary that make up a word. One piece is a
+            known word; a mistake is made of more pieces than the word that was meant.
+        is_word: Tells whether a word stands in a document as it is. The index counts stems, so
+            "moring" counts wherever "more" stands, though it is no word.
     """
 
     counts: Counts
@@ -44,28 +45,31 @@ class Speller:
     stands: Callable[[str], bool]
 
     def corrections(self, question: str) -> dict[str, str]:
-        """The words to be replaced, as they stand, with what stands for them."""
+        """Return the words to replace, as the question writes them, with their corrections."""
         words = [word for word in _words(question) if self.pieces(word) > 1]
-        found = self.counts(words) if words else ()
-        strange = [word for word, count in zip(words, found, strict=True) if count == 0]
-        made = {word: self._meant(word) for word in strange[:_MOST_WORDS]}
-        return {word: meant for word, meant in made.items() if meant}
+        counts = self.counts(words) if words else ()
+        unknown = [word for word, count in zip(words, counts, strict=True) if count == 0]
+        guesses = {word: self._meant(word) for word in unknown[:_MOST_WORDS]}
+        return {word: meant for word, meant in guesses.items() if meant}
 
     def _meant(self, word: str) -> str:
-        """The word that most chunks have of those that a slip makes into this one, or none."""
+        """Return the word in most chunks that one slip turns into this one; empty if none."""
         small = word.lower()
         surely = set(_swapped(small))
-        near = sorted({*surely, *_other(small, wrong=word.islower())} - {small})
-        counts = dict(zip(near, self.counts(near), strict=True))
-        bound = self.pieces(word)
+        candidates = sorted({*surely, *_other(small, wrong=word.islower())} - {small})
+        counts = dict(zip(candidates, self.counts(candidates), strict=True))
+        word_pieces = self.pieces(word)
         likely: list[tuple[int, int, bool, str]] = []
-        for other in near:
+        for other in candidates:
             if counts[other]:
                 meant = other.capitalize() if word[0].isupper() else other
                 pieces = self.pieces(meant)
                 common = other in surely or counts[other] >= _COMMON
-                if pieces < bound or (pieces == bound and common):
+                # Fewer pieces mark a real word; with as many, the word must be common or the slip a
+                # swap.
+                if pieces < word_pieces or (pieces == word_pieces and common):
                     likely.append((-counts[other], pieces, other not in surely, meant))
+        # A word of several pieces may be there as a stem only, so it is looked up as it is.
         words = (
             meant for _, pieces, _, meant in sorted(likely) if pieces == 1 or self.stands(meant)
         )
@@ -73,12 +77,12 @@ class Speller:
 
 
 def corrected(question: str, corrections: Mapping[str, str]) -> str:
-    """The question with these words replaced wherever they stand as words of their own."""
-    return _WORD.sub(lambda found: corrections.get(found[0], found[0]), question)
+    """Return the question with the words replaced wherever they stand as whole words."""
+    return _WORD.sub(lambda match: corrections.get(match[0], match[0]), question)
 
 
 def _swapped(word: str) -> Iterator[str]:
-    """Words of which two swapped letters, or one struck twice, make this one."""
+    """Yield the words that swapping two letters, or doubling one, turns into this word."""
     for at in range(1, len(word)):
         head, tail = word[:at], word[at:]
         if len(tail) > 1:
@@ -88,11 +92,11 @@ def _swapped(word: str) -> Iterator[str]:
 
 
 def _other(word: str, *, wrong: bool) -> Iterator[str]:
-    """Words of which a lost letter, one too many or a wrong one makes this one.
+    """Yield the words that losing, adding or mistyping one letter turns into this word.
 
     Args:
         word: In small letters; the first of them is right.
-        wrong: Whether a letter may be another one, in words long enough.
+        wrong: Whether a letter may be mistyped, in words that are long enough.
     """
     for at in range(1, len(word) + 1):
         head, tail = word[:at], word[at:]
@@ -105,5 +109,6 @@ def _other(word: str, *, wrong: bool) -> Iterator[str]:
 
 def _words(question: str) -> list[str]:
     shouted = question.isupper()
-    found = (match[0] for match in _WORD.finditer(question))
-    return list(dict.fromkeys(word for word in found if shouted or not word.isupper()))
+    matches = (match[0] for match in _WORD.finditer(question))
+    # Capitals mark an abbreviation, except where the whole question is in capitals.
+    return list(dict.fromkeys(word for word in matches if shouted or not word.isupper()))

@@ -1,9 +1,9 @@
-"""Yes/no questions as the statement that yes would make, and the one that no would make.
+"""Yes/no questions as two statements: the one that yes would make, and the one that no would make.
 
-"Does the museum open on Monday?" says "The museum does open on Monday." or "The museum does not
-open on Monday."; "Apakah anjing boleh dibawa?" says "Anjing boleh dibawa." or "Anjing tidak boleh
-dibawa." Rules know no grammar but where a subject is likely to end: a form that they do not know
-gives nothing.
+"Does the museum open on Monday?" gives "The museum does open on Monday." and "The museum does not
+open on Monday."; "Apakah anjing boleh dibawa?" gives "Anjing boleh dibawa." and "Anjing tidak boleh
+dibawa." The rules know no grammar except where a subject is likely to end: an unknown form gives
+nothing.
 """
 
 import re
@@ -27,7 +27,7 @@ _NEVER_LAST = _set(
     "of for and or the a an this that these those my your our their all any some no to in on at by "
     "with from &"
 )
-"""No subject ends in one of these."""
+"""Words that end no subject."""
 
 _BE = (
     r"(?:an?|the|not|also|still|already|always|ever|only|both|either|more|less|most|least|as|same|"
@@ -62,7 +62,7 @@ _BEGINS = {
     )
     for aux in auxiliaries.split()
 }
-"""By auxiliary verb, the words that what is said of the subject may begin with."""
+"""The words that a predicate may begin with, by auxiliary verb."""
 _MODALS_ID = {
     "boleh": "tidak boleh", "bisa": "tidak bisa", "dapat": "tidak dapat", "harus": "tidak harus",
     "wajib": "tidak wajib", "perlu": "tidak perlu", "ada": "tidak ada", "akan": "tidak akan",
@@ -81,11 +81,11 @@ _CUE_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a yes/no question asks about.
+    """The statement that a yes/no question asks about, and its denial.
 
     Attributes:
-        says: What is so if the answer is yes.
-        denies: What is so if it is no.
+        says: The sentence that is true if the answer is yes.
+        denies: The sentence that is true if the answer is no.
     """
 
     says: str
@@ -93,25 +93,25 @@ class Statement:
 
 
 def statement(question: str) -> Statement | None:
-    """The statement that a yes/no question asks about; `None` where its form is not known."""
-    asked = " ".join(question.split())
-    if len(asked) > LONGEST:
+    """Return the statement that a yes/no question asks about; `None` where its form is unknown."""
+    text = " ".join(question.split())
+    if len(text) > LONGEST:
         return None
-    return _indonesian(asked) or _english(asked)
+    return _indonesian(text) or _english(text)
 
 
 def _english(question: str) -> Statement | None:
-    found = _AUXILIARY.match(question)
-    if found is None:
+    match = _AUXILIARY.match(question)
+    if match is None:
         return None
-    marked, names = mark(found["rest"])
+    marked, names = mark(match["rest"])
     words = marked.split()
-    aux = found["aux"].lower()
+    aux = match["aux"].lower()
     at = _subject_end(words, aux)
     if at is None:
         return None
-    lead = found["lead"] or ""
-    subject, rest = (unmark(" ".join(part), names) for part in (words[:at], words[at:]))
+    lead = match["lead"] or ""
+    subject, rest = (unmark(" ".join(half), names) for half in (words[:at], words[at:]))
     return Statement(
         says=_sentence(f"{lead}{subject} {aux} {rest}"),
         denies=_sentence(f"{lead}{subject} {aux} not {rest}"),
@@ -119,20 +119,21 @@ def _english(question: str) -> Statement | None:
 
 
 def _subject_end(words: list[str], aux: str) -> int | None:
-    """How many words the subject has; `None` where that cannot be told."""
+    """Return the number of words of the subject; `None` where it cannot be told."""
     if words[0] in _PRONOUNS and len(words) > 1:
         return 1
-    named = _after_names(words)
-    if named and named < len(words):
-        return named
-    begins = _BEGINS[aux]
+    name_end = _after_names(words)
+    if name_end and name_end < len(words):
+        return name_end
+    predicate_start = _BEGINS[aux]
     places = [
         at
         for at in range(1, len(words))
-        if begins.fullmatch(words[at]) and words[at - 1] not in _NEVER_LAST
+        if predicate_start.fullmatch(words[at]) and words[at - 1] not in _NEVER_LAST
     ]
-    strong = [at for at in places if words[at] not in _PREPOSITIONS]
-    return next(iter(strong or places), None)
+    # A preposition may continue the subject: "the bridge in Oslo".
+    sure_places = [at for at in places if words[at] not in _PREPOSITIONS]
+    return next(iter(sure_places or places), None)
 
 
 def _after_names(words: list[str]) -> int | None:
@@ -140,26 +141,27 @@ def _after_names(words: list[str]) -> int | None:
     if at >= len(words) or not re.fullmatch(r"§\d+§,?", words[at]):
         return None
     at += 1
+    # Names joined by "and" are one subject.
     while at + 1 < len(words) and words[at] in {"and", "&"} and words[at + 1].startswith("§"):
         at += 2
     return None if at < len(words) and words[at] in {"of", "and", "or", "for"} else at
 
 
 def _indonesian(question: str) -> Statement | None:
-    found = _KAH.match(question)
-    if found:
-        cue, rest = found["cue"].lower(), found["rest"]
+    match = _KAH.match(question)
+    if match:
+        cue, rest = match["cue"].lower(), match["rest"]
         if cue in {"benar", "betul"}:
             return Statement(says=_sentence(rest), denies=_sentence(f"tidak benar bahwa {rest}"))
         return Statement(
             says=_sentence(f"{cue} {rest}"), denies=_sentence(f"{_MODALS_ID[cue]} {rest}")
         )
-    found = _APAKAH.match(question)
-    cued = _CUE_ID.search(found["rest"]) if found else None
-    if found is None or cued is None:
+    match = _APAKAH.match(question)
+    modal = _CUE_ID.search(match["rest"]) if match else None
+    if match is None or modal is None:
         return None
-    rest = found["rest"]
-    denial = f"{rest[: cued.start()]}{_MODALS_ID[cued.group().lower()]}{rest[cued.end() :]}"
+    rest = match["rest"]
+    denial = f"{rest[: modal.start()]}{_MODALS_ID[modal.group().lower()]}{rest[modal.end() :]}"
     return Statement(says=_sentence(rest), denies=_sentence(denial))
 
 
