@@ -1,4 +1,4 @@
-"""How good it is: data sets, the harness that measures on them, and reports."""
+"""Evaluation: data sets, the harness that measures on them, and reports."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,12 @@ _HOMES = {
     "harness": ("Evaluation", "evaluate"),
     "rows": ("Row",),
 }
-"""Where each stands: who wants one of them does not wait for the engine."""
+"""The module of each name; a name is imported on first use, since the engine takes a second."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
-    for home, names in _HOMES.items():
+    for module, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"fathom.evaluation.{home}"), name)
+            return getattr(import_module(f"fathom.evaluation.{module}"), name)
+    # `hasattr` and `from ... import` rely on this type of error.
     raise AttributeError(f"module 'fathom.evaluation' has no attribute {name!r}")

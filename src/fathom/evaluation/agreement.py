@@ -1,4 +1,4 @@
-"""How far judges agree with what is known to be right, on a labelled slice."""
+"""Agreement of judges with answers that are known to be right or wrong, on a labelled slice."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,22 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.statistics import kappa, resampled_interval
 
 GOOD = 0.5
-"""From this score on a judge says yes."""
+"""The lowest score that counts as a judge's yes."""
 
 Item = tuple[str, str, str, str]
-"""Judge, data set, strategy, question."""
+"""The key of a label: judge, data set, strategy and question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """A judge against labels.
+    """The agreement of one judge with labels.
 
     Attributes:
-        labels: Whose labels.
-        count: Answers with a label that the judge was asked about; no grade is a disagreement.
-        agreed: The share of them on which both say the same.
-        kappa: Beyond chance; `None` where all labels are the same.
+        labels: The source of the labels.
+        count: Labelled answers that the judge was asked about; an answer without a grade counts as
+            a disagreement.
+        agreed: Share of these answers on which judge and label agree.
+        kappa: Agreement beyond chance; `None` where all labels are the same.
         interval: 95 % bootstrap interval of kappa.
     """
 
@@ -40,21 +41,21 @@ class Agreement:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in plain words."""
-        told = (
+        """The agreement in one plain sentence."""
+        summary = (
             f"{self.judge} agrees with {self.labels} on {self.agreed:.0%} of {self.count} answers"
         )
         if self.kappa is None or self.interval is None:
-            return f"{told}; one label only, so that chance explains it"
+            return f"{summary}; one label only, so that chance explains it"
         low, high = self.interval
-        return f"{told}, kappa {self.kappa:.2f} [{low:.2f}, {high:.2f}]"
+        return f"{summary}, kappa {self.kappa:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def gold_labels(answered: Sequence[Sequence[Record]]) -> dict[Item, bool]:
-    """Whether answers to questions with gold answers are right; see `scores.right`."""
+def gold_labels(groups: Sequence[Sequence[Record]]) -> dict[Item, bool]:
+    """Return whether each answer to a question with gold answers is right (`is_correct`)."""
     return {
         ("correctness", record.dataset, record.system, record.question): right(record)
-        for group in answered
+        for group in groups
         for record in group
         if record.gold and record.answered
     }
@@ -63,14 +64,15 @@ def gold_labels(answered: Sequence[Sequence[Record]]) -> dict[Item, bool]:
 def load_labels(file: Path) -> dict[Item, bool]:
     """Read labels that people gave, one JSON object a line.
 
-    Each has `judge`, `dataset`, `strategy`, `question` and `good`, which is true or false.
+    Each object has `judge`, `dataset`, `strategy`, `question` and `good`, which is true or false.
 
     Raises:
-        UsageError: If there is no such file, a line is no label, or two are of the same answer.
+        UsageError: If the file does not exist, a line is no label, or two labels are of the same
+            answer.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file of labels")
-    found: dict[Item, bool] = {}
+    labels: dict[Item, bool] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
             continue
@@ -81,10 +83,10 @@ def load_labels(file: Path) -> dict[Item, bool]:
                 f"{file}:{number}: expected an object with the texts judge, dataset, strategy and "
                 "question, and good true or false"
             ) from None
-        if item in found:
+        if item in labels:
             raise UsageError(f"{file}:{number}: a second label of question {item[3]!r}")
-        found[item] = good
-    return found
+        labels[item] = good
+    return labels
 
 
 def _label(row: Mapping[str, object]) -> tuple[Item, bool]:
@@ -92,7 +94,8 @@ def _label(row: Mapping[str, object]) -> tuple[Item, bool]:
         row[name] for name in ("judge", "dataset", "strategy", "question")
     )
     good = row["good"]
-    texts = [each for each in (judge, dataset, strategy, question) if isinstance(each, str)]
+    texts = [text for text in (judge, dataset, strategy, question) if isinstance(text, str)]
+    # 0 and 1 are no labels: a score put in place of a label must not pass.
     if not isinstance(good, bool) or len(texts) != 4:
         raise TypeError
     return (texts[0], texts[1], texts[2], texts[3]), good
@@ -101,24 +104,27 @@ def _label(row: Mapping[str, object]) -> tuple[Item, bool]:
 def agreements(
     judgements: Sequence[Judgement], labels: Mapping[Item, bool], *, source: str
 ) -> list[Agreement]:
-    """Each judge against the labels, over all strategies and data sets together.
+    """Measure the agreement of each judge with the labels, over all systems together.
 
-    What a rule settled is left out: it says nothing of the judge.
+    Grades that a rule gave are left out, since they say nothing about the judge.
 
     Args:
-        judgements: Of any judges.
-        labels: Of some of the answers.
-        source: Whose labels, for the sentence.
+        judgements: The judgements of any judges.
+        labels: The labels of some of the answers.
+        source: The source of the labels, for the sentence.
     """
     pairs: dict[str, list[tuple[str, str]]] = {}
-    for each in judgements:
-        label = labels.get((each.judge, each.dataset, each.system, each.question))
-        if label is not None and (said := _said(each)):
-            pairs.setdefault(each.judge, []).append((said, str(label)))
-    return [_agreement(judge, found, source) for judge, found in pairs.items()]
+    for judgement in judgements:
+        label = labels.get(
+            (judgement.judge, judgement.dataset, judgement.system, judgement.question)
+        )
+        if label is not None and (vote := _said(judgement)):
+            pairs.setdefault(judgement.judge, []).append((vote, str(label)))
+    return [_agreement(judge, votes, source) for judge, votes in pairs.items()]
 
 
 def _said(judgement: Judgement) -> str:
+    # A judge without a grade must lose agreement, so its vote equals neither label.
     if not isinstance(judgement.outcome, Grade):
         return "no grade"
     return "" if judgement.outcome.by_rule else str(judgement.outcome.score >= GOOD)
@@ -129,8 +135,9 @@ def _agreement(judge: str, pairs: Sequence[tuple[str, str]], source: str) -> Agr
         judge=judge,
         labels=source,
         count=len(pairs),
-        agreed=sum(said == label for said, label in pairs) / len(pairs),
+        agreed=sum(vote == label for vote, label in pairs) / len(pairs),
         kappa=_kappa(pairs),
+        # Kappa is no mean, so the interval comes from resampling whole pairs.
         interval=resampled_interval(
             len(pairs), lambda places: _kappa([pairs[place] for place in places])
         ),
@@ -138,4 +145,4 @@ def _agreement(judge: str, pairs: Sequence[tuple[str, str]], source: str) -> Agr
 
 
 def _kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    return kappa([said for said, _ in pairs], [label for _, label in pairs])
+    return kappa([vote for vote, _ in pairs], [label for _, label in pairs])

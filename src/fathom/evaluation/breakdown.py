@@ -1,4 +1,4 @@
-"""How each system did in each of its phases, or on each kind of question."""
+"""The scores of each system in each of its phases, or on each kind of question."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,18 +11,18 @@ from fathom.evaluation.rows import Row, part_of, rows_by
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")
 FEWEST = 5
-"""Of fewer questions no interval is given: resampling so few says nothing about others."""
+"""Fewest questions that get an interval: resampling fewer says nothing about other questions."""
 SHOWN = (
     "F1", "RAMDocs-EM", "right", "abstained", "wrong-on-answerable", "no-answer-F1", "support",
     "citation-precision", "R@5", "R@10", "failed",
 )  # fmt: skip
-"""The measures that tables of parts show: such as have a value for each question."""
+"""The measures of strategies in a breakdown; each of them has a value for a single question."""
 SHOWN_OF_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
-"""Likewise of retrievers."""
+"""The measures of retrievers in a breakdown."""
 
 
 def fields(names: Sequence[str]) -> list[Field]:
-    """What questions are told apart by.
+    """Return the fields of these names, in the order of `FIELDS`.
 
     Raises:
         UsageError: If there is no such field.
@@ -34,24 +34,25 @@ def fields(names: Sequence[str]) -> list[Field]:
 
 
 def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
-    """A row for each part of each system, named `system: part`.
+    """Return the scores of each system in each of its phases or kinds, named `system: phase`.
 
     Args:
         groups: The records of each system on each data set.
-        field: What the questions are told apart by: the phase that ended them, or their kind.
+        field: The field that separates the questions: the phase that ended them, or their kind.
 
     Returns:
-        Most frequent parts first; of kinds all systems side by side. Those of a system with one
-        part only are left out, as they say nothing new.
+        The most frequent phases first; kinds have all systems side by side. A system with a single
+        phase or kind is left out, because its scores would repeat those of the whole.
     """
-    parted = [group for group in groups if len({part_of(each, field) for each in group}) > 1]
-    rows = [_sober(row) for group in parted for row in rows_by(group, field)]
+    divided = [group for group in groups if len({part_of(record, field) for record in group}) > 1]
+    rows = [_sober(row) for group in divided for row in rows_by(group, field)]
     return _side_by_side(rows) if field == "kind" else rows
 
 
 def _side_by_side(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one kind of question one after the other: all systems were asked them."""
+    """Put the rows of one kind together, since every system was asked questions of that kind."""
     kinds = [(row.dataset, row.system.rpartition(": ")[2]) for row in rows]
+    # Kinds keep the order in which they first appear: the most frequent one first.
     places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
     order = sorted(range(len(rows)), key=lambda place: places[kinds[place]])
     return [rows[place] for place in order]

@@ -1,4 +1,4 @@
-"""Learns from questions with known answers how sure a strategy's answers are, and reports it."""
+"""Calibration of a strategy's confidence on questions with known answers, with its report."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Coverages, of all questions, at which the risk is told."""
+"""Coverages, as shares of all questions, at which the report states the risk."""
 
 
 class Case(NamedTuple):
-    """A question: what came of it, and how sure the answer was before anything was learned."""
+    """The outcome of one question, and the confidence of its answer before the calibration."""
 
     outcome: Answered | None
     before: float | None
@@ -32,16 +32,17 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationReport:
-    """What a calibration came to.
+    """The report of one calibration.
 
     Attributes:
-        questions: How many could be graded.
-        answered: How many of them were answered.
-        wrong: How many of these were wrong.
+        questions: Number of questions that could be graded.
+        answered: Number of these that were answered.
+        wrong: Number of the answers that were wrong.
         ece: Expected calibration error of answers that the law had not seen.
-        ece_before: Of the confidence that answers had before; `None` where they had none.
+        ece_before: Expected calibration error of the earlier confidence; `None` where answers had
+            none.
         aurc: Area under the risk-coverage curve of the answers.
-        risk: (coverage, share of wrong ones among the answers), the most confident first.
+        risk: Pairs (coverage, share of wrong answers), the most confident answers first.
     """
 
     strategy: str
@@ -55,21 +56,23 @@ class CalibrationReport:
     risk: tuple[tuple[float, float], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        told = {name: getattr(self, name) for name in self.__slots__ if name != "calibration"}
+        """Return the report as plain values."""
+        figures = {name: getattr(self, name) for name in self.__slots__ if name != "calibration"}
+        # `coverage` is a property, which `asdict` leaves out.
         certificates = [
-            {**asdict(each), "coverage": each.coverage} for each in self.calibration.certificates
+            {**asdict(certificate), "coverage": certificate.coverage}
+            for certificate in self.calibration.certificates
         ]
-        return {**told, "certificates": certificates, "made_of": dict(self.calibration.made_of)}
+        return {**figures, "certificates": certificates, "made_of": dict(self.calibration.made_of)}
 
     def to_text(self) -> str:
-        """The report for people."""
+        """Return the report as text for people."""
         head = (
             f"{self.strategy}: {self.questions} questions, {self.answered} answered, "
             f"{self.wrong} of them wrong"
         )
         lines = [head, "", "  errors at most   answered   confidence from"]
-        lines += [_row(each) for each in self.calibration.certificates]
+        lines += [_row(certificate) for certificate in self.calibration.certificates]
         lines += ["", "  answered   wrong among them"]
         lines += [f"  {coverage:8.0%}   {risk:.1%}" for coverage, risk in self.risk]
         before = "" if self.ece_before is None else f", {self.ece_before:.3f} before"
@@ -77,13 +80,13 @@ class CalibrationReport:
         return "\n".join(lines)
 
 
-def _row(each: Certificate) -> str:
-    rate = f"  {each.max_error:14.0%}   "
-    if each.threshold is not None:
-        return f"{rate}{each.coverage:8.0%}   {each.threshold:.2f}"
-    if each.more is None:
+def _row(certificate: Certificate) -> str:
+    rate = f"  {certificate.max_error:14.0%}   "
+    if certificate.threshold is not None:
+        return f"{rate}{certificate.coverage:8.0%}   {certificate.threshold:.2f}"
+    if certificate.more is None:
         return f"{rate}   never   the answers are wrong too often, however many are known"
-    return f"{rate}   never   too few questions: about {each.more} more might certify it"
+    return f"{rate}   never   too few questions: about {certificate.more} more might certify it"
 
 
 def _number(value: float | None) -> str:
@@ -102,21 +105,21 @@ def calibrate(
     records: Path | str | None = None,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> CalibrationReport:
-    """Ask questions whose answers are known, learn from what comes of it, keep it with the index.
+    """Ask questions with known answers, calibrate on the outcomes, and keep the law with the index.
 
     Args:
         engine: Its index holds the documents that the questions are about.
-        questions: A file of questions with answers, or a data set; see docs/evaluation.md.
-        feedback: Learn also from what people said of earlier answers.
+        questions: A file of questions with answers, or a data set; docs/evaluation.md has the form.
+        feedback: Learn also from people's feedback on earlier answers.
         strategy: By default `ask.strategy`.
         max_error: A rate of errors to certify beside 1, 2, 5 and 10 %.
-        delta: How often a certificate may fail.
+        delta: Probability that a certificate may fail.
         queries: At most so many questions: a sample, the same every time.
-        records: A folder that keeps a record of every question; a later run goes on after them.
-        on_progress: Told how many questions are done, after each.
+        records: A folder that keeps a record of every question; a later run continues from them.
+        on_progress: Called with the number of questions done, after each.
 
     Raises:
-        UsageError: If the questions are malformed or too few, or there is no such strategy.
+        UsageError: If the questions are malformed or too few, or the strategy does not exist.
         IndexMissing: If nothing has been ingested.
     """
     name = strategy or engine.settings.ask.strategy
@@ -124,9 +127,10 @@ def calibrate(
     made_of: dict[str, Json] = {}
     if questions is not None:
         dataset = questions if isinstance(questions, Dataset) else opened(Path(questions), engine)
-        with engine.unbounded() as asked:
+        # A bound on errors turns unsure answers into abstentions, from which nothing is learned.
+        with engine.unbounded() as unlimited:
             session = Session(
-                engine=asked,
+                engine=unlimited,
                 dataset=dataset,
                 queries=queries,
                 folder=None if records is None else Path(records),
@@ -138,35 +142,43 @@ def calibrate(
         cases += [Case(answered(record), record.confidence) for record in graded]
         made_of |= {"questions": dataset.name, "count": len(graded)}
     if feedback:
-        said = engine.labelled(name)
-        cases += [Case(each, None) for each in said]
-        made_of |= {"feedback": len(said)}
+        labels = engine.labelled(name)
+        cases += [Case(label, None) for label in labels]
+        made_of |= {"feedback": len(labels)}
     outcomes = [case.outcome for case in cases]
-    made = engine.calibrate(
+    calibrated = engine.calibrate(
         outcomes, strategy=name, max_error=max_error, delta=delta, made_of=made_of
     )
-    return report(name, made, cases)
+    return report(name, calibrated, cases)
 
 
 def gradable(record: Record) -> bool:
-    """Whether it can be said that an answer is right."""
+    """Return whether the record's answer can be graded as right or wrong."""
     return bool(record.gold) or not record.answerable
 
 
 def answered(record: Record) -> Answered | None:
-    """What is learned from a record; `None` where no answer was given."""
+    """Return the signals and rightness of the record's answer; `None` for an abstention."""
     if not record.answered or not record.signals:
         return None
     return Answered(record.signals, right(record))
 
 
-def report(strategy: str, made: Calibrated, cases: Sequence[Case]) -> CalibrationReport:
-    """What a calibration says of what it was learned from."""
+def report(strategy: str, calibrated: Calibrated, cases: Sequence[Case]) -> CalibrationReport:
+    """Build the report of a calibration.
+
+    Args:
+        strategy: The name of the strategy.
+        calibrated: The calibration, with the confidence of each answer when it was held out.
+        cases: The questions that it was learned from.
+    """
     answers = [case.outcome for case in cases if case.outcome is not None]
-    sure, was_right = list(made.held_out), [each.right for each in answers]
+    # Held-out confidence: a law looks better on the answers that it was fitted to.
+    sure, rightness = list(calibrated.held_out), [outcome.right for outcome in answers]
     curve = [
+        # A coverage of answers becomes a coverage of all questions.
         (coverage * len(answers) / len(cases), risk)
-        for coverage, risk in risk_coverage(sure, was_right)
+        for coverage, risk in risk_coverage(sure, rightness)
     ]
     before = [
         (case.before, case.outcome.right)
@@ -175,18 +187,19 @@ def report(strategy: str, made: Calibrated, cases: Sequence[Case]) -> Calibratio
     ]
     return CalibrationReport(
         strategy=strategy,
-        calibration=made.calibration,
+        calibration=calibrated.calibration,
         questions=len(cases),
         answered=len(answers),
-        wrong=sum(not each.right for each in answers),
-        ece=calibration_error(sure, was_right),
+        wrong=sum(not outcome.right for outcome in answers),
+        ece=calibration_error(sure, rightness),
         ece_before=calibration_error([c for c, _ in before], [r for _, r in before]),
-        aurc=aurc(sure, was_right),
+        aurc=aurc(sure, rightness),
         risk=tuple(_at(curve, share) for share in SHARES if curve and share <= curve[-1][0]),
     )
 
 
 def _at(curve: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:
-    """The point of the curve with the least coverage that reaches a share."""
+    """Return the point of the curve with the least coverage that reaches the share."""
+    # The margin absorbs rounding, such as that of 3 * 0.1 against 0.3.
     risk = next(risk for coverage, risk in curve if coverage >= share - 1e-9)
     return share, round(risk, 6)

@@ -1,4 +1,4 @@
-"""Whether confidence means what it says."""
+"""Measures of confidence: how well it ranks answers, and how close it is to being right."""
 
 from collections.abc import Sequence
 
@@ -7,24 +7,25 @@ import numpy.typing as npt
 
 
 def auroc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
-    """Probability that a positive one is scored above a negative one; a tie counts half.
+    """Return the probability that a positive is scored above a negative; a tie counts half.
 
     Returns:
-        `None` when there are not both.
+        `None` unless there are positives and negatives.
     """
     values, positive = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=bool)
     above, below = values[positive], np.sort(values[~positive])
     if not len(above) or not len(below):
         return None
+    # The two sides count a lower negative twice and an equal one once, hence the 2 below.
     wins = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
     return float(wins.mean() / (2 * len(below)))
 
 
 def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float]]:
-    """The share of wrong answers among the most confident ones (El-Yaniv and Wiener 2010).
+    """Return the share of wrong answers among the most confident ones (El-Yaniv and Wiener 2010).
 
     Returns:
-        (coverage, risk) for the best 1, 2, ... questions. Among equal confidences the wrong ones
+        (coverage, risk) for the best 1, 2, ... questions. Among equal confidences the wrong answers
         are spread evenly, which is the mean over all their orders.
     """
     coverage, risk = _risks(confidences, right)
@@ -32,7 +33,10 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[t
 
 
 def aurc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
-    """Mean risk over all coverages (Geifman and El-Yaniv 2019); 0 is best, `None` of nothing."""
+    """Return the mean risk over all coverages (Geifman and El-Yaniv 2019); `None` without answers.
+
+    0 is best.
+    """
     return float(_risks(confidences, right)[1].mean()) if len(confidences) else None
 
 
@@ -42,27 +46,32 @@ def _risks(
     values = -np.asarray(confidences, dtype=np.float64)
     wrong = ~np.asarray(right, dtype=bool)
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    # Each answer gets the share of wrong ones among all that are equally confident, so that the
+    # order in which they were asked does not matter.
     mean_wrong = np.bincount(group, weights=wrong, minlength=len(sizes)) / np.maximum(sizes, 1)
-    counted = np.arange(1, len(values) + 1)
-    return counted / max(len(values), 1), np.cumsum(np.repeat(mean_wrong, sizes)) / counted
+    ranks = np.arange(1, len(values) + 1)
+    return ranks / max(len(values), 1), np.cumsum(np.repeat(mean_wrong, sizes)) / ranks
 
 
 def calibration_error(
     confidences: Sequence[float], right: Sequence[bool], *, bins: int = 10
 ) -> float | None:
-    """Expected calibration error (Guo et al. 2017): how far confidence is from the share right.
+    """Return the expected calibration error: the distance of confidence from the share right.
+
+    The definition is that of Guo et al. 2017.
 
     Args:
         confidences: In [0, 1].
         right: As many.
-        bins: Of equal width.
+        bins: Number of bins of equal width.
 
     Returns:
-        The mean distance, each bin weighing as many questions as it holds; `None` of nothing.
+        The mean distance, each bin weighing as many questions as it holds; `None` without answers.
     """
     if not len(confidences):
         return None
     values, hits = np.asarray(confidences, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    # A confidence of exactly 1 belongs to the last bin, not to one beyond it.
     places = np.minimum((values * bins).astype(int), bins - 1)
     gaps = np.bincount(places, weights=values - hits, minlength=bins)
     return float(np.abs(gaps).sum() / len(values))

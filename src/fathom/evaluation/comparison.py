@@ -1,4 +1,4 @@
-"""Two systems on the same questions: what differs, how surely, in one sentence."""
+"""Paired comparison of two systems on the same questions, each in one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,26 +30,27 @@ COMPARED = (
     "support",
     "citation-precision",
 )
-"""The measures of strategies that a comparison tests, where the data set has them."""
+"""The measures of strategies that a comparison tests, as far as the data set has them."""
 COMPARED_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10")
-"""Likewise where one of the two is a retriever."""
+"""The measures that a comparison tests where one of the two is a retriever."""
 SIGNIFICANT = 0.05
+"""The corrected p below which a difference counts as real."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """One measure of two systems, `first` minus `second`.
+    """The test of one measure of two systems, `first` minus `second`.
 
     Attributes:
-        queries: How many questions both have a value for.
+        queries: Number of questions for which both have a value.
         interval: 95 % paired interval (BCa) of the difference.
         test: `McNemar` where every value is 0 or 1, else `randomisation`.
-        p: Of the test, two-sided, for this measure alone.
-        p_holm: The same, corrected for all comparisons made together.
+        p: Two-sided p of the test, for this measure alone.
+        p_holm: The same p, corrected for all comparisons made together.
         detectable: The smallest true difference that so many questions would show, with
             probability 0.8.
-        effect: The difference in units of its spread; see `effect_size`.
-        p_t: Of the paired t-test, as papers report it; nothing here is decided by it.
+        effect: The difference in units of its spread, as from `effect_size`.
+        p_t: p of the paired t-test, which papers report; no decision here rests on it.
     """
 
     dataset: str
@@ -68,7 +69,7 @@ class PairedTest:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in plain words."""
+        """The outcome of the test in one plain sentence."""
         low, high = self.interval
         figures = (
             f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}], p = {self.p:.3g} ({self.test}; "
@@ -77,9 +78,11 @@ class PairedTest:
         place = f"in {self.measure} on {self.dataset}"
         if self.p_holm >= SIGNIFICANT:
             alike = f"{self.first} and {self.second} cannot be told apart {place}: {figures}"
+            # Without spread, or with a single question, no size of difference can be named.
             if not 0 < self.detectable < inf:
                 return alike
             return f"{alike}; a difference of {self.detectable:.3f} would probably have been seen"
+        # A lower value is an improvement for some measures, such as failures.
         better = (self.difference > 0) != (self.measure in LOWER_IS_BETTER)
         word = "better" if better else "worse"
         return f"{self.first} is {word} than {self.second} {place}: {figures}"
@@ -93,27 +96,27 @@ def compare(
 
     Args:
         pairs: For each data set the records of the first and of the second system.
-        measures: Which are tested; by default `COMPARED`, or `COMPARED_RANKINGS` if one of the two
-            is a retriever.
+        measures: The measures to test; by default `COMPARED_MEASURES`, or
+            `COMPARED_RANKING_MEASURES` if one of the two is a retriever.
 
     Raises:
         UsageError: If two systems were not asked the same questions.
     """
-    return corrected([made for pair in pairs for made in _compared(*pair, measures)])
+    return corrected([test for pair in pairs for test in _compared(*pair, measures)])
 
 
-def corrected(made: Sequence[PairedTest]) -> list[PairedTest]:
-    """The comparisons that were made together, each with its p corrected for all of them."""
-    ps = holm([each.p for each in made])
-    return [replace(each, p_holm=p) for each, p in zip(made, ps, strict=True)]
+def corrected(tests: Sequence[PairedTest]) -> list[PairedTest]:
+    """Return the tests with the p of each corrected for all of them (Holm)."""
+    ps = holm([test.p for test in tests])
+    return [replace(test, p_holm=p) for test, p in zip(tests, ps, strict=True)]
 
 
 def _compared(
     first: Sequence[Record], second: Sequence[Record], measures: Sequence[str]
 ) -> list[PairedTest]:
-    if not first or {each.question for each in first} != {each.question for each in second}:
+    if not first or {record.question for record in first} != {record.question for record in second}:
         raise UsageError("a comparison needs two systems that were asked the same questions")
-    made = []
+    tests = []
     ranking = first[0].ranks or second[0].ranks
     for name in measures or (COMPARED_RANKINGS if ranking else COMPARED):
         ours, theirs = values(name, first), values(name, second)
@@ -121,8 +124,8 @@ def _compared(
         if both:
             sides = (first[0].system, second[0].system)
             paired = _paired(ours, theirs, both)
-            made.append(contrast(first[0].dataset, name, sides, paired))
-    return made
+            tests.append(contrast(first[0].dataset, name, sides, paired))
+    return tests
 
 
 def _paired(
@@ -134,17 +137,18 @@ def _paired(
 def contrast(
     dataset: str, measure: str, sides: tuple[str, str], paired: Sequence[tuple[float, float]]
 ) -> PairedTest:
-    """Test one measure, alone.
+    """Test one measure of two systems, without correction for other tests.
 
     Args:
-        dataset: Of what.
-        measure: Which.
-        sides: What the two are called.
-        paired: Both values of each question; at least one.
+        dataset: The name of the data set.
+        measure: The name of the measure.
+        sides: The names of the two systems.
+        paired: Both values of each question; at least one pair.
     """
     differences = [ours - theirs for ours, theirs in paired]
     low, high = bounds(measure)
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
+    # The exact test needs only the questions on which exactly one side is right.
     if binary:
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
     else:
@@ -156,6 +160,7 @@ def contrast(
         second=sides[1],
         queries=len(paired),
         difference=round(fmean(differences), 6),
+        # A difference of two values in [low, high] lies in [low - high, high - low].
         interval=bca_interval(differences, bounds=(low - high, high - low)),
         test="McNemar" if binary else "randomisation",
         p=p,

@@ -1,4 +1,4 @@
-"""Data sets in the BEIR layout with answers, read strictly: a mistake names its file and line."""
+"""Data sets in the BEIR layout with answers, read strictly: errors name the file and line."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from fathom.jsonable import digest
 from fathom.question.conversation import Dialogue, dialogue_of
 
 FOLDERS = ("corpus", "documents", "pdfs")
-"""What a corpus of files may be called."""
+"""The names that a folder with a corpus of files may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +28,14 @@ class Question:
         answers: Accepted answers; empty when unanswerable or when there are only qrels.
         answerable: Whether the corpus holds an answer.
         documents: The question's own documents, where the data set gives them: only they count.
-            Here and in `Dataset` a document is told by its id in an index of the corpus.
-        without: Documents that do not count: it is asked as if they were not there.
-        kind: What sort of question it is, in the data set's own words (`metadata.type`).
+            Question and `Dataset` name a document by its id in an index of the corpus.
+        without: Documents that do not count: the question is asked as if they were absent.
+        kind: The sort of question, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
             names none. Such a data set wants every one of `answers`, others want any of them.
-        history: What was asked and answered before it (`history`, turns of `role` and `content`).
+        history: Earlier turns of the conversation (`history`, turns of `role` and `content`).
             Strategies are given it; a retriever ranks for `text` alone.
-        synthetic: Whether nobody asked it: it was made from the documents.
+        synthetic: Whether the question was made from the documents rather than asked by a person.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Dataset:
     """A corpus with questions.
 
     Attributes:
-        corpus: What is ingested: `corpus.jsonl`, `corpus.jsonl.gz` or a folder of files.
+        corpus: The corpus to ingest: `corpus.jsonl`, `corpus.jsonl.gz` or a folder of files.
         qrels: Question id -> document id -> grade above 0.
         documents: Ids of the documents of the corpus.
         ingested: Whether the questions are about what an index holds already; there is no other
@@ -77,17 +77,20 @@ class Dataset:
     def sample(
         self, count: int | None = None, *, seed: int = 0, judged: bool = False
     ) -> tuple[Question, ...]:
-        """So many questions (all by default), drawn by the hash of their ids.
+        """Return so many questions (all by default), drawn by the hash of their ids.
 
-        A smaller sample is the beginning of a larger one, so that asking more goes on.
+        A smaller sample is the beginning of a larger one, so a larger run continues a smaller one.
 
         Args:
             count: At most so many.
-            seed: Another seed, another sample.
-            judged: Only of those with at least one relevant document.
+            seed: Another seed gives another sample.
+            judged: Draw only questions with at least one relevant document.
         """
         among = self.judged if judged else self.questions
-        shuffled = sorted(among, key=lambda each: (digest(f"{seed} {each.id}"), each.id))
+        # Hashes order the questions the same way whatever else the file holds.
+        shuffled = sorted(
+            among, key=lambda question: (digest(f"{seed} {question.id}"), question.id)
+        )
         return tuple(shuffled[:count])
 
 
@@ -98,7 +101,7 @@ def load(directory: Path) -> Dataset:
     is named by its path below that folder. Its questions are `queries.jsonl[.gz]` or
     `questions.jsonl[.gz]`. Relevant documents stand in `qrels.tsv`, in the questions'
     `metadata.relevant` (grade 1), or in both. `metadata.pdfs` is another word for `relevant`;
-    questions marked `"pdfs_present": false` are left out, since files that they need are not here.
+    questions marked `"pdfs_present": false` are left out, since files that they need are absent.
 
     Raises:
         UsageError: If a file is missing or malformed, an id is unknown or comes twice.
@@ -107,41 +110,41 @@ def load(directory: Path) -> Dataset:
         raise UsageError(f"{directory}: no such data set; name its folder, or a file of questions")
     corpus = corpus_of(directory)
     queries = existing(directory, "queries.jsonl", "questions.jsonl")
-    known = documents_of(corpus)
-    if not known:
+    ids = documents_of(corpus)
+    if not ids:
         raise UsageError(f"{corpus}: the corpus is empty")
-    entries = _asked(queries, known)
-    judged = directory / "qrels.tsv"
-    if not judged.is_file() and not any(entry.relevant for entry in entries):
+    entries = _asked(queries, ids)
+    qrels_file = directory / "qrels.tsv"
+    if not qrels_file.is_file() and not any(entry.relevant for entry in entries):
         raise UsageError(f"{directory}: no qrels.tsv, and no question names relevant documents")
-    qrels = _qrels(judged, entries, known)
+    qrels = _qrels(qrels_file, entries, ids)
     _check_gradable(queries, entries, qrels)
     return Dataset(
         name=directory.resolve().name,
         corpus=corpus,
         questions=tuple(entry.question for entry in entries),
         qrels=qrels,
-        documents=frozenset(known.values()),
+        documents=frozenset(ids.values()),
     )
 
 
 def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
     """Read a file of questions about what an index holds; `questions make` writes such files.
 
-    It has the form of `queries.jsonl`. Documents are named by their ids or paths, or by the names
-    of their files where only one has that name.
+    The file has the form of `queries.jsonl`. Documents are named by their ids or paths, or by the
+    names of their files where a single document has that name.
 
     Args:
         file: JSON lines, plain or gzip.
-        documents: All that the index holds.
+        documents: All documents that the index holds.
 
     Raises:
         UsageError: If it is malformed, an id comes twice, or a document is not in the index.
     """
     if not file.is_file():
         raise UsageError(f"{file} is no file of questions; `fathom questions make` writes one")
-    known = _named(list(documents))
-    entries = _asked(file, known)
+    ids = _named(list(documents))
+    entries = _asked(file, ids)
     qrels = _named_by(entries)
     _check_gradable(file, entries, qrels)
     return Dataset(
@@ -149,24 +152,28 @@ def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
         corpus=file,
         questions=tuple(entry.question for entry in entries),
         qrels=qrels,
-        documents=frozenset(known.values()),
+        documents=frozenset(ids.values()),
         ingested=True,
     )
 
 
 def _named(documents: Sequence[DocumentSummary]) -> dict[str, str]:
-    """Ids of documents by what they may be called."""
-    files = Counter(Path(each.path).name for each in documents)
-    short = {name: each.id for each in documents if files[name := Path(each.path).name] == 1}
+    """Return the ids of documents by every name that a question may use."""
+    # A file name that two documents share would be ambiguous, so it names neither.
+    files = Counter(Path(document.path).name for document in documents)
+    short = {
+        name: document.id for document in documents if files[name := Path(document.path).name] == 1
+    }
     return {
+        # Later entries win: an id is never taken for the path or file name of another document.
         **short,
-        **{each.path: each.id for each in documents},
+        **{document.path: document.id for document in documents},
         **{d.id: d.id for d in documents},
     }
 
 
-def _asked(file: Path, known: Mapping[str, str]) -> list["_Entry"]:
-    entries = list(_entries(file, known))
+def _asked(file: Path, ids: Mapping[str, str]) -> list["_Entry"]:
+    entries = list(_entries(file, ids))
     if not entries:
         raise UsageError(f"{file}: there are no questions")
     return entries
@@ -186,37 +193,37 @@ def _check_gradable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A question with its line, and the relevant documents that it names itself."""
+    """A question with its line number and the relevant documents that it names itself."""
 
     line: int
     question: Question
     relevant: tuple[str, ...]
 
 
-def _entries(file: Path, known: Mapping[str, str]) -> Iterator[_Entry]:
+def _entries(file: Path, ids: Mapping[str, str]) -> Iterator[_Entry]:
     for number, row in rows(file):
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
         try:
             question, relevant = _question(row)
-        except TypeError as wrong:
-            raise UsageError(f"{file}:{number}: question {row['_id']!r}: {wrong}") from None
+        except TypeError as error:
+            raise UsageError(f"{file}:{number}: question {row['_id']!r}: {error}") from None
         if relevant is None:
             continue
         for document in (*question.documents, *question.without, *relevant):
-            if document not in known:
+            if document not in ids:
                 raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        own = tuple(known[document] for document in question.documents)
-        without = tuple(known[document] for document in question.without)
+        documents = tuple(ids[document] for document in question.documents)
+        without = tuple(ids[document] for document in question.without)
         yield _Entry(
             line=number,
-            question=replace(question, documents=own, without=without),
-            relevant=tuple(known[document] for document in relevant),
+            question=replace(question, documents=documents, without=without),
+            relevant=tuple(ids[document] for document in relevant),
         )
 
 
 def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]:
-    """A question and the names of its relevant documents; `None` if some are known to be absent."""
+    """Return a question with its relevant documents; `None` if some of them are absent."""
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
@@ -242,7 +249,7 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
 
 def _history(value: object) -> Dialogue:
     try:
-        return dialogue_of(_listed(value, "history"))  # type: ignore[arg-type]  # it checks
+        return dialogue_of(_listed(value, "history"))  # type: ignore[arg-type]  # it checks the turns
     except UsageError as error:
         raise TypeError(str(error)) from None
 
@@ -255,10 +262,10 @@ def _flag(metadata: Mapping[str, Any], name: str, *, default: bool = True) -> bo
 
 
 def _names(metadata: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Names of documents; some sets give objects that hold them."""
-    listed = _listed(metadata.get(name), name)
-    names = [item.get("doc") if isinstance(item, dict) else item for item in listed]
-    if not all(isinstance(each, str) for each in names):
+    """Return the names of documents, which some data sets give inside objects."""
+    items = _listed(metadata.get(name), name)
+    names = [item.get("doc") if isinstance(item, dict) else item for item in items]
+    if not all(isinstance(text, str) for text in names):
         raise TypeError(f"{name} must hold ids")
     return tuple(map(str, names))
 
@@ -270,15 +277,16 @@ def _listed(value: object, name: str) -> list[object]:
 
 
 def _texts(value: object, name: str) -> tuple[str, ...]:
-    given = _listed(value, name)
-    texts = tuple(str(each) for each in given if isinstance(each, str | int | float))
-    if len(texts) < len(given) or not all(each.strip() for each in texts):
+    items = _listed(value, name)
+    texts = tuple(str(item) for item in items if isinstance(item, str | int | float))
+    # Numbers are accepted, since years and counts are often written as such.
+    if len(texts) < len(items) or not all(item.strip() for item in texts):
         raise TypeError(f"{name} must hold texts that are not blank")
     return texts
 
 
 def _qrels(
-    file: Path, entries: Sequence[_Entry], known: Mapping[str, str]
+    file: Path, entries: Sequence[_Entry], ids: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
     qrels = _named_by(entries)
     questions = {entry.question.id for entry in entries}
@@ -288,10 +296,11 @@ def _qrels(
         question, document, grade = _judged(file, number, line)
         if question not in questions:
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
-        if document not in known:
+        if document not in ids:
             raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        if qrels.setdefault(question, {}).setdefault(known[document], grade) != grade:
+        if qrels.setdefault(question, {}).setdefault(ids[document], grade) != grade:
             raise UsageError(f"{file}:{number}: {question!r} and {document!r} have two grades")
+    # Grades of 0 are dropped last, so that they still contradict other grades of the same pair.
     relevant = {
         question: {document: grade for document, grade in grades.items() if grade > 0}
         for question, grades in qrels.items()
@@ -300,7 +309,7 @@ def _qrels(
 
 
 def _named_by(entries: Sequence[_Entry]) -> dict[str, dict[str, int]]:
-    """The relevant documents that questions name themselves."""
+    """Return the relevant documents that the questions name themselves."""
     return {
         entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
     }
@@ -315,20 +324,20 @@ def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:
 
 
 def existing(directory: Path, *names: str) -> Path:
-    """The first of these files that is there, each plain or with `.gz`.
+    """Return the first of these files that exists, each plain or with `.gz`.
 
     Raises:
-        UsageError: If none is.
+        UsageError: If none exists.
     """
-    packed = [each for name in names for each in (name, f"{name}.gz")]
-    for name in packed:
+    candidates = [candidate for name in names for candidate in (name, f"{name}.gz")]
+    for name in candidates:
         if (directory / name).is_file():
             return directory / name
-    raise UsageError(f"{directory}: no {' or '.join(packed)}")
+    raise UsageError(f"{directory}: no {' or '.join(candidates)}")
 
 
 def corpus_of(directory: Path) -> Path:
-    """The corpus of a data set folder: its `corpus.jsonl[.gz]`, else its folder of files.
+    """Return the corpus of a data set folder: its `corpus.jsonl[.gz]`, else its folder of files.
 
     Raises:
         UsageError: If there is none, or more than one folder that could be it.
@@ -337,9 +346,9 @@ def corpus_of(directory: Path) -> Path:
         if (directory / name).is_file():
             return directory / name
     folders = [directory / name for name in FOLDERS if (directory / name).is_dir()]
-    told = " and ".join(f"{folder.name}/" for folder in folders)
+    choices = " and ".join(f"{folder.name}/" for folder in folders)
     if len(folders) > 1:
-        raise UsageError(f"{directory}: {told} could both be the corpus; rename one")
+        raise UsageError(f"{directory}: {choices} could both be the corpus; rename one")
     if not folders:
         raise UsageError(
             f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder {', '.join(FOLDERS)}"
@@ -348,7 +357,7 @@ def corpus_of(directory: Path) -> Path:
 
 
 def documents_of(corpus: Path) -> dict[str, str]:
-    """Document ids by name: a record's name is its id, a file's its path below the corpus.
+    """Map names to document ids: a record's name is its id, a file's its path below the corpus.
 
     An index holds a file under an id made of its content, so two equal files have one id.
 
@@ -357,19 +366,19 @@ def documents_of(corpus: Path) -> dict[str, str]:
     """
     if corpus.is_file():
         return _records(corpus)
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for file in discover([corpus]):
         try:
             with file.open("rb") as stream:
                 holds_records = recognise(stream)
             if holds_records:
-                found |= _records(file)
+                ids |= _records(file)
             else:
                 name = file.relative_to(corpus).as_posix()
-                found[name] = document_id(content_digest(file))
+                ids[name] = document_id(content_digest(file))
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    return found
+    return ids
 
 
 def _records(file: Path) -> dict[str, str]:
@@ -377,7 +386,7 @@ def _records(file: Path) -> dict[str, str]:
 
 
 def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, plain or gzip, with their numbers from 1.
+    """Yield the objects of a file of JSON lines, plain or gzip, with their line numbers from 1.
 
     Raises:
         UsageError: If a line is no object with a text `_id`, or an id comes twice.
@@ -397,18 +406,19 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file, plain or gzip, that are not blank, with their numbers from 1.
+    """Yield the lines of a text file, plain or gzip, that are not blank, with their numbers from 1.
 
     Raises:
         UsageError: If the file is not UTF-8, or no whole gzip file.
     """
-    opened = gzip.open if file.suffix == ".gz" else open
+    open_file = gzip.open if file.suffix == ".gz" else open
     number = 0
     try:
-        with opened(file, "rt", encoding="utf-8") as text:
+        with open_file(file, "rt", encoding="utf-8") as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield number, line
+    # A torn gzip file raises any of the last three, depending on where it was torn.
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
         raise UsageError(f"{file}:{number + 1}: not {kind}") from None

@@ -1,4 +1,4 @@
-"""What a trace tells of a run: the documents it had before it, and what its planner chose."""
+"""Facts read from a run's trace: the documents it saw, and the workflows its planner chose."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,20 +6,21 @@ from fathom.jsonable import Json
 from fathom.runs.trace import Step, Trace
 
 READERS = ("reader", "summarizer", "aggregator")
-"""The agents whose steps say in `inputs["chunks"]` what they were given to answer from."""
+"""The agents whose steps list in `inputs["chunks"]` the chunks they answered from."""
 
 
 def evidence_documents(trace: Trace) -> tuple[str, ...]:
-    """The documents of all hits that the run saw.
+    """Return the documents of all hits that the run saw, best evidence first.
 
-    First those that were read, in the order in which they were given to the last reading, then
-    to the one before it, and so on; then what was only found, in the order of the searches and
-    within each by rank.
+    The order is: documents that were read, in the order in which they were given to the last
+    reading, then to the one before it, and so on; then documents that were only retrieved, in the
+    order of the searches and within each by rank.
     """
     steps = sorted(trace.steps, key=lambda step: (step.started_at, step.id))
     read = [_chunks(step) for step in reversed(steps) if step.agent in READERS]
-    found = [_hits(step) for step in steps if step.agent == "retriever"]
-    chunks = (chunk for group in (*read, *found) for chunk in group)
+    retrieved = [_hits(step) for step in steps if step.agent == "retriever"]
+    # The last reading comes first, because the final answer rests on it.
+    chunks = (chunk for group in (*read, *retrieved) for chunk in group)
     return tuple(dict.fromkeys(chunk.rpartition("#")[0] for chunk in chunks))
 
 
@@ -28,23 +29,25 @@ def _chunks(step: Step) -> Sequence[str]:
 
 
 def _hits(step: Step) -> Sequence[str]:
-    listed = step.outputs.get("hits")
-    return list(_ids([hit[0] for hit in listed if isinstance(hit, list) and hit])) if listed else []
+    hits = step.outputs.get("hits")
+    return list(_ids([hit[0] for hit in hits if isinstance(hit, list) and hit])) if hits else []
 
 
-def _ids(listed: Json) -> Iterator[str]:
-    """Chunk ids, without the mark that a trace puts in place of what it cut."""
-    for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, str) and "#" in each:
-            yield each
+def _ids(value: Json) -> Iterator[str]:
+    """Yield the chunk ids, without the mark that a trace puts in place of what it cut."""
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, str) and "#" in item:
+            yield item
 
 
 def actions(trace: Trace) -> tuple[str, ...]:
-    """The workflows that a planner wanted, legal or not, in the order of their turns.
+    """Return the workflows that a planner chose, legal or not, in the order of their turns.
 
     Returns:
-        One a turn, as `mao.policy` spells it (`R,DS,AG`); nothing where nobody plans.
+        One a turn, as `mao.policy` spells it (`R,DS,AG`); empty for a run without a planner.
     """
     steps = sorted(trace.steps, key=lambda step: (step.started_at, step.id))
-    wanted = [step.outputs.get("workflow") for step in steps if step.agent == "planner"]
-    return tuple(",".join(map(str, each)) for each in wanted if isinstance(each, list))
+    workflows = [step.outputs.get("workflow") for step in steps if step.agent == "planner"]
+    return tuple(
+        ",".join(map(str, workflow)) for workflow in workflows if isinstance(workflow, list)
+    )

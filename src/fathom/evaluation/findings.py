@@ -1,4 +1,4 @@
-"""All that one evaluation found: what every report is made of."""
+"""The findings of one evaluation, from which every report is made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -17,20 +17,20 @@ from fathom.evaluation.records import Group
 from fathom.evaluation.rows import Row, row_of
 
 SystemRows = tuple[str, tuple[tuple[str, str], ...]]
-"""A data set, and what was varied."""
+"""The key of a group: its data set, and the settings that were varied."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What came of every question, and what that says.
+    """The records of every question, and the scores, tests and agreements that follow from them.
 
     Attributes:
         ranked: The records of each retriever on each data set.
         answered: The records of each strategy on each data set.
-        judgements: Of all judges that were asked.
+        judgements: The judgements of all judges that were asked.
         compared: Two retrievers or two strategies that are tested against each other.
-        labels: Of people, to hold the judges against beside the gold answers.
-        verdict: Of the gate, where there was one.
+        labels: A file of people's labels, to hold the judges against beside the gold answers.
+        verdict: The verdict of the gate, where there was one.
     """
 
     ranked: Sequence[Group] = ()
@@ -41,14 +41,14 @@ class Findings:
     verdict: GateOutcome | None = None
 
     @classmethod
-    def together(cls, parts: Sequence["Findings"]) -> Self:
-        """Several as one; what is tested is corrected for all of them together."""
+    def together(cls, findings: Sequence["Findings"]) -> Self:
+        """Combine several findings; tests are corrected for all of them together."""
         return cls(
-            ranked=list(chain.from_iterable(part.ranked for part in parts)),
-            answered=list(chain.from_iterable(part.answered for part in parts)),
-            judgements=list(chain.from_iterable(part.judgements for part in parts)),
-            compared=next((part.compared for part in parts), None),
-            labels=next((part.labels for part in parts), None),
+            ranked=list(chain.from_iterable(evaluation.ranked for evaluation in findings)),
+            answered=list(chain.from_iterable(evaluation.answered for evaluation in findings)),
+            judgements=list(chain.from_iterable(evaluation.judgements for evaluation in findings)),
+            compared=next((evaluation.compared for evaluation in findings), None),
+            labels=next((evaluation.labels for evaluation in findings), None),
         )
 
     @property
@@ -58,87 +58,91 @@ class Findings:
 
     @property
     def failed(self) -> bool:
-        """Whether systems were asked and not one run came through."""
+        """Whether systems were asked and every run failed."""
         records = list(chain.from_iterable(self.recorded))
         return bool(records) and all(record.status == "failed" for record in records)
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """How each system did on each data set: retrievers first, then strategies."""
+        """The scores of each system on each data set: retrievers first, then strategies."""
         answering = (with_grades(row_of(group), self.judgements) for group in self.answered)
         return [*map(row_of, self.ranked), *answering]
 
     @cached_property
     def comparisons(self) -> Sequence[PairedTest]:
-        """The two that are compared, measure by measure on each data set."""
-        return compare(self._pairs(self.compared)) if self.compared else ()
+        """The tests of the two compared systems, measure by measure on each data set."""
+        return compare(self._pair_groups(self.compared)) if self.compared else ()
 
     @cached_property
     def agreements(self) -> Sequence[Agreement]:
-        """How far the judges agree with the gold answers, and with the labels of people."""
+        """The agreement of the judges with the gold answers, and with people's labels."""
         if not self.judgements:
             return ()
-        found = agreements(self.judgements, gold_labels(self.answered), source="the gold answers")
+        measured = agreements(
+            self.judgements, gold_labels(self.answered), source="the gold answers"
+        )
         if self.labels is not None:
-            known = load_labels(self.labels)
-            found += agreements(self.judgements, known, source=self.labels.name)
-        return found
+            labels = load_labels(self.labels)
+            measured += agreements(self.judgements, labels, source=self.labels.name)
+        return measured
 
     @property
     def synthetic(self) -> dict[str, int]:
-        """How many questions of each data set nobody asked, where there are such."""
-        asked: dict[str, set[str]] = {}
+        """The number of synthetic questions of each data set that has some."""
+        questions_of: dict[str, set[str]] = {}
         for record in chain.from_iterable(self.recorded):
             if record.synthetic:
-                asked.setdefault(record.dataset, set()).add(record.question)
-        return {dataset: len(questions) for dataset, questions in asked.items()}
+                questions_of.setdefault(record.dataset, set()).add(record.question)
+        return {dataset: len(questions) for dataset, questions in questions_of.items()}
 
     @property
     def warnings(self) -> list[str]:
-        """A line for each system with questions that failed, and for each judge without grades."""
+        """One line for each system with failed questions and each judge that missed grades."""
         return [*_failures_told(self.recorded), *faults_told(self.judgements)]
 
     def to_dict(self, by: Sequence[Field] = ()) -> dict[str, Any]:
-        """What `fathom eval --json` prints.
+        """Return what `fathom eval --json` prints.
 
         Args:
             by: Further rows, of each system by phase or by kind, under `by`.
         """
-        told: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
+        report: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
         if self.synthetic:
-            told["synthetic"] = self.synthetic
+            report["synthetic"] = self.synthetic
         if by:
-            told["by"] = {
+            report["by"] = {
                 field: [asdict(row) for row in rows_of_parts(self.recorded, field)] for field in by
             }
         if self.comparisons:
-            told["comparisons"] = [_with_sentence(each) for each in self.comparisons]
+            report["comparisons"] = [_with_sentence(test) for test in self.comparisons]
         if self.judgements:
-            told["judges"] = {
-                "judgements": [asdict(each) for each in self.judgements],
+            report["judges"] = {
+                "judgements": [asdict(judgement) for judgement in self.judgements],
                 "agreements": [
-                    {**asdict(each), "sentence": each.sentence} for each in self.agreements
+                    {**asdict(agreement), "sentence": agreement.sentence}
+                    for agreement in self.agreements
                 ],
             }
         if self.verdict is not None:
-            told["gate"] = {
+            report["gate"] = {
                 "passed": not self.verdict.fallen,
                 "sentence": self.verdict.sentence,
-                "checks": [_with_sentence(each) for each in self.verdict.checks],
+                "checks": [_with_sentence(check) for check in self.verdict.checks],
             }
-        return told
+        return report
 
-    def _pairs(self, names: tuple[str, str]) -> list[tuple[Group, Group]]:
-        """The groups of two retrievers, or else of two strategies, where both were asked."""
+    def _pair_groups(self, names: tuple[str, str]) -> list[tuple[Group, Group]]:
+        """Return the groups of two retrievers, or else of two strategies, where both were asked."""
         ranking = {group[0].strategy for group in self.ranked}
         systems: dict[SystemRows, dict[str, Group]] = {}
+        # A strategy may have the name of a retriever: both names must rank, or both must answer.
         for group in self.ranked if {*names} <= ranking else self.answered:
             key = (group[0].dataset, tuple(sorted(group[0].varied.items())))
             systems.setdefault(key, {})[group[0].strategy] = group
         return [
-            (found[names[0]], found[names[1]])
-            for found in systems.values()
-            if {*names} <= found.keys()
+            (groups[names[0]], groups[names[1]])
+            for groups in systems.values()
+            if {*names} <= groups.keys()
         ]
 
 
@@ -154,5 +158,6 @@ def _failures_told(recorded: Sequence[Group]) -> Iterator[str]:
 
 
 def _with_sentence(comparison: PairedTest) -> dict[str, Any]:
-    told = {**asdict(comparison), "sentence": comparison.sentence}
-    return told | ({} if isfinite(comparison.detectable) else {"detectable": None})
+    fields = {**asdict(comparison), "sentence": comparison.sentence}
+    # JSON has no infinity.
+    return fields | ({} if isfinite(comparison.detectable) else {"detectable": None})

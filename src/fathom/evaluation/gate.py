@@ -1,4 +1,4 @@
-"""The regression gate: whether quality fell below a baseline that was written before."""
+"""The regression gate: a run is held against a baseline that an earlier run wrote."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,19 @@ from fathom.evaluation.rows import values
 from fathom.jsonable import canonical, digest
 
 GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
-"""What must not fall, where the data set has it; higher is better in all of them."""
+"""The measures that must not fall, where the data set has them; higher is better in all."""
 GATED_RANKINGS = ("nDCG@10", "R@10")
-"""Likewise of retrievers."""
+"""The measures of retrievers that must not fall."""
 FORMAT = 2
+"""The version of the baseline file; files of other versions are refused."""
 
 System = tuple[str, str]
-"""Data set and strategy or retriever, with what was varied."""
+"""The key of a system: its data set, and its name with the settings that were varied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one system made of one data set, without any text of it.
+    """The values of one system on one data set, without any of its texts.
 
     Attributes:
         questions: Question id -> a hash of all that makes the question and what is right.
@@ -36,34 +37,34 @@ class Measured:
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> Self:
-        """That of records."""
+        """Return the values of these records."""
         names = GATED_RANKINGS if records[0].ranks else GATED
-        found = {name: values(name, records) for name in names}
+        by_measure = {name: values(name, records) for name in names}
         return cls(
             questions={record.question: _hash(record) for record in records},
-            measures={name: each for name, each in found.items() if each},
+            measures={name: scores for name, scores in by_measure.items() if scores},
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a run is held against.
+    """The values that a later run is held against.
 
     Attributes:
-        source: Where it lies, for messages.
+        source: The path of the file, for messages.
     """
 
     systems: Mapping[System, Measured]
     source: str = "the baseline"
 
     @classmethod
-    def of(cls, answered: Sequence[Sequence[Record]]) -> Self:
-        """That of the records of each system on each data set."""
-        return cls(systems={_system(records): Measured.of(records) for records in answered})
+    def of(cls, groups: Sequence[Sequence[Record]]) -> Self:
+        """Return the baseline that the records of each system on each data set make."""
+        return cls(systems={_system(records): Measured.of(records) for records in groups})
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Read what `save` wrote.
+        """Read a baseline that `save` wrote.
 
         Raises:
             UsageError: If the file is missing or is no baseline.
@@ -81,10 +82,10 @@ class Baseline:
         return cls(systems=systems, source=str(file))
 
     def save(self, file: Path) -> None:
-        """Write it as one JSON object, whole or not at all."""
+        """Write the baseline as one JSON object, whole or not at all."""
         rows = [
-            {"dataset": dataset, "system": system, **_plain(measured)}
-            for (dataset, system), measured in sorted(self.systems.items())
+            {"dataset": dataset, "system": system, **_plain(values)}
+            for (dataset, system), values in sorted(self.systems.items())
         ]
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f"{file.name}.new")
@@ -94,7 +95,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOutcome:
-    """Whether a run may pass.
+    """The outcome of the gate: the run may pass if no check fell.
 
     Attributes:
         checks: Each gated measure of each system, now minus baseline.
@@ -104,12 +105,12 @@ class GateOutcome:
 
     @property
     def fallen(self) -> tuple[PairedTest, ...]:
-        """Where quality fell; none, and the run may pass."""
+        """The checks in which quality fell; a run without any may pass."""
         return tuple(check for check in self.checks if fell(check))
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in plain words."""
+        """The outcome in one plain sentence."""
         count = len(self.checks)
         if not self.fallen:
             return f"Gate passed: none of {count} measures fell significantly below the baseline."
@@ -119,55 +120,58 @@ class GateOutcome:
         )
 
 
-def gated(baseline: Baseline, answered: Sequence[Sequence[Record]]) -> GateOutcome:
+def gated(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> GateOutcome:
     """Hold a run against a baseline, question by question.
 
     A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm
-    for all measures of all systems, says so too: the interval alone gives false alarms where few
+    for all measures of all systems, confirms it: the interval alone gives false alarms where few
     questions changed. So a run that is as good fails at most once in forty times.
 
     Raises:
         UsageError: If the run has other systems or other questions than the baseline.
     """
-    now = Baseline.of(answered)
+    now = Baseline.of(groups)
     _check_systems(baseline, now)
-    made = []
+    checks = []
     for (dataset, system), ours in now.systems.items():
         theirs = baseline.systems[dataset, system]
         _check_questions(ours, theirs, dataset, baseline.source)
         sides = (system, "its baseline")
         for name, values_now in ours.measures.items():
             before = theirs.measures.get(name, {})
+            # Only questions with a value on both sides can be paired.
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
-            made += [contrast(dataset, name, sides, paired)] if paired else []
-    return GateOutcome(checks=corrected(made))
+            checks += [contrast(dataset, name, sides, paired)] if paired else []
+    return GateOutcome(checks=corrected(checks))
 
 
 def fell(check: PairedTest) -> bool:
-    """Whether the first side of a comparison is surely below the second."""
+    """Return whether the first side of a comparison is surely below the second."""
     return check.interval[1] < 0 and check.p_holm < SIGNIFICANT
 
 
 def _system(records: Sequence[Record]) -> System:
-    """A retriever may have the name of a strategy, such as `hybrid`."""
+    """Return the key of a system; the prefix separates retrievers from strategies."""
     first = records[0]
+    # A retriever may have the name of a strategy, such as `hybrid`.
     return first.dataset, f"retriever {first.system}" if first.ranks else first.system
 
 
 def _hash(record: Record) -> str:
-    made = [record.text, record.gold, record.wrong, record.answerable, record.relevant]
-    return digest(canonical(made))[:16]
+    identity = [record.text, record.gold, record.wrong, record.answerable, record.relevant]
+    return digest(canonical(identity))[:16]
 
 
-def _plain(measured: Measured) -> dict[str, Any]:
-    return {"questions": measured.questions, "measures": measured.measures}
+def _plain(values: Measured) -> dict[str, Any]:
+    return {"questions": values.questions, "measures": values.measures}
 
 
 def _systems(text: str) -> dict[System, Measured]:
+    # Python would read NaN, which no comparison can handle.
     row = json.loads(text, parse_constant=_refuse)
     if row["fathom_baseline"] != FORMAT:
         raise ValueError("another format")
-    return {(each["dataset"], each["system"]): _measured(each) for each in row["systems"]}
+    return {(entry["dataset"], entry["system"]): _measured(entry) for entry in row["systems"]}
 
 
 def _refuse(word: str) -> NoReturn:
@@ -177,16 +181,16 @@ def _refuse(word: str) -> NoReturn:
 def _measured(row: Mapping[str, Any]) -> Measured:
     questions = {str(name): str(hashed) for name, hashed in row["questions"].items()}
     measures = {
-        str(name): {str(question): float(value) for question, value in each.items()}
-        for name, each in row["measures"].items()
+        str(name): {str(question): float(value) for question, value in scores.items()}
+        for name, scores in row["measures"].items()
     }
     return Measured(questions=questions, measures=measures)
 
 
 def _check_systems(baseline: Baseline, now: Baseline) -> None:
     for name, where in (
-        *((each, f"is not in {baseline.source}") for each in now.systems.keys() - baseline.systems),
-        *((each, "was not run") for each in baseline.systems.keys() - now.systems),
+        *((key, f"is not in {baseline.source}") for key in now.systems.keys() - baseline.systems),
+        *((key, "was not run") for key in baseline.systems.keys() - now.systems),
     ):
         raise UsageError(
             f"{name[1]} on {name[0]} {where}: run the data sets and systems of the baseline, "

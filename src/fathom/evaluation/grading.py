@@ -1,4 +1,4 @@
-"""Grades the records of a strategy, keeps each grade, and makes measures of them."""
+"""Grades of the records of a strategy: each is kept in a file and becomes part of a measure."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 PREFIX = "judge-"
-"""Before the name of a judge it is the name of a measure."""
+"""The prefix that turns the name of a judge into the name of its measure."""
 NO_GRADE = f"{PREFIX}failed"
 JUDGED = (*(PREFIX + name for name in JUDGES), NO_GRADE)
-"""The measures that judges give."""
+"""The measures that come from judges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What a judge made of one answer.
+    """The judgement of one judge on one answer.
 
     Attributes:
-        key: Hash of the judge and of all that it saw: another answer, another key.
-        usage: What it cost; by rule nothing. It is no cost of the strategy.
+        key: Hash of the judge and of all that it saw: another answer has another key.
+        usage: What the judgement cost; a rule costs nothing. The strategy is not charged.
     """
 
     dataset: str
@@ -62,33 +62,33 @@ class Judgement:
 
     @property
     def score(self) -> float:
-        """From 0 to 1; 0 where the judge came to no grade."""
+        """The score from 0 to 1; 0 where the judge gave no grade."""
         return self.outcome.score if isinstance(self.outcome, Grade) else 0.0
 
     @classmethod
     def from_json(cls, row: object) -> Self:
-        """The judgement of a line.
+        """Return the judgement of one line.
 
         Raises:
-            TypeError: If it is none.
-            KeyError: Likewise.
+            TypeError: If the line is no judgement.
+            KeyError: If a key of a judgement is missing.
         """
         if not isinstance(row, Mapping):
             raise TypeError("not an object")
-        told = row["outcome"]
-        kind: type[Grade | NoGrade] = NoGrade if "fault" in told else Grade
-        return cls(**{**row, "outcome": kind(**told)})
+        outcome = row["outcome"]
+        kind: type[Grade | NoGrade] = NoGrade if "fault" in outcome else Grade
+        return cls(**{**row, "outcome": kind(**outcome)})
 
 
 class Judgements:
     """The judgements of one strategy on one data set, in a file of one JSON object a line.
 
-    Of two lines with the same key the later one counts. What came to no grade is not known: the
-    next run asks again.
+    Of two lines with the same key the later one counts. Answers without a grade are not kept as
+    known: the next run asks for them again.
     """
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read what is there; without a file they are kept in memory only.
+        """Read the file; without one the judgements stay in memory only.
 
         Raises:
             UsageError: If a line is no judgement.
@@ -100,45 +100,46 @@ class Judgements:
                 judgement = Judgement.from_json(json.loads(line))
             except (ValueError, TypeError, KeyError) as error:
                 raise UsageError(f"{file}:{number}: not a judgement: {error}") from None
+            # A fault may pass, such as a model that was unreachable.
             if isinstance(judgement.outcome, Grade):
                 self.known[judgement.key] = judgement
 
     def add(self, judgement: Judgement) -> None:
-        """Keep a judgement, also over the death of the process."""
+        """Append a judgement to the file, where it survives the death of the process."""
         add_line(self._file, asdict(judgement))
 
 
 def grade_all(
     records: Sequence[Record],
     judge: AnswerJudge,
-    kept: Judgements,
+    judgements: Judgements,
     *,
     budget: Budget | None = None,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Judgement]:
-    """Grade what has not been graded yet, of all records that the judge can say something of.
+    """Grade all records that the judge can judge and that have no grade yet.
 
     Args:
-        records: Of one strategy on one data set.
-        judge: Whom to ask.
-        kept: What is known already; new ones are added.
+        records: The records of one strategy on one data set.
+        judge: The judge to ask.
+        judgements: The known judgements; new ones are added.
         budget: What one grade may spend.
-        on_question: Told the number of records done, after each.
+        on_question: Called with the number of records done, after each.
     """
-    found = []
+    collected = []
     for number, record in enumerate(records, start=1):
         if applies(judge.name, record):
             key = _key(judge, record)
-            if key not in kept.known:
-                kept.known[key] = _judged(judge, record, key, budget or Budget())
-                kept.add(kept.known[key])
-            found.append(kept.known[key])
+            if key not in judgements.known:
+                judgements.known[key] = _judged(judge, record, key, budget or Budget())
+                judgements.add(judgements.known[key])
+            collected.append(judgements.known[key])
         on_question(number)
-    return found
+    return collected
 
 
 def _judged(judge: AnswerJudge, record: Record, key: str, budget: Budget) -> Judgement:
-    made = Judgement(
+    judgement = Judgement(
         dataset=record.dataset,
         system=record.system,
         question=record.question,
@@ -147,28 +148,29 @@ def _judged(judge: AnswerJudge, record: Record, key: str, budget: Budget) -> Jud
         outcome=settled(judge.name, record) or Grade(score=0.0),
     )
     if settled(judge.name, record):
-        return made
+        return judgement
+    # A run of its own keeps the cost of judging out of the strategy's usage.
     with run_alone(record.text, what="judge", budget=budget) as run:
         outcome = in_loop(judge.grade(record, run))
-        usage: Any = replace(run.ledger.usage, seconds=0.0)  # of a clock, so no two are the same
-    return replace(made, outcome=outcome, usage=asdict(usage))
+        usage: Any = replace(run.ledger.usage, seconds=0.0)  # no two runs take equally long
+    return replace(judgement, outcome=outcome, usage=asdict(usage))
 
 
 def _key(judge: AnswerJudge, record: Record) -> str:
-    cited = [each.quote for each in record.citations]
+    cited = [citation.quote for citation in record.citations]
     seen = [record.text, record.status, record.long, record.said, record.gold, cited]
     return digest(canonical([judge.name, judge.pin, record.question, record.answerable, seen]))[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Which judges are asked.
+    """The judges that are asked, and their options.
 
     Attributes:
-        names: Of judges.
-        model: `provider:model` of those that need one; by default that of the role.
+        names: The names of the judges.
+        model: `provider:model` of the judges that need one; by default the model of the role.
         labels: A file of labels to hold the judges against, beside the gold answers.
-        folder: Where grades are kept, in `<data set>/<file of the records>.judged.jsonl`.
+        folder: The folder of the grades, in `<data set>/<file of the records>.judged.jsonl`.
     """
 
     names: Sequence[str] = ()
@@ -178,10 +180,10 @@ class Panel:
     on_progress: OnProgress = lambda _what, _done, _all: None
 
     def check(self, strategies: Sequence[str]) -> None:
-        """See to it that the judges are known and have something to judge.
+        """Check that the judges exist and have something to judge.
 
         Raises:
-            UsageError: If not.
+            UsageError: If they do not.
         """
         if not self.names:
             if self.model or self.labels:
@@ -194,10 +196,11 @@ class Panel:
             raise UsageError("judges grade the answers of strategies: add --strategy NAME")
 
     def judges(self, engine: "Engine") -> list[AnswerJudge]:
-        """The judges, with the models of this engine.
+        """Create the judges, with the models of this engine.
 
         Raises:
-            UsageError: If one needs a language model and none is named, or a prompt cannot be read.
+            UsageError: If a judge needs a language model and none is named, or a prompt cannot be
+                read.
         """
         prompts = grading_prompts(engine.settings)
         return [
@@ -208,61 +211,71 @@ class Panel:
         ]
 
     def _model(self, engine: "Engine", judge: str) -> RoleModel:
-        named = self.model or engine.settings.llm.model
-        found = None if self.model else engine.assembly.models.of("judge")
-        if found is None and not named:
+        name = self.model or engine.settings.llm.model
+        model = None if self.model else engine.assembly.models.of("judge")
+        if model is None and not name:
             raise UsageError(f"judge {judge} needs a language model: add --judge-model NAME")
-        return found or engine.assembly.models.called(named)
+        return model or engine.assembly.models.called(name)
 
     def graded(
         self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget
     ) -> list[Judgement]:
-        """The grades of all judges for the answers of one strategy to one data set.
+        """Return the grades of all judges for the answers of one strategy to one data set.
 
         Args:
-            judges: As from `judges`.
-            records: Of the strategy.
+            judges: The judges, as from `create_judges`.
+            records: The records of the strategy.
             budget: What one grade may spend.
         """
         if not judges:
             return []
         first = records[0]
         name = f"{file_name(first.strategy, first.varied)}.judged.jsonl"
-        kept = Judgements(None if self.folder is None else self.folder / first.dataset / name)
-        found: list[Judgement] = []
+        judgements = Judgements(None if self.folder is None else self.folder / first.dataset / name)
+        collected: list[Judgement] = []
         for judge in judges:
             what = f"{first.dataset} {first.system} {judge.name}"
-            told = partial(self._counted, what, len(records))
-            found += grade_all(records, judge, kept, budget=budget, on_question=told)
-        return found
+            on_question = partial(self._report_progress, what, len(records))
+            collected += grade_all(
+                records, judge, judgements, budget=budget, on_question=on_question
+            )
+        return collected
 
-    def _counted(self, what: str, total: int, done: int) -> None:
+    def _report_progress(self, what: str, total: int, done: int) -> None:
         self.on_progress(what, done, total)
 
 
 def faults_told(judgements: Sequence[Judgement]) -> Iterator[str]:
-    """A line for each judge that gave no grade to some answers of a system."""
-    asked: dict[tuple[str, str, str], list[Judgement]] = {}
-    for each in judgements:
-        asked.setdefault((each.dataset, each.system, each.judge), []).append(each)
-    for (dataset, system, judge), own in asked.items():
-        faults = [each for each in own if isinstance(each.outcome, NoGrade)]
-        if faults and isinstance(why := faults[0].outcome, NoGrade):
+    """Yield a line for each judge that gave no grade to some answers of a system."""
+    groups: dict[tuple[str, str, str], list[Judgement]] = {}
+    for judgement in judgements:
+        groups.setdefault((judgement.dataset, judgement.system, judgement.judge), []).append(
+            judgement
+        )
+    for (dataset, system, judge), group in groups.items():
+        faults = [judgement for judgement in group if isinstance(judgement.outcome, NoGrade)]
+        if faults and isinstance(fault := faults[0].outcome, NoGrade):
             yield (
-                f"{dataset} {system}: {judge} gave no grade to {len(faults)} of {len(own)} "
-                f"answers, which count 0; the first, {faults[0].question}: {why.reason}"
+                f"{dataset} {system}: {judge} gave no grade to {len(faults)} of {len(group)} "
+                f"answers, which count 0; the first, {faults[0].question}: {fault.reason}"
             )
 
 
 def with_grades(row: Row, judgements: Sequence[Judgement]) -> Row:
-    """The row with a measure for each judge, and the share of answers that got no grade."""
-    own = [each for each in judgements if (each.dataset, each.system) == (row.dataset, row.system)]
+    """Return the row with a measure for each judge, and the share of ungraded answers."""
+    matching = [
+        judgement
+        for judgement in judgements
+        if (judgement.dataset, judgement.system) == (row.dataset, row.system)
+    ]
     scores: dict[str, list[float]] = {}
-    for each in own:
-        scores.setdefault(PREFIX + each.judge, []).append(each.score)
+    for judgement in matching:
+        scores.setdefault(PREFIX + judgement.judge, []).append(judgement.score)
     if not scores:
         return row
-    means = {name: round(fmean(found), 6) for name, found in scores.items()}
-    means[NO_GRADE] = round(fmean(isinstance(each.outcome, NoGrade) for each in own), 6)
-    around = {name: bca_interval(found, bounds=bounds(name)) for name, found in scores.items()}
-    return replace(row, measures=row.measures | means, intervals=row.intervals | around)
+    means = {name: round(fmean(grades), 6) for name, grades in scores.items()}
+    means[NO_GRADE] = round(
+        fmean(isinstance(judgement.outcome, NoGrade) for judgement in matching), 6
+    )
+    intervals = {name: bca_interval(grades, bounds=bounds(name)) for name, grades in scores.items()}
+    return replace(row, measures=row.measures | means, intervals=row.intervals | intervals)

@@ -72,7 +72,7 @@ def check_drawing() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UsageError("plots need the eval extra: pip install 'fathom[eval]'") from None
+        raise UsageError("plots need the eval extra: pip install 'fathom-qa[eval]'") from None
 
 
 class Drawing:

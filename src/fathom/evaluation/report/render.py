@@ -117,7 +117,7 @@ def check_html() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise UsageError("a page needs the eval extra: pip install 'fathom[eval]'") from None
+        raise UsageError("a page needs the eval extra: pip install 'fathom-qa[eval]'") from None
     check_drawing()
 
 
