@@ -124,7 +124,7 @@ def test_the_order_does_not_depend_on_who_was_first() -> None:
 def test_a_search_that_breaks_is_left_out() -> None:
     assert "kris" not in found(index(breaks="Kris"), "Anna Benson")
     assert "anna" in found(index(breaks="Anna"), "Anna Benson")
-    with pytest.raises(RunError, match="the search for the question broke off"):
+    with pytest.raises(RunError, match="the search for the question failed"):
         found(index(breaks="Which"), "Anna Benson")
 
 
@@ -148,7 +148,7 @@ def test_names_near_the_words_of_the_question_come_first() -> None:
     # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
     assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
     known = bridges(QUESTION, [WIFE], TERMS)[:1]
-    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, known=known)] == ["Kris Benson"]
+    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, earlier=known)] == ["Kris Benson"]
 
 
 def test_strength_is_share_of_score_times_share_of_words() -> None:

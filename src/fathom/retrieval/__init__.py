@@ -1,1 +1,1 @@
-"""A query becomes ranked hits."""
+"""Retrieval: from a query to ranked hits."""

@@ -1,4 +1,4 @@
-"""What a retriever promises."""
+"""The protocol of retrievers."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -8,14 +8,14 @@ from fathom.types import Hit, Query
 
 
 class Retriever(Protocol):
-    """Ranks the chunks of an index for a query.
+    """A ranking of the chunks of an index for a query.
 
     Every implementation passes `testing.RetrieverConformance`.
     """
 
     @property
     def name(self) -> str:
-        """How hits and tables call it."""
+        """The name of the retriever in hits and tables."""
         ...
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -36,18 +36,19 @@ def to_hits(
     retriever: str,
     found_by: Callable[[str], int] = lambda _: 1,
 ) -> list[Hit]:
-    """Read up the chunks of `matches`, which are in rank order.
+    """Load the chunks of `matches`, which are in rank order, and return them as hits.
 
-    A chunk that is gone is left out and the ranks close up behind it.
+    A chunk that has been deleted is left out, and the ranks stay without gaps.
 
     Args:
         matches: Best first.
-        index: Holds the chunks.
-        retriever: Who ranked them.
-        found_by: See `Hit`; by the id of a chunk.
+        index: The index that holds the chunks.
+        retriever: The name of the retriever that ranked them.
+        found_by: Counts the rankings that have a chunk among their best, by its id; `Hit.found_by`.
     """
+    # One call for all: servers answer a batch in one round trip.
     chunks = {chunk.id: chunk for chunk in index.chunks([m.chunk_id for m in matches])}
-    found = [match for match in matches if match.chunk_id in chunks]
+    present = [match for match in matches if match.chunk_id in chunks]
     return [
         Hit(
             chunk=chunks[match.chunk_id],
@@ -56,5 +57,5 @@ def to_hits(
             retriever=retriever,
             found_by=found_by(match.chunk_id),
         )
-        for rank, match in enumerate(found, start=1)
+        for rank, match in enumerate(present, start=1)
     ]

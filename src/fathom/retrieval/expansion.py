@@ -1,4 +1,4 @@
-"""Queries in more words, and hits scored by how many of those words they hold."""
+"""Query expansion by synonyms and by feedback, and scores for the query terms in a hit."""
 
 import re
 from collections import Counter
@@ -12,36 +12,37 @@ from fathom.text.content_words import Terms
 from fathom.types import Chunk, Hit
 
 Words = Callable[[str], Iterable[str]]
-"""The content words of a text in order, with repetitions."""
+"""Returns the content words of a text in order, with repetitions."""
 
 _DIGITS = 6
 
 
 def expanded(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
-    """The query followed by the synonyms of its terms (MAF-RAG, q'), in the order of the terms.
+    """Return the query followed by the synonyms of its terms (MAF-RAG, q'), in the terms' order.
 
     Args:
         query: Any text.
-        synonyms: Lower-case term to what else it is called. A term must stand in the query as
-            whole words, in any capitals; a longer one hides the shorter ones within it. What the
-            query holds already is not added.
+        synonyms: Lower-case term to its synonyms. The query must hold a term as whole words, in any
+            capitals; a longer term hides the shorter ones within it. A synonym that the query holds
+            already is not added.
     """
     added: list[str] = []
     for term in _terms_in(query, synonyms):
-        for other in synonyms.get(term, ()):
-            said = " ".join([query, *added])
-            if not _pattern(other).search(said):
-                added.append(other)
+        for synonym in synonyms.get(term, ()):
+            expanded_query = " ".join([query, *added])
+            if not _pattern(synonym).search(expanded_query):
+                added.append(synonym)
     return " ".join([query, *added])
 
 
 def _terms_in(query: str, synonyms: Mapping[str, Sequence[str]]) -> list[str]:
-    """Terms that stand in the query, by place."""
+    """Return the terms that stand in the query, in its order."""
     if not synonyms:
         return []
+    # A regular expression takes the first alternative that fits, not the longest.
     longest_first = sorted(synonyms, key=lambda term: (-len(term), term))
-    found = re.finditer("|".join(_bounded(term) for term in longest_first), query, re.IGNORECASE)
-    return list(dict.fromkeys(" ".join(match.group().lower().split()) for match in found))
+    matches = re.finditer("|".join(_bounded(term) for term in longest_first), query, re.IGNORECASE)
+    return list(dict.fromkeys(" ".join(match.group().lower().split()) for match in matches))
 
 
 def _bounded(term: str) -> str:
@@ -54,19 +55,19 @@ def _pattern(term: str) -> re.Pattern[str]:
 
 
 def key_match(query: str, chunk: Chunk, terms: Terms) -> float:
-    """Share of the query's distinct content words that the chunk holds, title included."""
-    wanted = terms(query)
-    return len(wanted & terms(chunk.context)) / len(wanted) if wanted else 0.0
+    """Return the share of the query's distinct content words in the chunk, title included."""
+    query_terms = terms(query)
+    return len(query_terms & terms(chunk.context)) / len(query_terms) if query_terms else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnhancedScore:
-    """Scores and filters hits as MAF-RAG's enhanced vector retrieval does (equation 3).
+    """The score and the filter of MAF-RAG's enhanced vector retrieval (equation 3).
 
     Attributes:
-        terms: Content words of a text.
-        weight: alpha, share of the cosine, in [0, 1]; the rest is KeyMatch's.
-        floor: Hits that score no more than this are dropped.
+        extract_terms: Returns the content words of a text.
+        weight: alpha, the share of the cosine, in [0, 1]; the rest is KeyMatch's.
+        floor: The score that a hit must exceed to be kept.
     """
 
     terms: Terms
@@ -75,15 +76,15 @@ class EnhancedScore:
     name: str = "evr"
 
     def __call__(self, query: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """The hits above the floor by weight * cosine + (1 - weight) * KeyMatch, best first.
+        """Return the hits above the floor by weight * cosine + (1 - weight) * KeyMatch, best first.
 
         Args:
             query: The expanded query.
-            hits: Of a vector search with that query; their scores are cosines.
+            hits: Hits of a vector search with that query; their scores are cosines.
         """
         scored = [replace(hit, score=self._score(query, hit), retriever=self.name) for hit in hits]
-        kept = [hit for hit in scored if hit.score > self.floor]
-        return ranked(sorted(kept, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
+        above = [hit for hit in scored if hit.score > self.floor]
+        return ranked(sorted(above, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
 
     def _score(self, query: str, hit: Hit) -> float:
         match = key_match(query, hit.chunk, self.terms)
@@ -95,10 +96,10 @@ class Feedback:
     """Pseudo-relevance feedback by RM3 (Abdul-Jaleel et al. 2004): words of the best hits.
 
     Attributes:
-        words: Content words of a text.
-        hits: So many of the best hits are believed.
-        count: So many words are added.
-        original: Share of the original query in the model, in [0, 1].
+        extract_words: Returns the content words of a text.
+        hits: The number of best hits that count as relevant.
+        count: The number of words to add.
+        original: The share of the original query in the model, in [0, 1].
     """
 
     words: Words
@@ -107,22 +108,23 @@ class Feedback:
     original: float = 0.5
 
     def model(self, query: str, hits: Sequence[Hit]) -> dict[str, float]:
-        """The RM3 distribution over words, likeliest first, ties by alphabet.
+        """Return the RM3 distribution over words, likeliest first, ties by alphabet.
 
         P(w) = original * P(w | query) + (1 - original) * sum over hits of P(w | hit) * P(hit),
-        where P(w | text) is the share of w in the words of the text, and P(hit) the hit's share
-        of the scores; negative scores count as 0, and all hits alike when none is positive.
+        where P(w | text) is the share of w in the words of the text, and P(hit) the hit's share of
+        the scores. Negative scores count as 0; without a positive score all hits count alike.
         """
         best = hits[: self.hits]
-        parts: dict[str, list[float]] = {}
+        gains_by_word: dict[str, list[float]] = {}
         for share, text in [
             (self.original, query),
             *zip(self._shares(best), (hit.chunk.text for hit in best), strict=True),
         ]:
             counts = Counter(self.words(text))
             for word, number in counts.items():
-                parts.setdefault(word, []).append(share * number / counts.total())
-        weights = {word: round(fsum(gains), 12) for word, gains in parts.items()}
+                gains_by_word.setdefault(word, []).append(share * number / counts.total())
+        # Rounded, so that words with equal weights tie exactly and the alphabet decides.
+        weights = {word: round(fsum(gains), 12) for word, gains in gains_by_word.items()}
         return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
     def _shares(self, hits: Sequence[Hit]) -> list[float]:
@@ -132,12 +134,12 @@ class Feedback:
         return [(1 - self.original) * score / fsum(scores) for score in scores]
 
     def terms(self, query: str, hits: Sequence[Hit]) -> tuple[str, ...]:
-        """The likeliest words that the query does not hold."""
-        known = set(self.words(query))
+        """Return the likeliest words that the query does not hold."""
+        query_words = set(self.words(query))
         model = self.model(query, hits)
-        new = (word for word, weight in model.items() if weight > 0 and word not in known)
+        new = (word for word, weight in model.items() if weight > 0 and word not in query_words)
         return tuple(islice(new, self.count))
 
     def __call__(self, query: str, hits: Sequence[Hit]) -> str:
-        """The query followed by the words of the hits."""
+        """Return the query followed by the words of the hits."""
         return " ".join([query, *self.terms(query, hits)])

@@ -1,4 +1,4 @@
-"""Several rankings become one."""
+"""Fusion of several rankings into one."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ Normaliser = Literal["min_max", "max", "z_score", "none"]
 
 
 class Fusion(Protocol):
-    """Makes one ranking of several; deterministic, ties by best rank, then chunk id."""
+    """A deterministic fusion of rankings; ties go by best rank, then by chunk id."""
 
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
         """Fuse rankings, each best first, with one weight each."""
@@ -70,27 +70,30 @@ class WeightedSum:
 
 
 def _fused(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
-    """The chunks of all rankings, by the sum of what each place in one gives."""
-    found: dict[str, list[float]] = {}  # the best rank of a chunk, and then what it gains
-    for ranking, given in zip(rankings, gains, strict=True):
-        for rank, (match, gain) in enumerate(zip(ranking, given, strict=True)):
-            known = found.get(match.chunk_id)
-            if known is None:
-                found[match.chunk_id] = [rank, gain]
+    """Return the chunks of all rankings by the sum of the gains of their places."""
+    # By chunk: its best rank, then its gains.
+    entries: dict[str, list[float]] = {}
+    for ranking, ranking_gains in zip(rankings, gains, strict=True):
+        for rank, (match, gain) in enumerate(zip(ranking, ranking_gains, strict=True)):
+            entry = entries.get(match.chunk_id)
+            if entry is None:
+                entries[match.chunk_id] = [rank, gain]
             else:
-                known[0] = min(rank, known[0])
-                known.append(gain)
-    # fsum: the sum must not depend on the order in which the rankings come.
-    order = sorted([(-math.fsum(known[1:]), known[0], name) for name, known in found.items()])
-    return [Match(name, -score) for score, _, name in order]
+                entry[0] = min(rank, entry[0])
+                entry.append(gain)
+    # fsum, since the sum must not depend on the order of the rankings.
+    order = sorted(
+        [(-math.fsum(entry[1:]), entry[0], chunk_id) for chunk_id, entry in entries.items()]
+    )
+    return [Match(chunk_id, -score) for score, _, chunk_id in order]
 
 
 def fuse_hits(
     rankings: Sequence[Sequence[Hit]], weights: Sequence[float], fusion: Fusion, name: str
 ) -> tuple[Hit, ...]:
-    """One ranking of several, each best first, with one weight each.
+    """Return one ranking of several, each best first, with one weight each.
 
-    Scores are those of the fusion; `name` is who ranked.
+    Scores are those of the fusion; `name` is the retriever of the new hits.
     """
     matches = [[Match(hit.chunk.id, hit.score) for hit in ranking] for ranking in rankings]
     chunks = {hit.chunk.id: hit.chunk for ranking in rankings for hit in ranking}
@@ -101,7 +104,7 @@ def fuse_hits(
 
 
 def min_max(scores: Sequence[float]) -> list[float]:
-    """Map to [0, 1]; equal scores all become 1."""
+    """Map the scores to [0, 1]; equal scores all become 1."""
     if not scores:
         return []
     low, high = min(scores), max(scores)
@@ -111,7 +114,7 @@ def min_max(scores: Sequence[float]) -> list[float]:
 
 
 def by_max(scores: Sequence[float]) -> list[float]:
-    """Divide by the best score; without a positive one all become 0."""
+    """Divide the scores by the best one; without a positive score all become 0."""
     high = max(scores, default=0.0)
     return [score / high if high > 0 else 0.0 for score in scores]
 

@@ -1,4 +1,4 @@
-"""Vector and keyword search fused."""
+"""Hybrid retrieval: vector and keyword search, fused."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from fathom.types import Hit, Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorSide:
-    """The embedder of questions for one space of an index, by default the one that all have."""
+    """The embedder of questions for one vector space; by default the space that every index has."""
 
     embedder: Embedder
     space: Space | None = None
@@ -25,17 +25,18 @@ class VectorSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridRetriever:
-    """Asks the vector spaces and the words of the index and fuses their rankings.
+    """A retriever that fuses the rankings of vector spaces and of keyword search.
 
     Attributes:
-        sides: The spaces that are asked.
-        weights: For a query's text, the weights of the words and of each space.
-        candidates: How many hits each leg gives, at least; never fewer than `k`.
-        agreeing: A ranking speaks for what is among so many of its best, however many hits are
-            asked for.
-        beside: The words are asked here while a model embeds the question; by default before.
-        defining: "What is a quay?": of so many of the best, those come first that say what it is;
-            of none with 0.
+        sides: The vector spaces to search.
+        choose_weights: Returns the weights of the keywords and of each space, for the text of a
+            query.
+        candidates: The number of hits of each ranking, at least; never fewer than `k`.
+        vote_depth: A ranking votes for this many of its best, whatever number of hits is asked for.
+        executor: Runs the keyword search while a model embeds the question; by default it runs
+            before.
+        definition_depth: For "What is a quay?", the hits that define the term come first, out of
+            this many of the best; 0 turns it off.
     """
 
     index: IndexReader
@@ -49,21 +50,27 @@ class HybridRetriever:
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are those of the fusion, `found_by` says who agrees."""
+        """Return at most `k` hits, best first.
+
+        Scores are those of the fusion; `found_by` counts the rankings that agree on a hit.
+        """
         check_k(k)
+        # Deeper than `k`: a chunk may win by a middling place in every ranking.
         depth = max(k, self.candidates)
         with self._beside(
             lambda: self.index.keyword_search(query.text, k=depth, filters=query.filters)
-        ) as words:
+        ) as wait_for_words:
             vectors = [side.embedder.embed([query.text])[0] for side in self.sides]
-            found = [words()]
+            rankings = [wait_for_words()]
         for side, vector in zip(self.sides, vectors, strict=True):
-            near = self.index.vector_search(
+            matches = self.index.vector_search(
                 vector, k=depth, filters=query.filters, space=side.space
             )
-            found.append(near)
-        fused = self.fusion(found, self.weights(query.text))
-        votes = Counter(match.chunk_id for ranking in found for match in ranking[: self.agreeing])
+            rankings.append(matches)
+        fused = self.fusion(rankings, self.weights(query.text))
+        votes = Counter(
+            match.chunk_id for ranking in rankings for match in ranking[: self.agreeing]
+        )
         term = asked_term(query.text) if self.defining else ""
         hits = to_hits(
             fused[: max(k, self.defining) if term else k],
@@ -75,32 +82,36 @@ class HybridRetriever:
 
     @contextmanager
     def _beside(self, job: Callable[[], list[Match]]) -> Iterator[Callable[[], list[Match]]]:
-        """Begin a job in another thread; gives what waits for it, or does it where none has."""
-        begun = self._begun(job)
-        if begun is None:
+        """Start a job in another thread; yield the call that waits for it, or that runs it."""
+        future = self._begun(job)
+        if future is None:
             yield job
             return
         try:
-            yield lambda: job() if begun.cancel() else begun.result()
+            # A job that still waits for a thread is done faster here.
+            yield lambda: job() if future.cancel() else future.result()
         finally:
-            begun.cancel() or wait([begun])  # it asks an index that may be closed hereafter
+            # The caller may close the index next, so the job must not go on reading it.
+            future.cancel() or wait([future])
 
     def _begun(self, job: Callable[[], list[Match]]) -> Future[list[Match]] | None:
         try:
+            # The context carries the revision of the index that the question sees.
             return self.beside.submit(copy_context().run, job) if self.beside else None
-        except RuntimeError:  # the threads have ended: the engine is being closed meanwhile
+        # The executor was shut down, since the engine is being closed.
+        except RuntimeError:
             return None
 
 
 def definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
-    """The hits with those first that say what `term` is; these gain the score of the best one.
+    """Return the hits with those first that define `term`; these gain the score of the best one.
 
-    Words and vectors know of no such thing: what mentions a term often ranks above the one place
-    that defines it.
+    Neither vectors nor keywords see a definition: many chunks that mention a term rank above the
+    one that defines it.
     """
     defines = definer(term)
-    said = [hit for hit in hits if defines(hit.chunk.text)]
-    others = [hit for hit in hits if hit not in said]
+    defining = [hit for hit in hits if defines(hit.chunk.text)]
+    others = [hit for hit in hits if hit not in defining]
     best = hits[0].score if hits else 0.0
-    raised = [replace(hit, score=hit.score + best) for hit in said]
+    raised = [replace(hit, score=hit.score + best) for hit in defining]
     return [replace(hit, rank=rank) for rank, hit in enumerate([*raised, *others], start=1)]

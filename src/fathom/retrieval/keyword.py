@@ -1,4 +1,4 @@
-"""BM25, for a query as it is and with words of what it found first."""
+"""BM25 retrieval: for the query alone, and for the query with words of its best hits."""
 
 import re
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from fathom.retrieval.expansion import Feedback
 from fathom.types import Hit, Query
 
 LOOKED_AT = 20
-"""So many of the chunks that have a word in some form are looked at for the word itself."""
+"""Chunks with some form of a word that are searched for the word itself, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordRetriever:
-    """Ranks chunks by BM25 over the words of the query, any of which may match."""
+    """A ranking of chunks by BM25 over the words of the query, any of which may match."""
 
     index: IndexReader
     name: str = "keyword"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are BM25 weights above 0."""
+        """Return at most `k` hits, best first; scores are BM25 weights above 0."""
         matches = self.index.keyword_search(query.text, k=k, filters=query.filters)
         return to_hits(matches, self.index, self.name)
 
@@ -30,8 +30,8 @@ class KeywordFeedback:
     """BM25 for the query and the words that RM3 takes from its best hits.
 
     Attributes:
-        repeats: A word of the query counts as much as so many of the hits; about what RM3's
-            own weights come to, where half of the model is the query.
+        repeats: The number of times that the query is repeated, which is its weight against the
+            added words; about what RM3's own weights come to where half of the model is the query.
     """
 
     index: IndexReader
@@ -40,9 +40,10 @@ class KeywordFeedback:
     name: str = "keyword_feedback"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are BM25 weights above 0."""
+        """Return at most `k` hits, best first; scores are BM25 weights above 0."""
         first = self._asked(query, query.text, self.feedback.hits)
         words = self.feedback.terms(query.text, first)
+        # The keyword index takes no weights, so repetition stands in for them.
         return self._asked(query, " ".join([query.text] * self.repeats + list(words)), k)
 
     def _asked(self, query: Query, text: str, k: int) -> list[Hit]:
@@ -51,7 +52,8 @@ class KeywordFeedback:
 
 
 def stands(word: str, index: IndexReader) -> bool:
-    """Whether a word stands, as it is but for its capitals, in the best hits for it."""
-    found = KeywordRetriever(index).retrieve(Query(text=word), k=LOOKED_AT)
-    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
-    return any(whole.search(hit.chunk.context) for hit in found)
+    """Return whether the best hits for a word hold it as it is, apart from capitals."""
+    hits = KeywordRetriever(index).retrieve(Query(text=word), k=LOOKED_AT)
+    # The index compares stems, so a hit may hold another form of the word.
+    word_pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    return any(word_pattern.search(hit.chunk.context) for hit in hits)

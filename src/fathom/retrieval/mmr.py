@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: hits that are relevant and not all the same."""
+"""Maximal marginal relevance: hits that are relevant and differ from each other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from fathom.types import Hit
 
 Similarity = Callable[[Hit, Hit], float]
-"""How alike two hits are; 1 for equal texts, on the scale of the hits' scores."""
+"""Returns the likeness of two hits; 1 for equal texts, on the scale of the hits' scores."""
 
 
 def mmr(
@@ -15,42 +15,43 @@ def mmr(
     """Choose hits one by one, each by (1 - diversity) * score - diversity * likeness.
 
     Carbonell and Goldstein 1998, with diversity = 1 - lambda; likeness is that to the most alike
-    hit already chosen. Scores are kept, ranks made anew; ties go to the better old rank.
+    hit already chosen. Scores are kept, ranks are new; ties go to the better old rank.
 
     Args:
-        hits: In rank order, scores in [0, 1].
-        similarity: Of two hits.
-        k: At most so many.
-        diversity: In [0, 1]; 0 is pure relevance and keeps the order.
+        hits: Hits in rank order, scores in [0, 1].
+        similarity: Returns the likeness of two hits.
+        k: The number of hits, at most.
+        diversity: The weight of the likeness, in [0, 1]; 0 is pure relevance and keeps the order.
 
     Raises:
         ValueError: If `diversity` is outside [0, 1].
     """
     if not 0 <= diversity <= 1:
         raise ValueError(f"diversity {diversity} must lie in [0, 1]")
-    left, chosen = list(hits), list[Hit]()
+    rest, chosen = list(hits), list[Hit]()
     likeness = dict.fromkeys((hit.chunk.id for hit in hits), 0.0)
-    while left and len(chosen) < k:
+    while rest and len(chosen) < k:
         best = max(
-            left,
+            rest,
             key=lambda hit: (
                 (1 - diversity) * hit.score - diversity * likeness[hit.chunk.id],
                 -hit.rank,
             ),
         )
-        left.remove(best)
+        rest.remove(best)
         chosen.append(best)
-        for hit in left:
+        for hit in rest:
+            # Only the new choice can raise the maximum, so each pair is compared once.
             likeness[hit.chunk.id] = max(likeness[hit.chunk.id], similarity(hit, best))
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, start=1))
 
 
 def by_terms(hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]) -> Similarity:
-    """Share of the terms of both chunks that they have in common (Jaccard); needs no model."""
-    known = {hit.chunk.id: terms(hit.chunk.text) for hit in hits}
+    """Return a similarity by the share of common terms of two chunks (Jaccard); needs no model."""
+    terms_by_id = {hit.chunk.id: terms(hit.chunk.text) for hit in hits}
 
-    def similarity(one: Hit, other: Hit) -> float:
-        mine, theirs = known[one.chunk.id], known[other.chunk.id]
-        return len(mine & theirs) / len(mine | theirs) if mine or theirs else 1.0
+    def measure_overlap(first: Hit, second: Hit) -> float:
+        one, other = terms_by_id[first.chunk.id], terms_by_id[second.chunk.id]
+        return len(one & other) / len(one | other) if one or other else 1.0
 
-    return similarity
+    return measure_overlap

@@ -1,9 +1,9 @@
-"""Multi-hop retrieval: for questions whose evidence stands in several documents; no model.
+"""Multi-hop retrieval for questions whose evidence stands in several documents; no model.
 
-One search for the whole question, one for each anchor, then one for each bridge that the best
-hits name, together with the words of the question that are still open. A bridge is a name that
-leads from what a question names to what it does not: it stands in a good first hit, near the words
-of the question, but not in the question itself (bridge entity, as in HotpotQA; Yang et al. 2018).
+One search for the whole question, one for each anchor, then one for each bridge that the best hits
+name, together with the words of the question that are still open. A bridge is a name that leads
+from what a question names to what it does not: it stands in a good first hit, near the words of the
+question, but not in the question itself (bridge entity, as in HotpotQA; Yang et al. 2018).
 """
 
 import re
@@ -28,10 +28,10 @@ _SHORTEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bridge:
-    """A name that may lead on.
+    """A name that may lead to another document.
 
     Attributes:
-        name: As it stands in the chunk.
+        name: The name as the chunk writes it.
         chunk: The best hit that names it.
         strength: The hit's share of the best score, times the share of the question's words that
             stand around the name; in [0, 1].
@@ -43,35 +43,41 @@ class Bridge:
 
 
 def bridges(
-    question: str, hits: Sequence[Hit], terms: Terms, *, known: Sequence[Bridge] = ()
+    question: str, hits: Sequence[Hit], terms: Terms, *, earlier: Sequence[Bridge] = ()
 ) -> tuple[Bridge, ...]:
-    """The bridges of the hits, the strongest first, ties by alphabet.
+    """Return the bridges of the hits, the strongest first, ties by alphabet.
 
     Args:
-        question: What is asked.
-        hits: First hits, in rank order; scores above 0.
-        terms: Content words of a text.
-        known: Bridges whose names do not count again.
+        question: The question.
+        hits: The first hits, in rank order; scores above 0.
+        terms: Returns the content words of a text.
+        earlier: Bridges of an earlier hop, whose names are left out.
     """
-    asked, wanted = plain(question), terms(_bare(question))
-    old = {plain(each.name) for each in known}
-    found: dict[str, Bridge] = {}
+    question_text, question_terms = plain(question), terms(_bare(question))
+    earlier_names = {plain(bridge.name) for bridge in earlier}
+    best_by_name: dict[str, Bridge] = {}
     top = max((hit.score for hit in hits), default=0.0)
-    for hit in hits if wanted and top > 0 else ():
+    for hit in hits if question_terms and top > 0 else ():
         for name, around in _names_of(hit.chunk):
             key = plain(name)
-            if key in old or len(key) < _SHORTEST or key in asked or terms(_bare(name)) <= wanted:
+            # A name made of words of the question leads nowhere either.
+            if (
+                key in earlier_names
+                or len(key) < _SHORTEST
+                or key in question_text
+                or terms(_bare(name)) <= question_terms
+            ):
                 continue
-            share = len(terms(_bare(around)) & wanted) / len(wanted)
+            share = len(terms(_bare(around)) & question_terms) / len(question_terms)
             strength = round(hit.score / top * share, 6)
-            if key not in found or strength > found[key].strength:
-                found[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
-    ordered = sorted(found.values(), key=lambda each: (-each.strength, each.name))
-    return tuple(each for each in ordered if each.strength > 0)
+            if key not in best_by_name or strength > best_by_name[key].strength:
+                best_by_name[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
+    ordered = sorted(best_by_name.values(), key=lambda bridge: (-bridge.strength, bridge.name))
+    return tuple(bridge for bridge in ordered if bridge.strength > 0)
 
 
 def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
-    """Every name of a chunk, with the text that stands around it."""
+    """Yield every name of a chunk, with the text around it."""
     if chunk.title:
         yield without_aside(chunk.title), chunk.text
     for span in split(chunk.text):
@@ -81,30 +87,30 @@ def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
 
 
 def remaining(question: str, chunk: Chunk, terms: Terms) -> str:
-    """The content words of the question that the chunk, its title included, does not hold."""
-    held = terms(_bare(chunk.context))
+    """Return the content words of the question that are not in the chunk or its title."""
+    chunk_terms = terms(_bare(chunk.context))
     words = (match.group() for match in _WORD.finditer(_bare(question)))
-    return " ".join(word for word in words if terms(word) - held)
+    return " ".join(word for word in words if terms(word) - chunk_terms)
 
 
 def titled(chunk: Chunk, name: str) -> bool:
-    """Whether the document is called so, with or without what follows in brackets or a comma."""
+    """Return whether the document has this title, also without brackets or a comma and the rest."""
     title = plain(without_aside(chunk.title))
     return plain(name) in {title, _PLACE.sub("", title)}
 
 
 def without_aside(title: str) -> str:
-    """A title without what stands in brackets at its end."""
+    """Return a title without the words in brackets at its end."""
     return _ASIDE.sub("", title)
 
 
 def _bare(text: str) -> str:
-    """A text without possessive endings."""
+    """Return a text without possessive endings."""
     return _POSSESSIVE.sub("", text)
 
 
 def plain(text: str) -> str:
-    """In small letters, white space made plain."""
+    """Return a text in small letters with single blanks."""
     return " ".join(text.casefold().split())
 
 
@@ -116,18 +122,19 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiHop:
-    """Ranks chunks by the sum of three parts: for the question, its anchors, and its bridges.
+    """A ranking by the sum of three scores: for the question, its anchors, and its bridges.
 
-    The first part is the score of the hit for the whole question. The second adds, for every
-    anchor that finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it
-    best, `bridge_weight` * score * the bridge's strength relative to the strongest. A chunk of a
-    document that is not called like the anchor or bridge counts `title_mismatch_weight` as much
-    there. What is found over the bridges is searched for `second_hop_bridges` more, with
+    The first is the score of the hit for the whole question. The second adds, for every anchor that
+    finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it best,
+    `bridge_weight` * score * the bridge's strength relative to the strongest. In the last two a
+    chunk counts only `title_mismatch_weight` as much if the anchor or bridge is not the title of
+    its document. The hits of the bridges give `second_hop_bridges` further bridges, with
     `hop_decay` times the weight.
 
     Attributes:
         search: Finds hits with scores of about [0, 1].
-        settings: How many hits and bridges, and what each of them counts.
+        extract_terms: Returns the content words of a text.
+        settings: The numbers of hits and bridges, and their weights.
     """
 
     search: Search
@@ -138,29 +145,31 @@ class MultiHop:
     async def __call__(
         self, query: Query, anchors: Sequence[str], *, k: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """At most `k` hits, best first, as one step of the run.
+        """Return at most `k` hits, best first, as one step of the run.
 
-        A search that breaks or that the budget does not allow is left out; without the one for
+        A search that fails or that the budget does not allow is left out; without the search for
         the whole question there are no hits.
 
         Raises:
-            RunError: If the search for the whole question breaks.
+            RunError: If the search for the whole question fails.
         """
-        own, inputs = self.settings, {"query": query.text, "anchors": list(anchors)}
-        with context.step("hops", agent="retriever", inputs=inputs) as here:
+        settings, inputs = self.settings, {"query": query.text, "anchors": list(anchors)}
+        with context.step("hops", agent="retriever", inputs=inputs) as step:
             named = {f"anchor {n}": anchor for n, anchor in enumerate(anchors, start=1)}
-            found = await self._searched(query, {_WHOLE: query.text, **named}, here)
-            ranking = _Ranking(self, self._first(found, here))
+            hits_by_name = await self._searched(query, {_WHOLE: query.text, **named}, step)
+            ranking = _Ranking(self, self._first(hits_by_name, step))
             for name, anchor in named.items():
-                ranking.add_anchor(anchor, found.get(name, ()))
-            leads = await self._followed(query, ranking, own.bridges, own.bridge_weight, here)
-            if leads and own.second_hop_bridges:
-                weight = own.hop_decay * own.bridge_weight
+                ranking.add_anchor(anchor, hits_by_name.get(name, ()))
+            leads = await self._followed(
+                query, ranking, settings.bridges, settings.bridge_weight, step
+            )
+            if leads and settings.second_hop_bridges:
+                weight = settings.hop_decay * settings.bridge_weight
                 leads += await self._followed(
-                    query, ranking, own.second_hop_bridges, weight, here, leads
+                    query, ranking, settings.second_hop_bridges, weight, step, leads
                 )
             hits = ranking.hits(k)
-            here.done(
+            step.done(
                 outputs={
                     "bridges": [[lead.name, lead.strength] for lead in leads],
                     "hits": [[hit.chunk.id, hit.score] for hit in hits],
@@ -176,19 +185,19 @@ class MultiHop:
         most: int,
         weight: float,
         context: RunContext,
-        known: Sequence[Bridge] = (),
+        earlier: Sequence[Bridge] = (),
     ) -> tuple[Bridge, ...]:
-        """The bridges of the best hits so far, beside those known; what they find is added."""
-        found = bridges(
-            query.text, ranking.hits(self.settings.bridge_hits), self.terms, known=known
+        """Search for the bridges of the best hits so far and add their hits; return the bridges."""
+        leads = bridges(
+            query.text, ranking.hits(self.settings.bridge_hits), self.terms, earlier=earlier
         )[:most]
-        ways = {f"bridge {n}": lead for n, lead in enumerate(found, start=len(known) + 1)}
-        texts = {name: self._way(query, lead) for name, lead in ways.items()}
+        lead_by_name = {f"bridge {n}": lead for n, lead in enumerate(leads, start=len(earlier) + 1)}
+        texts = {name: self._way(query, lead) for name, lead in lead_by_name.items()}
         hits = await self._searched(query, texts, context)
-        for name, lead in ways.items():
-            share = weight * lead.strength / found[0].strength
+        for name, lead in lead_by_name.items():
+            share = weight * lead.strength / leads[0].strength
             ranking.add_bridge(lead, hits.get(name, ()), share)
-        return found
+        return leads
 
     def _way(self, query: Query, bridge: Bridge) -> str:
         return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
@@ -196,27 +205,28 @@ class MultiHop:
     async def _searched(
         self, query: Query, texts: Mapping[str, str], context: RunContext
     ) -> dict[str, tuple[Hit, ...]]:
-        """What a search for each text finds, by name; all at once."""
+        """Search for all texts at once and return the hits by name."""
 
-        def job(text: str, k: int) -> Job:
-            return lambda here: self.search(replace(query, text=text), k=k, context=here)
+        def start(text: str, k: int) -> Job:
+            return lambda step: self.search(replace(query, text=text), k=k, context=step)
 
         jobs = {
-            name: job(text, self.settings.first_k if name == _WHOLE else self.settings.hop_k)
+            name: start(text, self.settings.first_k if name == _WHOLE else self.settings.hop_k)
             for name, text in texts.items()
         }
         return await context.branches(jobs, agent="retriever")
 
-    def _first(self, found: Mapping[str, tuple[Hit, ...]], context: RunContext) -> tuple[Hit, ...]:
-        if _WHOLE not in found and not context.refusals:
-            raise RunError(
-                "the search for the question broke off; the log has the reason"
-            )
-        return found.get(_WHOLE, ())
+    def _first(
+        self, hits_by_name: Mapping[str, tuple[Hit, ...]], context: RunContext
+    ) -> tuple[Hit, ...]:
+        # A refusal by the budget is no error: the run goes on with what it has.
+        if _WHOLE not in hits_by_name and not context.refusals:
+            raise RunError("the search for the question failed; the log has the reason")
+        return hits_by_name.get(_WHOLE, ())
 
 
 class _Ranking:
-    """What has been found so far; the order in which searches end does not matter."""
+    """The scores of all chunks so far; the order in which searches end does not matter."""
 
     def __init__(self, hops: MultiHop, first: Sequence[Hit]) -> None:
         self._hops = hops
@@ -230,36 +240,42 @@ class _Ranking:
 
     def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
         for hit, gain in self._gains(anchor, hits):
-            own = self._hops.settings.anchor_weight * gain
-            self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + own
+            weighted_gain = self._hops.settings.anchor_weight * gain
+            self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + weighted_gain
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
         for hit, gain in self._gains(bridge.name, hits):
-            # A hop leads to another document; more of the same one is no hop.
+            # A hop leads to another document; a chunk of the same one is no hop.
             if hit.chunk.document_id != bridge.chunk.document_id:
                 best = max(self._bridged.get(hit.chunk.id, 0.0), share * gain)
                 self._bridged[hit.chunk.id] = best
 
     def _gains(self, name: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, float]]:
-        """The hits with their scores, those not called so discounted.
+        """Yield the hits with their scores, reduced where the document has another title.
 
-        A title that several documents bear tells none of them apart.
+        A title that several documents share counts as another title, since it does not tell them
+        apart.
         """
-        called = {hit.chunk.document_id for hit in hits if titled(hit.chunk, name)}
+        titled_documents = {hit.chunk.document_id for hit in hits if titled(hit.chunk, name)}
         for hit in hits:
             self._chunks[hit.chunk.id] = hit.chunk
-            apart = len(called) == 1 and hit.chunk.document_id in called
-            yield hit, hit.score * (1.0 if apart else self._hops.settings.title_mismatch_weight)
+            is_unique = len(titled_documents) == 1 and hit.chunk.document_id in titled_documents
+            yield hit, hit.score * (1.0 if is_unique else self._hops.settings.title_mismatch_weight)
 
     def hits(self, k: int) -> tuple[Hit, ...]:
-        """The best so far; ties by chunk id."""
-        parts = (self._whole, self._anchored, self._bridged)
+        """Return the best hits so far; ties by chunk id."""
+        score_maps = (self._whole, self._anchored, self._bridged)
         scores = {
-            name: round(sum(part.get(name, 0.0) for part in parts), _DIGITS)
-            for name in self._chunks
+            chunk_id: round(sum(score_map.get(chunk_id, 0.0) for score_map in score_maps), _DIGITS)
+            for chunk_id in self._chunks
         }
-        order = sorted(scores, key=lambda name: (-scores[name], name))[:k]
+        order = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:k]
         return tuple(
-            Hit(chunk=self._chunks[name], score=scores[name], rank=rank, retriever=self._hops.name)
-            for rank, name in enumerate(order, start=1)
+            Hit(
+                chunk=self._chunks[chunk_id],
+                score=scores[chunk_id],
+                rank=rank,
+                retriever=self._hops.name,
+            )
+            for rank, chunk_id in enumerate(order, start=1)
         )

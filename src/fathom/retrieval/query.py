@@ -1,4 +1,4 @@
-"""Questions and conditions as people type them."""
+"""Checks and parsing of the questions and conditions that people type."""
 
 import re
 from collections.abc import Sequence
@@ -13,15 +13,16 @@ _OPS = {"^=": "prefix"}
 
 
 def check_question(text: str) -> None:
-    """Accept a question or query.
+    """Check that a text can be asked or searched for.
 
     Raises:
-        UsageError: If it is empty, too long or no text at all.
+        UsageError: If it is empty, too long or not a text.
     """
+    # A shell may pass bytes that are no UTF-8; they become lone surrogates.
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError("the question is not UTF-8 text; type or convert it anew") from None
+        raise UsageError("the question is not UTF-8 text; type it again or convert it") from None
     if not text.strip():
         raise UsageError("the question is empty")
     if len(text) > MAX_CHARS:
@@ -32,21 +33,25 @@ def check_question(text: str) -> None:
 
 
 def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
-    """Read `key=value`, `key>=3`, `path^=/home/reports`, `year=2020,2021` (any of these).
+    """Parse conditions such as `key=value`, `key>=3` and `path^=/home/reports` into filters.
 
-    A value is a number, a date or true/false where it looks like one; quote it to keep it text.
+    `year=2020,2021` accepts any of several values. A value is a number, a date or true/false where
+    it looks like one; quotes keep it a text.
 
     Raises:
         UsageError: If a condition has another form.
     """
-    return tuple(each if isinstance(each, Filter) else _parse(each) for each in conditions)
+    return tuple(
+        condition if isinstance(condition, Filter) else _parse(condition)
+        for condition in conditions
+    )
 
 
 def _parse(text: str) -> Filter:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"filter {text!r}: not UTF-8 text; type or convert it anew") from None
+        raise UsageError(f"filter {text!r}: not UTF-8 text; type it again or convert it") from None
     match = _FORM.fullmatch(text)
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")

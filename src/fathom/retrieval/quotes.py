@@ -1,4 +1,4 @@
-"""What really stands in the documents, at the places that an answer wants to quote."""
+"""The text of the documents at the places that an answer wants to quote."""
 
 import asyncio
 import time
@@ -13,17 +13,18 @@ from fathom.jsonable import Json
 from fathom.runs.context import RunContext
 from fathom.types import BlockKind, Document, Span
 
-_LABEL = 12  # characters; what is longer before a quote is a sentence
+_LABEL = 12
+"""Characters of the label of a list item, at most; longer text before a quote is a sentence."""
 
 
 class QuotePlace(NamedTuple):
-    """A place of a document.
+    """A place in a document.
 
     Attributes:
-        document: Its id.
-        span: Where in its text.
-        heading: Instead of what stands there, the last heading with this text that begins before
-            the span does, or where it does.
+        document: The id of the document.
+        span: The span in its text.
+        heading: If given, the place is instead the last heading with this text that begins at or
+            before the start of the span.
     """
 
     document: str
@@ -32,22 +33,23 @@ class QuotePlace(NamedTuple):
 
     @property
     def request(self) -> list[str | int]:
-        """As traces keep it."""
-        own: list[str | int] = [self.document, self.span.start, self.span.end]
-        return [*own, self.heading] if self.heading else own
+        """The form of the place in traces."""
+        fields: list[str | int] = [self.document, self.span.start, self.span.end]
+        return [*fields, self.heading] if self.heading else fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """What stands at a place; see `Citation` for the fields.
+    """The text at a place in a document; the other fields are those of `Citation`.
 
-    Those with defaults are missing in older traces and of the web.
+    Fields with defaults are missing in older traces and for web pages.
 
     Attributes:
-        kind: Of the block that it stands in.
-        label: Printed before it, where it is an item of a list.
-        head: The row that names the columns, where it is a row of a table.
-        start: Where a heading was found; of other quotes it is known.
+        kind: The kind of the block around the place.
+        label: The label printed before the text, where it is a list item.
+        head: The row of column names, where the text is a row of a table.
+        start: The place of a heading that was looked up; `None` for other quotes, whose start is
+            known.
     """
 
     text: str
@@ -65,10 +67,10 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Looks places up in the index, in the time that is kept for the last step.
+    """The lookup of places in the index, within the time reserved for the last step.
 
     Attributes:
-        lookup: The index's document for an id; not called in a replay.
+        find_document: Returns the index's document for an id; not called in a replay.
     """
 
     lookup: Callable[[str], Document | None]
@@ -76,57 +78,62 @@ class Quotes:
     async def __call__(
         self, places: Sequence[QuotePlace], context: RunContext
     ) -> tuple[Quoted | None, ...]:
-        """What stands at each of the places; `None` where the document is gone or late."""
+        """Return the text at each place; `None` where the document is gone or the time is over."""
         request = [place.request for place in places]
 
         async def ask() -> Json:
-            left = None if context.end == inf else max(0.0, context.end - time.monotonic())
+            seconds = None if context.end == inf else max(0.0, context.end - time.monotonic())
             try:
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(seconds):
                     return await context.thread(lambda: [self._at(place) for place in places])
             except TimeoutError:
                 return [None] * len(places)
 
-        found = await context.scope.aobserve("quotes", request, ask) if places else []
-        return tuple(None if each is None else Quoted(**each) for each in found)
+        records = await context.scope.aobserve("quotes", request, ask) if places else []
+        return tuple(None if record is None else Quoted(**record) for record in records)
 
     def _at(self, place: QuotePlace) -> Json:
         document = self.lookup(place.document)
         span = place.span if document is None else _span(document, place)
         if document is None or span is None:
             return None
-        found = asdict(document.place_at(span.start))
-        moved = {"start": span.start} if place.heading else {}
-        return {"text": span.cut(document.text), **found, **_shape(document, span), **moved}
+        place_fields = asdict(document.place_at(span.start))
+        heading_fields = {"start": span.start} if place.heading else {}
+        return {
+            "text": span.cut(document.text),
+            **place_fields,
+            **_shape(document, span),
+            **heading_fields,
+        }
 
 
 def _span(document: Document, place: QuotePlace) -> Span | None:
-    """Where it stands; `None` of a heading that is not there."""
+    """Return the span of a place; `None` for a heading that is not there."""
     if not place.heading:
         return place.span
-    above = [
+    headings = [
         block.span
         for block in document.blocks
         if block.kind == "heading"
         and block.span.start <= place.span.start
         and block.span.cut(document.text) == place.heading
     ]
-    return above[-1] if above else None
+    return headings[-1] if headings else None
 
 
 def _shape(document: Document, span: Span) -> Json:
-    """What is shown with a quote because of the block that it stands in."""
+    """Return the fields of a quote that depend on the block around it."""
     block = block_at(document.blocks, span.start)
     if block is None:
         return {}
-    found: dict[str, str] = {"kind": block.kind}
-    before = document.text[block.span.start : span.start].strip()
-    if block.kind == "list_item" and len(before) <= _LABEL:
-        found["label"] = before
+    fields: dict[str, str] = {"kind": block.kind}
+    label = document.text[block.span.start : span.start].strip()
+    if block.kind == "list_item" and len(label) <= _LABEL:
+        fields["label"] = label
     head = head_of(document.blocks, span.start)
     if head is not None:
-        names = head.span.cut(document.text)
-        # Rows of sheets say the names of their columns themselves.
-        if not span.cut(document.text).startswith(f"{names.partition(CELLS)[0]}:"):
-            found["head"] = names
-    return found
+        columns = head.span.cut(document.text)
+        # Rows of spreadsheets repeat the names of their columns.
+        if not span.cut(document.text).startswith(f"{columns.partition(CELLS)[0]}:"):
+            fields["head"] = columns
+    return fields

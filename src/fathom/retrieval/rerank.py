@@ -1,4 +1,4 @@
-"""Reranking: hits in the order of what a pair reader makes of them, mixed with their own."""
+"""Reranking: hits ordered by the reading of a cross-reader, mixed with their own scores."""
 
 import math
 from collections.abc import Sequence
@@ -9,22 +9,25 @@ from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 _AT_ONCE = 4
+"""Hits that are read in one batch."""
 _DIGITS = 6
-_LOGIT = 8.0  # about one in three thousand; the model is never surer
+_LOGIT = 8.0
+"""Largest logit, a probability of about 1 in 3,000 for the opposite; the model is never surer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranker:
-    """Reorders hits by merit x `weight` + the first stage's score x (1 - `weight`).
+    """A reranker by merit x `weight` + the first stage's score x (1 - `weight`).
 
-    See `merit`; the first stage's scores are brought to [0, 1] over the hits given. Hits are read
-    in its order, and no further than the ones to keep can still change: a hit that was not read
-    has at most merit 1, and no first-stage score above that of the next one. What was not read
-    counts with merit 0. Neither clock nor chance decides anything.
+    `measure_merit` gives the merit; the first stage's scores are scaled to [0, 1] over the hits
+    given. Hits are read in the order of the first stage, and only while a hit that is not read
+    could still enter the ones to keep: such a hit has at most merit 1, and no first-stage score
+    above that of the next one. A hit that is not read counts with merit 0. Neither clock nor chance
+    decides anything.
 
     Attributes:
-        weight: Of the merit, in [0, 1]; 0 leaves everything as it is and reads nothing.
-        most: At most so many hits are read; it bounds the time, with one pass a hit.
+        weight: The weight of the merit, in [0, 1]; 0 keeps the order and reads nothing.
+        most: The number of hits to read, at most; it bounds the time, with one pass a hit.
     """
 
     pairs: CrossReader
@@ -34,87 +37,89 @@ class Reranker:
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """The `keep` best hits, ranked anew, as one step of the run.
+        """Return the `keep` best hits with new ranks, as one step of the run.
 
         Args:
-            question: What is asked.
-            hits: In the order of the first stage.
-            keep: So many are given back, at most.
-            context: Where it is recorded.
+            question: The question.
+            hits: Hits in the order of the first stage.
+            keep: The number of hits to return, at most.
+            context: The run that records the step.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If no time was left for it.
         """
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
-        with context.step("rerank", agent="reranker", inputs=inputs) as here:
-            read, found = await here.compute(
+        with context.step("rerank", agent="reranker", inputs=inputs) as step:
+            count, best = await step.compute(
                 "rerank", lambda: self.reranked(question, hits, keep=keep)
             )
-            listed = [[hit.chunk.id, hit.score] for hit in found]
-            here.done(outputs={"hits": listed}, reason=f"{read} of {len(hits)} chunks read")
-        return found
+            hit_scores = [[hit.chunk.id, hit.score] for hit in best]
+            step.done(outputs={"hits": hit_scores}, reason=f"{count} of {len(hits)} chunks read")
+        return best
 
     def reranked(
         self, question: str, hits: Sequence[Hit], *, keep: int
     ) -> tuple[int, tuple[Hit, ...]]:
-        """How many hits were read, and what the call gives, at once."""
+        """Return the number of hits that were read and the best hits, outside of a run."""
         if not self.weight:
             return 0, tuple(hits[:keep])
         first = _shares([hit.score for hit in hits])
         scores = self._scores(self.pairs.session(question, spans=0), hits, first, keep)
-        rest = [self._mixed(0.0, share) for share in first[len(scores) :]]
-        mixed = [*scores, *rest]
-        order = sorted(range(len(hits)), key=lambda place: (-mixed[place], place))[:keep]
-        found = (
-            replace(hits[place], score=mixed[place], rank=rank)
-            for rank, place in enumerate(order, start=1)
+        unread = [self._mixed(0.0, share) for share in first[len(scores) :]]
+        mixed = [*scores, *unread]
+        # Ties go to the better place in the first stage.
+        order = sorted(range(len(hits)), key=lambda position: (-mixed[position], position))[:keep]
+        best = (
+            replace(hits[position], score=mixed[position], rank=rank)
+            for rank, position in enumerate(order, start=1)
         )
-        return len(scores), tuple(found)
+        return len(scores), tuple(best)
 
     def _scores(
         self, session: ReadingSession, hits: Sequence[Hit], first: Sequence[float], keep: int
     ) -> list[float]:
-        """The scores of the hits that are read, from the first one on."""
+        """Return the scores of the hits that are read, from the first one on."""
         scores: list[float] = []
         for start in range(0, min(self.most, len(hits)), _AT_ONCE):
             if self._settled(scores, first[start], keep):
                 break
-            part = hits[start : min(self.most, start + _AT_ONCE)]
-            read = session.read([hit.chunk for hit in part])
+            batch = hits[start : min(self.most, start + _AT_ONCE)]
+            readings = session.read([hit.chunk for hit in batch])
             scores += [
                 self._mixed(merit(reading), share)
-                for reading, share in zip(read, first[start:], strict=False)
+                for reading, share in zip(readings, first[start:], strict=False)
             ]
         return scores
 
     def _settled(self, scores: Sequence[float], share: float, keep: int) -> bool:
-        """Whether no later hit can come before one of the `keep` best so far."""
+        """Return whether no later hit can displace one of the `keep` best so far."""
         if len(scores) < keep:
             return False
         return sorted(scores, reverse=True)[keep - 1] >= self._mixed(1.0, share)
 
-    def _mixed(self, own: float, share: float) -> float:
-        return round(self.weight * own + (1 - self.weight) * share, _DIGITS)
+    def _mixed(self, hit_merit: float, share: float) -> float:
+        return round(self.weight * hit_merit + (1 - self.weight) * share, _DIGITS)
 
 
 def merit(reading: Reading) -> float:
-    """How relevant and answering a chunk is, in [0, 1]: the mean of both logits, bounded.
+    """Return how relevant and answering a chunk is, in [0, 1]: the mean of both logits, bounded.
 
-    Probabilities themselves would not do: whatever is sure looks alike, and the second chunk that
-    a question of two hops needs, which answers nothing by itself, falls behind everything.
+    Logits rather than probabilities: all sure readings have nearly the same probability, and the
+    second chunk that a question of two hops needs, which answers nothing by itself, would fall
+    behind everything.
     """
     mean = (_logit(reading.relevance) + _logit(reading.answerable)) / 2
     return (mean + _LOGIT) / (2 * _LOGIT)
 
 
 def _logit(share: float) -> float:
-    low = 1 / (1 + math.exp(_LOGIT))
-    bounded = max(low, min(1 - low, share))
+    least = 1 / (1 + math.exp(_LOGIT))
+    bounded = max(least, min(1 - least, share))
     return math.log(bounded / (1 - bounded))
 
 
 def _shares(scores: Sequence[float]) -> list[float]:
-    """Scores that do not grow, as shares between the last and the first; 1 where all are equal."""
+    """Scale scores that never grow to [0, 1] between the last and the first; 1 if all are equal."""
     if not scores:
         return []
     low, high = min(scores), max(scores)

@@ -1,4 +1,4 @@
-"""A search as a run does it: paid, cut at the deadline, recorded with the texts it found.
+"""Search as a step of a run: paid, cut off at the deadline, recorded with its texts.
 
 The hits are recorded whole, so that a run can be replayed after the index has changed.
 """
@@ -21,12 +21,13 @@ KIND = "search"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Ranks chunks for a query.
+    """A ranking of chunks for a query, as a step of a run.
 
     Attributes:
-        retriever: Gives what ranks them; not called in a replay.
-        fallback: Ranks them where the local model that the first one needs has a fault.
-        identity: All settings that a ranking depends on, beside query and index.
+        open_retriever: Returns the retriever that ranks them; not called in a replay.
+        open_fallback: Returns the retriever that ranks them if the local model of the first has a
+            fault.
+        identity: All settings that a ranking depends on, besides query and index.
     """
 
     retriever: Callable[[], Retriever]
@@ -34,7 +35,7 @@ class Search:
     fallback: Callable[[], Retriever] | None = None
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
-        """At most `k` hits, best first, as one step of the run.
+        """Return at most `k` hits, best first, as one step of the run.
 
         Raises:
             BudgetRefused: If the budget does not allow it, or the deadline came first.
@@ -42,15 +43,15 @@ class Search:
         """
         with context.step(
             "search", agent="retriever", inputs={"query": query.text, "k": k}
-        ) as here:
-            found, usage = await self._ask(query, k, here)
-            hits = tuple(_hit(each) for each in found["hits"])
-            listed = [[hit.chunk.id, hit.score] for hit in hits]
-            here.done(
-                outputs={"hits": listed},
+        ) as step:
+            record, usage = await self._ask(query, k, step)
+            hits = tuple(_hit(item) for item in record["hits"])
+            hit_scores = [[hit.chunk.id, hit.score] for hit in hits]
+            step.done(
+                outputs={"hits": hit_scores},
                 usage=usage,
-                verdict="fallback" if found["fault"] else "",
-                reason=found["fault"] or f"{len(hits)} hits",
+                verdict="fallback" if record["fault"] else "",
+                reason=record["fault"] or f"{len(hits)} hits",
             )
         return hits
 
@@ -64,34 +65,38 @@ class Search:
         return await context.spend(KIND, request, CostBound(retrievals=1), ask)
 
     def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
-        """Hits, and why they are not those of the retriever itself; empty where they are."""
+        """Return the hits, and the reason for the fallback; empty without one."""
         try:
             return self.retriever().retrieve(query, k=k), ""
         except ModelError as error:
             if self.fallback is None:
                 raise
-            fallback = self.fallback()
-            return fallback.retrieve(query, k=k), f"{fallback.name} search instead: {error}"
+            retriever = self.fallback()
+            return retriever.retrieve(query, k=k), f"{retriever.name} search instead: {error}"
 
 
 def texts_of(trace: Trace) -> frozenset[Held]:
-    """The texts of documents that stand in a trace."""
-    told = (event.value for event in trace.events if event.kind == KIND)
-    done = (value["value"] for value in told if isinstance(value, dict) and "value" in value)
-    hits = (hit for value in done for hit in value["hits"])
+    """Return the texts of documents that stand in a trace."""
+    recorded = (event.value for event in trace.events if event.kind == KIND)
+    # A search that was refused or failed is recorded without a value.
+    values = (value["value"] for value in recorded if isinstance(value, dict) and "value" in value)
+    hits = (hit for value in values for hit in value["hits"])
     chunks = (_hit(hit).chunk for hit in hits)
     verified = trace.origin.arguments.get("verified") or {"citations": ()}
     quotes = (
-        Held.of(each["document"], each["title"], Span(each["start"], each["end"]), each["quote"])
-        for each in verified["citations"]
+        Held.of(
+            cited["document"], cited["title"], Span(cited["start"], cited["end"]), cited["quote"]
+        )
+        for cited in verified["citations"]
     )
-    found = (Held.of(each.document_id, each.title, each.span, each.text) for each in chunks)
-    return frozenset((*found, *quotes))
+    texts = (Held.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks)
+    return frozenset((*texts, *quotes))
 
 
-def _hit(found: Json) -> Hit:
-    chunk = dict(found["chunk"])
+def _hit(record: Json) -> Hit:
+    chunk = dict(record["chunk"])
     chunk["span"] = Span(**chunk["span"])
     chunk["headings"] = tuple(chunk["headings"])
-    chunk["blocks"] = tuple(ChunkBlock(*each) for each in chunk.get("blocks", ()))
-    return Hit(**{**found, "chunk": Chunk(**chunk)})
+    # Traces from before chunks had blocks hold none.
+    chunk["blocks"] = tuple(ChunkBlock(*block) for block in chunk.get("blocks", ()))
+    return Hit(**{**record, "chunk": Chunk(**chunk)})

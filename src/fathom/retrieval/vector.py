@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: of chunks, first chunks, sentences, or of a query moved to hits."""
+"""Vector retrieval by cosine: over chunks, first chunks, sentences, and with feedback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +11,17 @@ from fathom.retrieval.base import Retriever, to_hits
 from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
 
-_TINY = 1e-12  # the length of an empty vector
+_TINY = 1e-12
+"""Least length of a vector, so that an empty one can be divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorRetriever:
-    """Ranks chunks by the cosine between their vector and the query's.
+    """A ranking of chunks by the cosine between their vector and the query's.
 
     Attributes:
-        embedder: Of questions.
-        space: Where the vectors of the chunks are; by default where every index has some.
+        embedder: The embedder of questions.
+        space: The space with the vectors of the chunks; by default the one that every index has.
     """
 
     index: IndexReader
@@ -29,22 +30,24 @@ class VectorRetriever:
     space: Space | None = None
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are cosines in [-1, 1]."""
+        """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
         vector = self.embedder.embed([query.text])[0]
         matches = self.index.vector_search(vector, k=k, filters=query.filters, space=self.space)
         return to_hits(matches, self.index, self.name)
 
 
-_FIRST = "#0"  # ends the id of every document's first chunk
+_FIRST = "#0"
+"""End of the id of every document's first chunk."""
 _MORE = 4
+"""Factor by which the number of neighbours grows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadRetriever:
-    """Ranks the first chunks of documents, title and beginning, by their cosine with the query.
+    """A ranking of the first chunks of documents by their cosine with the query.
 
-    A document says what it is about in its first lines, so this asks which document rather than
-    which place. One hit a document; what stands further down is not found.
+    The first chunk has the title and the beginning of a document, which say what it is about, so
+    this asks which document rather than which place. One hit a document; later text is not found.
     """
 
     index: IndexReader
@@ -52,18 +55,19 @@ class LeadRetriever:
     name: str = "lead"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are cosines in [-1, 1]."""
+        """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
         return to_hits(self._firsts(query, k), self.index, self.name)
 
     def _firsts(self, query: Query, k: int) -> list[Match]:
-        """The nearest first chunks: more and more neighbours, until enough of them are first."""
+        """Return the nearest first chunks, looking at more neighbours until there are enough."""
         vector = self.embedder.embed([query.text])[0]
-        asked = k
+        depth = k
         while True:
-            asked *= _MORE
-            near = self.index.vector_search(vector, k=asked, filters=query.filters)
+            depth *= _MORE
+            near = self.index.vector_search(vector, k=depth, filters=query.filters)
             firsts = [match for match in near if match.chunk_id.endswith(_FIRST)]
-            if len(firsts) >= k or len(near) < asked:
+            # Fewer neighbours than wanted: the index has no more.
+            if len(firsts) >= k or len(near) < depth:
                 return firsts[:k]
 
 
@@ -72,16 +76,16 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRetriever:
-    """Puts the first hits of a retriever in the order of their best sentences.
+    """A retriever that orders the first hits of another one by their best sentences.
 
-    The vector of a chunk is about everything in it, so one sentence that says just what is asked
-    may drown; here it counts alone.
+    The vector of a chunk covers all its sentences, so a single one that says just what is asked may
+    drown; here it counts alone.
 
     Attributes:
         first: Finds the chunks.
-        embedder: Of questions.
-        texts: Embeds sentences, many a question; one that remembers is best.
-        candidates: So many hits are looked at, and no more are given.
+        embedder: The embedder of questions.
+        texts: The embedder of sentences, many a question; one with a cache is best.
+        candidates: The number of hits to look at, which bounds the number of hits returned.
     """
 
     first: Retriever
@@ -91,7 +95,7 @@ class SentenceRetriever:
     name: str = "sentence"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are cosines in [-1, 1]."""
+        """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
         check_k(k)
         hits = self.first.retrieve(query, k=self.candidates)
         scores = self._scores(query.text, [hit.chunk for hit in hits])
@@ -100,16 +104,21 @@ class SentenceRetriever:
         return [replace(hit, rank=n, retriever=self.name) for n, hit in enumerate(best, start=1)]
 
     def _scores(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
-        """The cosine of each chunk's best sentence with the question."""
+        """Return the cosine of each chunk's best sentence with the question."""
         sentences = [_sentences(chunk) for chunk in chunks]
-        asked = self.embedder.embed([question])[0]
-        said = self.texts.embed([sentence for each in sentences for sentence in each])
-        cosines = iter([round(float(np.dot(vector, asked)), _DIGITS) for vector in said])
-        return [max(next(cosines) for _ in each) for each in sentences]
+        question_vector = self.embedder.embed([question])[0]
+        sentence_vectors = self.texts.embed(
+            [sentence for chunk_sentences in sentences for sentence in chunk_sentences]
+        )
+        # One batch for all chunks, then dealt out again by their numbers of sentences.
+        cosines = iter(
+            [round(float(np.dot(vector, question_vector)), _DIGITS) for vector in sentence_vectors]
+        )
+        return [max(next(cosines) for _ in chunk_sentences) for chunk_sentences in sentences]
 
 
 def _sentences(chunk: Chunk) -> list[str]:
-    """The sentences, each under the label, without which many do not say what they are about."""
+    """Return the sentences, each under the label, which says what many of them are about."""
     head = f"{chunk.label}: " if chunk.label else ""
     return [head + span.cut(chunk.text) for span in split(chunk.text)] or [chunk.context]
 
@@ -121,10 +130,10 @@ class VectorFeedback:
     Li et al. 2021, "Pseudo relevance feedback with deep language models and dense retrievers".
 
     Attributes:
-        embedder: Of questions.
-        texts: Of chunks.
-        hits: So many of the best hits are believed.
-        original: Share of the query's own vector, in [0, 1].
+        embedder: The embedder of questions.
+        texts: The embedder of chunks.
+        hits: The number of best hits that count as relevant.
+        original: The share of the query's own vector, in [0, 1].
     """
 
     index: IndexReader
@@ -135,7 +144,10 @@ class VectorFeedback:
     name: str = "vector_feedback"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`; scores are cosines in [-1, 1] with the moved vector."""
+        """Return at most `k` hits, best first.
+
+        Scores are cosines in [-1, 1] with the moved vector.
+        """
         vector = self.embedder.embed([query.text])[0]
         near = self.index.vector_search(vector, k=self.hits, filters=query.filters)
         chunks = self.index.chunks([match.chunk_id for match in near])
