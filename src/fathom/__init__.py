@@ -74,14 +74,14 @@ __all__ = [
     "load_settings",
 ]
 _HOMES = {
-    "concurrency": (
+    "runs.concurrency": (
         "FinalEvent",
         "StepEvent",
         "StreamEvent",
         "TextEvent",
     ),
     "config": ("load_settings",),
-    "context": ("Listener",),
+    "runs.context": ("Listener",),
     "engine": ("Engine",),
     "errors": (
         "FathomError",
@@ -99,7 +99,7 @@ _HOMES = {
         "UsageError",
     ),
     "settings": ("Settings",),
-    "tracing.trace": (
+    "runs.trace": (
         "Step",
         "Trace",
     ),
