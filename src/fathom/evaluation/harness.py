@@ -1,4 +1,4 @@
-"""Measures retrievers and strategies on data sets: what `fathom eval` and a notebook ask for."""
+"""The harness that measures retrievers and strategies, for `fathom eval` and notebooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from fathom.index.ingest_report import IngestProgress
 
 DEFAULT = "hybrid"
-"""The retriever that is measured where nothing is named."""
+"""The retriever that is measured where no system is named."""
 
 
 class Evaluation(Findings):
-    """What `evaluate` found, and its forms; a notebook shows it as tables and sentences."""
+    """The findings of `evaluate`, and their forms; a notebook shows tables and sentences."""
 
     def to_text(self, by: Sequence[Field] = ()) -> str:
-        """What `fathom eval` prints; `by` adds tables of each system by phase or by kind."""
+        """Return what `fathom eval` prints; `by` adds tables of each system by phase or by kind."""
         return as_text(brief(self, by))
 
     def to_markdown(self, by: Sequence[Field] = ()) -> str:
-        """The same as Markdown, as a notebook shows it."""
+        """Return the same report as Markdown, as a notebook shows it."""
         return as_markdown(brief(self, by))
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
 
     def to_html(self) -> str:
-        """All that is known, with plots, as one page that needs no other file.
+        """Return the full report, with plots, as one page that needs no other file.
 
         Raises:
             UsageError: If the `eval` extra is not installed.
@@ -50,10 +50,10 @@ class Evaluation(Findings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Systems:
-    """What is measured.
+    """The systems to measure.
 
     Attributes:
-        compared: Two retrievers or two strategies among them, or nothing.
+        compared: Two of these retrievers or strategies, or nothing.
     """
 
     retrievers: Sequence[str]
@@ -67,13 +67,14 @@ class Systems:
         strategies: Sequence[str],
         compared: tuple[str, str] | None = None,
     ) -> Self:
-        """Those that are named, each once.
+        """Return the named systems, each once.
 
-        Two that are compared are strategies, unless both are named among the retrievers.
+        Two compared names are strategies, unless both are among the retrievers.
         """
         answering = [*strategies]
         if compared and not {*compared} <= {*retrievers}:
             answering += compared
+        # An evaluation that names nothing still measures retrieval, which needs no answers.
         ranking = retrievers if retrievers or answering else [DEFAULT]
         return cls(
             retrievers=list(dict.fromkeys(ranking)),
@@ -82,10 +83,10 @@ class Systems:
         )
 
     def check(self) -> None:
-        """See to it that all are known, before hours are spent.
+        """Check that all systems exist, before hours are spent.
 
         Raises:
-            UsageError: If one is not.
+            UsageError: If one does not exist.
         """
         for name in self.retrievers:
             split(name)
@@ -116,22 +117,23 @@ def evaluate(
     """Measure retrieval and answers on a data set.
 
     Args:
-        engine: Asked with its own settings. If its index does not hold the documents of the data
-            set, and no others, an index of its own is made below it, in `eval/<data set>`.
+        engine: The engine to ask, with its own settings. If its index does not hold the documents
+            of the data set, and no others, a separate index is made below it, in
+            `eval/<data set>`.
         dataset: A folder as `docs/evaluation.md` describes it, a file of questions about what the
-            engine's index holds, or what `load` or `load_questions` made of one.
-        retrievers: Names of retrievers; `hybrid` where nothing at all is named.
+            engine's index holds, or what `load` or `load_questions` returned for one.
+        retrievers: Names of retrievers; `hybrid` where no system at all is named.
         strategies: Names of strategies, which answer the questions.
         compare: Two of `retrievers`, else two strategies, to be tested against each other.
         queries: At most so many questions: a sample, the same every time.
-        seed: Of the sample.
-        judges: Names of judges of the answers; see `judges.JUDGES`.
-        judge_model: Their language model, `provider:model`; by default that of the engine.
+        seed: The seed of the sample.
+        judges: Names of judges of the answers, from `judges.JUDGES`.
+        judge_model: The language model of the judges, `provider:model`; by default the engine's.
         labels: A file of labels to hold the judges against.
-        records: A folder that keeps a record of every question; a later run goes on after them.
-        varied: What was varied on purpose in the engine's settings: each choice is a system.
-        ingesting: Gives what is told of an ingestion.
-        on_progress: Told how many questions of a system are done, after each.
+        records: A folder that keeps a record of every question; a later run continues from them.
+        varied: The settings of the engine that were varied on purpose: each choice is a system.
+        ingesting: The context manager whose callback follows an ingestion.
+        on_progress: Called with the number of questions of a system that are done, after each.
 
     Raises:
         UsageError: If the data set is malformed, a name is unknown, or nothing can be measured.
@@ -149,13 +151,14 @@ def evaluate(
     )
     panel.check(systems.strategies)
     if panel.labels is not None:
+        # The labels are read later; a malformed file must fail before hours are spent.
         load_labels(panel.labels)
-    chosen = panel.judges(engine)  # a judge without a model is known before hours are spent
-    found = dataset if isinstance(dataset, Dataset) else opened(Path(dataset), engine)
-    with indexed(engine, found, ingesting) as ready:
+    graders = panel.judges(engine)  # a judge without a model fails before hours are spent
+    data = dataset if isinstance(dataset, Dataset) else opened(Path(dataset), engine)
+    with indexed(engine, data, ingesting) as ready:
         session = Session(
             engine=ready,
-            dataset=found,
+            dataset=data,
             queries=queries,
             seed=seed,
             folder=folder,
@@ -167,7 +170,7 @@ def evaluate(
         judgements = [
             judgement
             for group in answered
-            for judgement in panel.graded(chosen, group, budget=ready.assembly.budget)
+            for judgement in panel.graded(graders, group, budget=ready.assembly.budget)
         ]
     return Evaluation(
         ranked=ranked,
@@ -179,7 +182,7 @@ def evaluate(
 
 
 def opened(path: Path, engine: "Engine") -> Dataset:
-    """The data set of a folder, or that of a file of questions about what the index holds.
+    """Return the data set of a folder, or of a file of questions about what the index holds.
 
     Raises:
         UsageError: If it is malformed.
@@ -194,19 +197,20 @@ def indexed(
     dataset: Dataset,
     ingesting: AbstractContextManager["IngestProgress"] | None = None,
 ) -> Iterator["Engine"]:
-    """The engine itself if its index holds the data set, else one over an index of its own.
+    """Yield the engine itself if its index holds the data set, else one over a separate index.
 
     Args:
-        engine: Whose settings and models are used.
-        dataset: Is ingested where it is not yet.
-        ingesting: Gives what is told of an ingestion.
+        engine: The engine whose settings and models are used.
+        dataset: The data set, which is ingested if the index does not hold it yet.
+        ingesting: The context manager whose callback follows an ingestion.
     """
     if holds(engine, dataset):
         yield engine
         return
+    # Such a data set has no corpus of its own that could be ingested.
     if dataset.ingested:
         raise UsageError(f"{dataset.name}: the index has changed since its documents were listed")
-    with engine.at(engine.directory / "eval" / dataset.name) as own:
+    with engine.at(engine.directory / "eval" / dataset.name) as separate:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
-            own.ingest([dataset.corpus], on_progress=on_progress)
-        yield own
+            separate.ingest([dataset.corpus], on_progress=on_progress)
+        yield separate

@@ -1,4 +1,4 @@
-"""How good a ranking of documents is: values from 0 to 1, as ir-measures computes them.
+"""Measures of a ranking of documents: values from 0 to 1, as ir-measures computes them.
 
 Each takes a ranking (document ids, best first, each once) and the grades of the relevant documents
 (above 0; at least one), and looks at the first `k`.
@@ -15,46 +15,56 @@ Measure = Callable[[RankedIds, Grades], float]
 
 
 def found(k: int, ranking: RankedIds, grades: Grades) -> int:
-    """How many relevant documents there are."""
+    """Return the number of relevant documents among the first `k`."""
     return sum(document in grades for document in ranking[:k])
 
 
 def recall(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """The share of the relevant documents that are there."""
+    """Return the share of the relevant documents that are among the first `k`."""
     return found(k, ranking, grades) / len(grades)
 
 
 def precision(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """The share of `k` places that hold a relevant document; an empty place holds none."""
+    """Return the share of `k` places that hold a relevant document; an empty place holds none."""
     return found(k, ranking, grades) / k
 
 
 def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """The harmonic mean of precision and recall; "F1" of the paper on agentic hybrid retrieval."""
+    """Return the harmonic mean of precision and recall.
+
+    This is "F1" of the paper on agentic hybrid retrieval.
+    """
     return 2 * found(k, ranking, grades) / (k + len(grades))
 
 
 def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Whether a relevant document is there; "Top-10 accuracy" of that paper for 10."""
+    """Return 1 if a relevant document is among the first `k`, else 0.
+
+    With `k` = 10 this is "Top-10 accuracy" of the paper on agentic hybrid retrieval.
+    """
     return float(found(k, ranking, grades) > 0)
 
 
 def reciprocal_rank(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """1 / the rank of the first relevant document."""
-    ranks = (rank for rank, each in enumerate(ranking[:k], start=1) if each in grades)
+    """Return 1 / the rank of the first relevant document, 0 if there is none."""
+    ranks = (rank for rank, document in enumerate(ranking[:k], start=1) if document in grades)
     return 1 / first if (first := next(ranks, 0)) else 0.0
 
 
 def average_precision(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """The mean over all relevant documents of the precision at the rank of each, 0 if missing."""
-    ranks = [rank for rank, each in enumerate(ranking[:k], start=1) if each in grades]
+    """Return the mean over all relevant documents of the precision at the rank of each.
+
+    A relevant document that is missing counts 0.
+    """
+    ranks = [rank for rank, document in enumerate(ranking[:k], start=1) if document in grades]
     return sum(place / rank for place, rank in enumerate(ranks, start=1)) / len(grades)
 
 
 def ndcg(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Discounted cumulative gain over that of the best ranking; the gain is the grade itself.
+    """Return the discounted cumulative gain over that of the best ranking.
 
-    Järvelin and Kekäläinen 2002, with the discount log2(rank + 1), as trec_eval has it.
+    The gain is the grade itself. Järvelin and Kekäläinen 2002, with the discount log2(rank + 1), as
+    trec_eval has it.
     """
     gains = [grades.get(document, 0) for document in ranking[:k]]
     return _discounted(gains) / _discounted(sorted(grades.values(), reverse=True)[:k])
@@ -65,7 +75,7 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 DEPTH = 100
-"""How many documents a ranking must hold for all measures."""
+"""The number of documents that a ranking must hold for all measures."""
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
@@ -83,4 +93,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "Hit@10": partial(hit, 10),
     }
 )
-"""Names as in the literature; MAP@10 is the mean of what ir-measures calls AP@10."""
+"""The measures by their names in the literature.
+
+MAP@10 is the mean of what ir-measures calls AP@10.
+"""

@@ -1,4 +1,4 @@
-"""Files of one JSON object a line, to which a process may add until it dies."""
+"""Files of one JSON object a line, which survive the death of the process that adds to them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from fathom.jsonable import Json, canonical
 
 
 def whole_lines(file: Path | None) -> list[bytes]:
-    """The lines of a file, none if there is no file.
+    """Return the lines of a file, or none if there is no file.
 
     Half a line at the end, left by a process that died, is cut off.
     """
@@ -16,12 +16,13 @@ def whole_lines(file: Path | None) -> list[bytes]:
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
         with file.open("rb+") as torn:
+            # Without the cut the next line would be appended to the torn one.
             torn.truncate(whole)
     return data[:whole].splitlines()
 
 
 def add_line(file: Path | None, value: Json) -> None:
-    """Add an object to a file, which is made where needed; without a file nothing is done."""
+    """Append an object to a file, which is created where needed; without a file do nothing."""
     if file is None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)

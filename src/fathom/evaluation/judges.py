@@ -1,8 +1,8 @@
 """Judges of answers: correctness, conciseness, freedom from hallucinations, and similarity.
 
 The four measures are those of openevals (LangChain, 2025); prompts and rules are our own. Each
-judge has a hash of all that makes it, so that grades of different judges are never mixed up. What
-needs no opinion is settled by rule: a failed run, an abstention, an answer where there is none.
+judge has a hash of all that makes it, so that grades of different judges are never mixed up. Rules
+settle what needs no opinion: a failed run, an abstention, an answer to an unanswerable question.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ twice. What only repeats the question needs no support. What you know yourself d
         ),
     )
 }
-"""By the name of the judge; a file of the settings may replace each."""
+"""The prompts by the name of their judge; the settings may name a file that replaces each."""
 SIMILARITY = "similarity"
 JUDGES = (*PROMPTS, SIMILARITY)
 _AGAINST_GOLD = frozenset({"correctness", SIMILARITY})
@@ -77,7 +77,7 @@ class Grade:
 
     Attributes:
         score: From 0 to 1; 1 is best for every judge.
-        by_rule: Whether it was settled without asking anybody.
+        by_rule: Whether a rule gave the score, without asking a judge.
     """
 
     score: float
@@ -87,23 +87,23 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoGrade:
-    """A judge that came to no opinion; counts as 0, and is counted."""
+    """The reason why a judge gave no grade; the answer counts 0, and such answers are counted."""
 
     fault: Fault
     reason: str
 
 
 class AnswerJudge(Protocol):
-    """Grades an answer by its record."""
+    """The protocol of a judge, which grades an answer by its record."""
 
     @property
     def name(self) -> str:
-        """One of `JUDGES`."""
+        """The name of the judge, from `JUDGES`."""
         ...
 
     @property
     def pin(self) -> str:
-        """Hash of all that makes a grade beside the record: prompt, reply's shape, model."""
+        """The hash of all that makes a grade beside the record: prompt, reply schema, model."""
         ...
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
@@ -112,20 +112,23 @@ class AnswerJudge(Protocol):
 
 
 def applies(judge: str, record: Record) -> bool:
-    """Whether the judge has something to judge: gold answers to compare with, or an answer."""
+    """Return whether the judge has something to judge.
+
+    Some judges need gold answers to compare with, the others an answer.
+    """
     if judge in _AGAINST_GOLD:
         return bool(record.gold) or not record.answerable
     return record.status != "abstained"
 
 
 def settled(judge: str, record: Record) -> Grade | None:
-    """The grade that a rule gives; `None` where a judge is needed."""
+    """Return the grade that a rule gives; `None` where a judge is needed."""
     if record.status == "failed":
         return _rule(0.0, "the run failed")
     if judge in _AGAINST_GOLD:
         if not record.answerable:
-            silent = record.status == "abstained"
-            return _rule(float(silent), "there is no answer")
+            abstained = record.status == "abstained"
+            return _rule(float(abstained), "there is no answer")
         if not record.answered:
             return _rule(0.0, "it abstained although there is an answer")
     if judge == "no-hallucination" and not record.citations:
@@ -138,10 +141,13 @@ def _rule(score: float, reason: str) -> Grade:
 
 
 class GradeReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model must give."""
 
-    # Grades that were kept are known by a hash of the schema, title included.
-    model_config = ConfigDict(title="JudgeReply")
+    # Stored grades are found by a hash of this schema, so title and description must stay.
+    model_config = ConfigDict(
+        title="JudgeReply",
+        json_schema_extra={"description": "What a language model is asked for."},
+    )
 
     reasoning: str = Field(max_length=2_000)
     score: float = Field(ge=0, le=1, description="From 0 to 1.")
@@ -149,11 +155,11 @@ class GradeReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMAnswerJudge:
-    """Asks a language model.
+    """A judge that asks a language model.
 
     Attributes:
         name: A key of `PROMPTS`.
-        prompt: What the model is told.
+        prompt: The instructions for the model.
     """
 
     name: str
@@ -162,85 +168,87 @@ class LLMAnswerJudge:
 
     @property
     def pin(self) -> str:
-        """See `AnswerJudge.pin`."""
+        """The hash of the model's name, the prompt and the reply schema."""
         return _pin([self.model.chat.name, prompt_pin(self.name, self.prompt)])
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
-        """See `AnswerJudge.grade`."""
-        with context.step(self.name, agent="judge") as here:
-            asked = _asked(self.prompt, self.name, record)
-            reply = await ask_model(self.model, GradeReply, asked, here)
+        """Ask the model for a grade, within the budget of the run."""
+        with context.step(self.name, agent="judge") as step:
+            request = _asked(self.prompt, self.name, record)
+            reply = await ask_model(self.model, GradeReply, request, step)
             if reply.failure is not None:
-                here.done(usage=reply.usage, verdict="no grade")
+                step.done(usage=reply.usage, verdict="no grade")
                 return NoGrade(fault=_fault(reply.failure), reason=reply.reason)
             value = reply.required()
-            here.done(outputs={"score": value.score}, usage=reply.usage)
+            step.done(outputs={"score": value.score}, usage=reply.usage)
         return Grade(score=value.score, reason=value.reasoning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityJudge:
-    """Cosine of the embeddings of the answer and of the nearest gold answer; asks nobody."""
+    """A judge by cosine: the answer against the nearest gold answer, without a language model."""
 
     embedder: Embedder
     name: str = SIMILARITY
 
     @property
     def pin(self) -> str:
-        """See `AnswerJudge.pin`."""
+        """The hash of the embedder's identity."""
         return _pin(dict(self.embedder.identity))
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
-        """See `AnswerJudge.grade`."""
-        with context.step(self.name, agent="judge") as here:
+        """Grade the answer by its nearest gold answer, within the budget of the run."""
+        with context.step(self.name, agent="judge") as step:
             try:
-                score = await here.compute(self.name, lambda: self._score(record))
-            except (BudgetRefused, ModelError) as failed:
-                return NoGrade(fault=_fault(failed), reason=str(failed))
-            here.done(outputs={"score": score})
+                score = await step.compute(self.name, lambda: self._compare_with_gold(record))
+            except (BudgetRefused, ModelError) as error:
+                return NoGrade(fault=_fault(error), reason=str(error))
+            step.done(outputs={"score": score})
         return Grade(score=score)
 
-    def _score(self, record: Record) -> float:
-        said, *gold = self.embedder.embed([record.said, *record.gold])
-        return round(min(1.0, max(0.0, *(float(said @ each) for each in gold))), 6)
+    def _compare_with_gold(self, record: Record) -> float:
+        answer, *gold = self.embedder.embed([record.said, *record.gold])
+        # A cosine may be negative, and rounding may take it above 1; a grade is in [0, 1].
+        return round(min(1.0, max(0.0, *(float(answer @ reference) for reference in gold))), 6)
 
 
 def grading_prompts(settings: Settings) -> dict[str, Prompt]:
-    """The prompts by their judges: our own, or those of the files that the settings name.
+    """Return the prompts by their judges: our own, or those of the files that the settings name.
 
     Raises:
-        SettingsError: If a file is not as a prompt must be; see `Prompt.replaced`.
+        SettingsError: If a file is not as a prompt must be.
     """
-    files = {name: getattr(settings.grading, own.name) for name, own in PROMPTS.items()}
+    files = {name: getattr(settings.grading, default.name) for name, default in PROMPTS.items()}
     return {
-        name: own.replaced(Path(files[name])) if files[name] else own
-        for name, own in PROMPTS.items()
+        name: default.replaced(Path(files[name])) if files[name] else default
+        for name, default in PROMPTS.items()
     }
 
 
 def prompt_pin(judge: str, prompt: Prompt) -> str:
-    """Hash of what a language model is asked for a grade; another prompt, another hash."""
+    """Return the hash of what a language model is asked for a grade."""
     return _pin([judge, RULES, prompt.text, GradeReply.model_json_schema()])
 
 
-def _pin(made: object) -> str:
-    return digest(canonical(made))[:16]
+def _pin(value: object) -> str:
+    return digest(canonical(value))[:16]
 
 
-def _fault(failed: Exception) -> Fault:
-    if isinstance(failed, BudgetRefused):
+def _fault(error: Exception) -> Fault:
+    if isinstance(error, BudgetRefused):
         return "budget"
-    if isinstance(failed, ModelDeclined):
+    if isinstance(error, ModelDeclined):
         return "declined"
-    return "garbled" if isinstance(failed, ReplyGarbled) else "unavailable"
+    return "garbled" if isinstance(error, ReplyGarbled) else "unavailable"
 
 
 def _asked(prompt: Prompt, judge: str, record: Record) -> Asked:
-    parts = [("question", record.text), ("answer", record.long)]
+    sections = [("question", record.text), ("answer", record.long)]
     if judge == "correctness":
-        parts += [("reference", gold) for gold in record.gold]
+        sections += [("reference", gold) for gold in record.gold]
     if judge == "no-hallucination":
-        parts += [("quote", cited.quote) for cited in record.citations]
-    fence = fence_for(record.text, [text for _, text in parts])
-    shown = [f"{fence} {label}\n{text[:_LONGEST]}" for label, text in parts]
-    return prompt.asking("\n".join([*shown, fence]), rule=RULES.format(fence=fence))
+        sections += [("quote", citation.quote) for citation in record.citations]
+    # The fence is a line that no section contains, so that a text cannot close its own section.
+    fence = fence_for(record.text, [text for _, text in sections])
+    blocks = [f"{fence} {label}\n{text[:_LONGEST]}" for label, text in sections]
+    return prompt.asking("\n".join([*blocks, fence]), rule=RULES.format(fence=fence))

@@ -2,8 +2,8 @@
 
 A measure that a record cannot have is `None` and does not count: EM without gold answers or of a
 ranking, R@5 without qrels, R@100 of evidence, which is not that deep, support of no answer. A
-failed run has the worst value of all that is asked of every question, also where there is no
-answer: it is neither right nor an abstention.
+failed run has the worst value of every measure that applies to all questions, also where there is
+no answer: it is neither right nor an abstention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,27 +20,27 @@ Score = Callable[[Record], float | None]
 Whole = Callable[[Sequence["Judged"]], float | None]
 
 SIGNED = frozenset({"CRAG-truthfulness"})
-"""From -1 to 1; all others are from 0 to 1."""
+"""The measures from -1 to 1; all others are from 0 to 1."""
 LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
 SUPPORTED = 0.5
-"""From so much support on a citation counts as one that supports what it is cited for."""
+"""The least support with which a citation counts as supporting its claim."""
 
 
 def bounds(measure: str) -> tuple[float, float]:
-    """The least and the largest value that a measure can have."""
+    """Return the least and the largest value that a measure can have."""
     return (-1.0, 1.0) if measure in SIGNED else (0.0, 1.0)
 
 
 def _graded(record: Record) -> bool:
-    """Whether it can be said that an answer is right: by gold answers, or as there is none."""
+    """Return whether an answer can be graded: there are gold answers, or there is no answer."""
     return _has_gold(record) or _without_answer(record)
 
 
 def right(record: Record) -> bool:
-    """Whether it was answered, and rightly; see `is_right`.
+    """Return whether the question was answered, and rightly, as `is_right` decides.
 
-    So it is too where the short answer is a part of a gold one that stands whole in the sentences
-    it is shown with: "28 September 2018" beside "on 28 September 2018, at 18.02".
+    An answer is also right where the short answer is a part of a gold one that stands whole in the
+    sentences it is shown with: "28 September 2018" beside "on 28 September 2018, at 18.02".
     """
     if not (record.answered and record.answerable):
         return False
@@ -49,32 +49,36 @@ def right(record: Record) -> bool:
 
 def _completed(record: Record) -> bool:
     near_wrong = f1(record.said, record.wrong or ()) > f1(record.said, record.gold)
+    # A fragment may also be part of a known wrong answer, and must not pass for the right one.
     return not near_wrong and any(
         holds(gold, record.said) and holds(record.long, gold) for gold in record.gold
     )
 
 
 def _against_gold(
-    said: Callable[[Record], str], compare: Callable[[str, Sequence[str]], float]
+    get_text: Callable[[Record], str], compare: Callable[[str, Sequence[str]], float]
 ) -> Score:
-    """As in SQuAD 2.0: an abstention is the empty answer, right where there is none."""
+    """Return a score against the gold answers, as in SQuAD 2.0.
+
+    An abstention is the empty answer, right where there is none.
+    """
 
     def score(record: Record) -> float | None:
         if not _graded(record):
             return None
         if not record.answerable:
             return float(record.status == "abstained")
-        return compare(said(record), record.gold) if record.answered else 0.0
+        return compare(get_text(record), record.gold) if record.answered else 0.0
 
     return score
 
 
-def _if(applies: Callable[[Record], bool], score: Score) -> Score:
-    return lambda record: score(record) if applies(record) else None
+def _if(is_scored: Callable[[Record], bool], score: Score) -> Score:
+    return lambda record: score(record) if is_scored(record) else None
 
 
-def _status(wanted: str) -> Score:
-    return lambda record: float(record.status == wanted)
+def _status(status: str) -> Score:
+    return lambda record: float(record.status == status)
 
 
 def _answers(record: Record) -> bool:
@@ -94,7 +98,7 @@ def _without_answer(record: Record) -> bool:
 
 
 def _silent(record: Record) -> bool:
-    """Whether it abstained, and it can be said whether rightly."""
+    """Return whether the strategy abstained on a question that can be graded."""
     return record.status == "abstained" and _graded(record)
 
 
@@ -120,30 +124,33 @@ def _cited(record: Record) -> bool:
 
 
 def _support(record: Record) -> float:
-    return fmean(each.support for each in record.citations)
+    return fmean(citation.support for citation in record.citations)
 
 
 def _quoted(record: Record) -> float | None:
     if not record.gold:
         return None
-    return float(any(holds(each.quote, gold) for each in record.citations for gold in record.gold))
+    return float(
+        any(holds(citation.quote, gold) for citation in record.citations for gold in record.gold)
+    )
 
 
 def _overlap(record: Record) -> float:
-    return fmean(each.support >= SUPPORTED for each in record.citations)
+    return fmean(citation.support >= SUPPORTED for citation in record.citations)
 
 
 def _precision(record: Record) -> float | None:
     if not record.relevant:
         return None
-    return fmean(each.document in record.relevant for each in record.citations)
+    return fmean(citation.document in record.relevant for citation in record.citations)
 
 
 def _recall(record: Record) -> float | None:
     if not record.relevant:
         return None
     return fmean(
-        any(document == each.document for each in record.citations) for document in record.relevant
+        any(document == citation.document for citation in record.citations)
+        for document in record.relevant
     )
 
 
@@ -182,15 +189,16 @@ SCORES: Mapping[str, Score] = {
     "citation-precision": _if(_cited, _precision),
     "citation-recall": _if(_cited, _recall),
     **{name: _on_ranking(measure) for name, measure in MEASURES.items()},
-    f"R@{DEPTH}": _if(_is_deep, _on_ranking(MEASURES[f"R@{DEPTH}"])),  # in place of that above
+    # Evidence of an answer is shallower than a ranking, so this entry replaces the one above.
+    f"R@{DEPTH}": _if(_is_deep, _on_ranking(MEASURES[f"R@{DEPTH}"])),
     "failed": _status("failed"),
 }
-"""Values of one record; the measure is their mean."""
+"""The scores of one record by measure; the measure is their mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What measures of all records together need of each; made once, drawn often."""
+    """The facts of one record that group scores need; made once, resampled often."""
 
     confidence: float | None
     answered: bool
@@ -200,7 +208,7 @@ class Judged:
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """That of a record."""
+        """Return the facts of a record."""
         return cls(
             confidence=record.sureness,
             answered=record.answered,
@@ -211,10 +219,10 @@ class Judged:
 
 
 def _sure(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
-    """Confidence and rightness of what was answered."""
-    kept = [(j.confidence, j.right) for j in judged if j.answered and j.graded]
-    told = [(confidence, right) for confidence, right in kept if confidence is not None]
-    return [confidence for confidence, _ in told], [right for _, right in told]
+    """Return the confidence and the rightness of all graded answers."""
+    outcomes = [(j.confidence, j.right) for j in judged if j.answered and j.graded]
+    confident = [(confidence, right) for confidence, right in outcomes if confidence is not None]
+    return [confidence for confidence, _ in confident], [right for _, right in confident]
 
 
 def _knows_right(judged: Sequence[Judged]) -> float | None:
@@ -222,18 +230,20 @@ def _knows_right(judged: Sequence[Judged]) -> float | None:
 
 
 def _knows_answerable(judged: Sequence[Judged]) -> float | None:
-    told = [(j.confidence, j.answerable) for j in judged if j.confidence is not None]
-    return auroc([confidence for confidence, _ in told], [answerable for _, answerable in told])
+    outcomes = [(j.confidence, j.answerable) for j in judged if j.confidence is not None]
+    return auroc(
+        [confidence for confidence, _ in outcomes], [answerable for _, answerable in outcomes]
+    )
 
 
 def ranked(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
-    """How sure and whether right, of all that can be graded.
+    """Return the confidence and the rightness of all answers that can be graded.
 
-    Who did not answer comes last and is not right: so a threshold changes nothing.
+    Questions without an answer come last and are not right, so that a threshold changes nothing.
     """
-    graded = [each for each in judged if each.graded]
-    sure = [(each.confidence or 0.0) if each.answered else -1.0 for each in graded]
-    return sure, [each.right for each in graded]
+    graded = [answer for answer in judged if answer.graded]
+    sure = [(answer.confidence or 0.0) if answer.answered else -1.0 for answer in graded]
+    return sure, [answer.right for answer in graded]
 
 
 def _risk(judged: Sequence[Judged]) -> float | None:
@@ -250,4 +260,4 @@ WHOLE: Mapping[str, Whole] = {
     "AURC": _risk,
     "ECE": _calibration,
 }
-"""Values of all records together."""
+"""The scores of all records together, by measure."""

@@ -1,7 +1,7 @@
-"""Records what every sequence of executors comes to on the questions of a data set.
+"""The recording of what every sequence of executors answers on the questions of a data set.
 
-What a planner learns from (`fathom.planner`). A line of the file is one question with all its
-outcomes, so a run that was killed goes on after the last whole line.
+A planner learns from these records (`fathom.planner`). A line of the file is one question with all
+its outcomes, so a run that was killed continues after the last whole line.
 """
 
 import json
@@ -29,34 +29,37 @@ if TYPE_CHECKING:
     from fathom.strategies.outcomes import ActionOutcome
 
 DEPTH = 2
-"""So many executors in a row are recorded by default."""
+"""The default number of executors in a row that are recorded."""
 WHAT = "outcomes"
+"""The name of this work in progress messages."""
 
 
 class RememberingRetriever:
-    """Asks another retriever each thing once: sequences of one question share many searches.
+    """A retriever that asks another one each query once.
 
-    May be used from several threads.
+    The sequences of one question share many searches.
+
+    It may be used from several threads.
     """
 
     def __init__(self, retriever: Retriever) -> None:
-        """Nothing is known yet."""
+        """Start with an empty cache over a retriever."""
         self._retriever = retriever
         self._known: dict[tuple[Query, int], list[Hit]] = {}
 
     @property
     def name(self) -> str:
-        """That of the other retriever."""
+        """The name of the other retriever."""
         return self._retriever.name
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """See `Retriever.retrieve`."""
+        """Return the other retriever's hits, from the cache where it holds them."""
         if (query, k) not in self._known:
             self._known[query, k] = self._retriever.retrieve(query, k=k)
         return self._known[query, k]
 
     def forget(self) -> None:
-        """Before the next question."""
+        """Empty the cache, before the next question."""
         self._known.clear()
 
 
@@ -65,33 +68,33 @@ class OutcomeFile:
     """Recorded questions of any number of data sets, in a file of one JSON object a line.
 
     Attributes:
-        file: Without one they are kept in memory only.
-        known: By data set and id of the question.
+        file: The file; without one the questions stay in memory only.
+        by_question: The recorded questions by data set and id of the question.
     """
 
     file: Path | None = None
     known: dict[tuple[str, str], RecordedQuestion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read what is there.
+        """Read the file.
 
         Raises:
             UsageError: If a line is no recorded question, or one of another version.
         """
         for number, line in enumerate(whole_lines(self.file), start=1):
             try:
-                told = RecordedQuestion.from_json(json.loads(line))
+                recorded = RecordedQuestion.from_json(json.loads(line))
             except (ValueError, TypeError, UsageError) as error:
                 raise UsageError(f"{self.file}:{number}: {error}") from None
-            self.known[told.dataset, told.question] = told
+            self.known[recorded.dataset, recorded.question] = recorded
 
     def add(self, recorded: RecordedQuestion) -> None:
-        """Keep one, also over the death of the process."""
+        """Append a question to the file, where it survives the death of the process."""
         self.known[recorded.dataset, recorded.question] = recorded
         add_line(self.file, recorded.to_json())
 
     def all(self) -> list[RecordedQuestion]:
-        """Those that are there, in the order in which they were recorded."""
+        """Return all questions in the order in which they were recorded."""
         return list(self.known.values())
 
 
@@ -99,71 +102,73 @@ def record_outcomes(
     engine: "Engine",
     dataset: Dataset,
     questions: Sequence[Question],
-    kept: OutcomeFile,
+    file: OutcomeFile,
     *,
     most: int = DEPTH,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> list[RecordedQuestion]:
     """Try every legal sequence of executors on questions that have not been tried yet.
 
-    No language model is asked to read; what else the settings give to one, it does.
+    No language model is asked to read; other roles use one where the settings give them one.
 
     Args:
         engine: Its index must hold the corpus of the data set.
-        dataset: What the questions are from.
-        questions: What to ask; those that cannot be graded are left out.
-        kept: What is known already; new ones are added.
+        dataset: The data set of the questions.
+        questions: The questions to ask; those that cannot be graded are left out.
+        file: The file of known questions; new ones are added.
         most: So many executors in a row.
-        on_progress: Told how many questions are done, after each.
+        on_progress: Called with the number of questions done, after each.
 
     Returns:
-        What is known of `questions`, in their order.
+        The recorded questions of `questions`, in their order.
 
     Raises:
         UsageError: If no question can be graded, or records of another setup are in the way.
     """
-    gradable = [each for each in questions if each.answers or not each.answerable]
+    gradable = [item for item in questions if item.answers or not item.answerable]
     if not gradable:
         raise UsageError(f"{dataset.name}: no question has an answer to compare with")
     setup = setup_of(engine, "adaptive")
-    found: list[RecordedQuestion] = []
+    collected: list[RecordedQuestion] = []
     tree = _tree_of(engine, most)
     for number, question in enumerate(gradable, start=1):
-        known = kept.known.get((dataset.name, question.id))
-        if known is not None and known.setup != setup:
+        record = file.known.get((dataset.name, question.id))
+        if record is not None and record.setup != setup:
             raise UsageError(
                 f"{dataset.name} {question.id}: recorded with another index, code or settings; "
                 "name another file for the records, or remove this one"
             )
-        if known is None or max(len(each.tried) for each in known.outcomes) < most:
-            known = _recorded(dataset, question, tree(question), setup)
-            kept.add(known)
-        found.append(known)
+        # A shallower record is replaced, since its longer sequences were never tried.
+        if record is None or max(len(outcome.tried) for outcome in record.outcomes) < most:
+            record = _recorded(dataset, question, tree(question), setup)
+            file.add(record)
+        collected.append(record)
         on_progress(f"{dataset.name} {WHAT}", number, len(gradable))
-    return found
+    return collected
 
 
 def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOutcome]]":
-    """Gives all outcomes of a question."""
+    """Return the function that lists all outcomes of a question."""
     from fathom.strategies.adaptive import Adaptive
     from fathom.strategies.outcomes import outcomes
 
-    parts = engine.assembly
-    parts.prepare()
-    parts.warm_up()
+    assembly = engine.assembly
+    # Models load before the first question, whose recorded seconds would else include it.
+    assembly.prepare()
+    assembly.warm_up()
     engine.reader()
-    search = parts.search(engine.settings.adaptive.retriever)
-    searched = RememberingRetriever(search.retriever())
-    remembering = replace(search, retriever=lambda: searched)
-    strategy = replace(Adaptive.over(remembering, parts), model_reader=None)
+    search = assembly.search(engine.settings.adaptive.retriever)
+    cache = RememberingRetriever(search.retriever())
+    cached_search = replace(search, retriever=lambda: cache)
+    strategy = replace(Adaptive.over(cached_search, assembly), model_reader=None)
 
-    async def every(question: Question) -> "list[ActionOutcome]":
-        searched.forget()
+    async def list_outcomes(question: Question) -> "list[ActionOutcome]":
+        cache.forget()
         query = Query(text=question.text, filters=filters_of(question))
-        found = outcomes(strategy, query, engine.executor, most=most)
-        return [each async for each in found]
+        tree = outcomes(strategy, query, engine.executor, most=most)
+        return [outcome async for outcome in tree]
 
-    return lambda question: in_loop(every(question))
+    return lambda question: in_loop(list_outcomes(question))
 
 
 def _recorded(
@@ -173,12 +178,12 @@ def _recorded(
         dataset=dataset.name,
         question=question.id,
         answerable=question.answerable,
-        outcomes=tuple(_outcome(dataset, question, each) for each in tree),
+        outcomes=tuple(_outcome(dataset, question, outcome) for outcome in tree),
         setup=setup,
     )
 
 
-def _outcome(dataset: Dataset, question: Question, came: "ActionOutcome") -> Outcome:
+def _outcome(dataset: Dataset, question: Question, outcome: "ActionOutcome") -> Outcome:
     record = Record(
         strategy="adaptive",
         dataset=dataset.name,
@@ -187,29 +192,29 @@ def _outcome(dataset: Dataset, question: Question, came: "ActionOutcome") -> Out
         gold=question.answers,
         wrong=question.wrong,
         answerable=question.answerable,
-        status=came.answer.status,
-        answer=came.answer.answer,
-        short_answer=came.answer.short_answer,
+        status=outcome.answer.status,
+        answer=outcome.answer.answer,
+        short_answer=outcome.answer.short_answer,
         usage={},
         seconds=0.0,
     )
-    values = np.round(features(came.observation), 6).tolist()
+    values = np.round(features(outcome.observation), 6).tolist()
     return Outcome(
-        tried=came.tried,
+        tried=outcome.tried,
         features=dict(zip(COLUMNS, values, strict=True)),
         f1=round(SCORES["F1"](record) or 0.0, 6),
         wrong=SCORES["CRAG-truthfulness"](record) == -1,
         answered=record.answered,
-        tokens=came.usage.tokens,
-        retrievals=came.usage.retrievals,
-        waits=_waits(came.observation),
-        seconds=round(came.usage.seconds, 4),
+        tokens=outcome.usage.tokens,
+        retrievals=outcome.usage.retrievals,
+        waits=_waits(outcome.observation),
+        seconds=round(outcome.usage.seconds, 4),
     )
 
 
-def _waits(seen: Observation) -> int:
-    """A parallel split waits once, a serial one for each sub-question."""
-    asked = seen.situation
-    if "split" not in seen.tried:
+def _waits(observation: Observation) -> int:
+    """Return the waits for split retrievals: one if parallel, else one for each sub-question."""
+    situation = observation.situation
+    if "split" not in observation.tried:
         return 0
-    return 1 if asked.parallel > 1 else int(asked.serial) if asked.serial > 1 else 0
+    return 1 if situation.parallel > 1 else int(situation.serial) if situation.serial > 1 else 0

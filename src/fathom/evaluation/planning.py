@@ -1,9 +1,9 @@
-"""How good planners are on recorded outcomes: what each would have answered, and at what cost.
+"""Planners measured on recorded outcomes: the answers each would have given, and their cost.
 
-Whoever learns or chooses does it on other questions than those it is measured on: the questions
-are dealt into folds, and each fold is asked by what the others taught. Beside planners stand the
-best fixed sequence, a router that knows the data set alone, and hindsight, which no planner can
-exceed; the reward that a planner falls short of it is its regret.
+Nothing is learned or chosen on the questions it is measured on: the questions are dealt into folds,
+and each fold is answered by what the others taught. Beside planners stand the best fixed sequence,
+a router that knows the data set alone, and hindsight, which no planner can exceed; the reward by
+which a planner falls short of hindsight is its regret.
 """
 
 from collections import Counter
@@ -45,12 +45,12 @@ Sequences = Sequence[tuple[Action, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """What one system made of the questions, in their order.
+    """The outcomes of one system on the questions, in their order.
 
     Attributes:
-        name: How tables call it.
-        questions: What was asked.
-        outcomes: What was shown of each.
+        name: The name of the system in tables.
+        questions: The questions.
+        outcomes: The outcome that the system showed for each.
         sequences: The actions of each, its end included.
         earned: The reward of each.
     """
@@ -63,7 +63,7 @@ class Planned:
 
     @classmethod
     def of(cls, name: str, walks: Walks) -> Self:
-        """What a system did in an environment."""
+        """Return the run of a system in an environment."""
         return cls(
             name=name,
             questions=walks.environment.questions,
@@ -73,61 +73,69 @@ class Planned:
         )
 
     def joined(self, others: Sequence["Planned"]) -> "Planned":
-        """This and what the same system made of other questions."""
-        parts = (self, *others)
+        """Return this run joined with those of the same system on other questions."""
+        runs = (self, *others)
         return Planned(
             name=self.name,
-            questions=tuple(each for part in parts for each in part.questions),
-            outcomes=tuple(each for part in parts for each in part.outcomes),
-            sequences=tuple(each for part in parts for each in part.sequences),
-            earned=tuple(each for part in parts for each in part.earned),
+            questions=tuple(item for run in runs for item in run.questions),
+            outcomes=tuple(item for run in runs for item in run.outcomes),
+            sequences=tuple(item for run in runs for item in run.sequences),
+            earned=tuple(item for run in runs for item in run.earned),
         )
 
     def values(self, measure: str) -> list[float]:
-        """A measure, question by question: one of `MEASURES`."""
-        return [float(_OF[measure](each)) for each in self.outcomes]
+        """Return a measure of `MEASURES`, question by question."""
+        return [float(_OF[measure](outcome)) for outcome in self.outcomes]
 
     @property
     def entropy(self) -> float:
-        """Of the actions inside data sets, in bits: 0 where all questions of each go one way."""
+        """The entropy of the actions inside data sets, in bits.
+
+        It is 0 where all questions of each data set go one way.
+        """
         groups: dict[str, list[tuple[Action, ...]]] = {}
         for question, sequence in zip(self.questions, self.sequences, strict=True):
             groups.setdefault(question.dataset, []).append(sequence)
         total = len(self.sequences)
-        return sum(len(own) / total * _bits(own) for own in groups.values())
+        # Within data sets, so that a router by data set alone does not count as adaptive.
+        return sum(len(group) / total * _bits(group) for group in groups.values())
 
 
 _OF: dict[str, Callable[[Outcome], float]] = {
-    "F1": lambda each: each.f1,
-    "CRAG-truthfulness": lambda each: float(each.answered and not each.wrong) - each.wrong,
-    "abstained": lambda each: not each.answered,
-    "cost": lambda each: each.cost,
-    "retrievals": lambda each: each.retrievals,
-    "seconds": lambda each: each.seconds,
+    "F1": lambda outcome: outcome.f1,
+    "CRAG-truthfulness": lambda outcome: (
+        float(outcome.answered and not outcome.wrong) - outcome.wrong
+    ),
+    "abstained": lambda outcome: not outcome.answered,
+    "cost": lambda outcome: outcome.cost,
+    "retrievals": lambda outcome: outcome.retrievals,
+    "seconds": lambda outcome: outcome.seconds,
 }
 MEASURES = tuple(_OF)
 
 
 def _bits(sequences: Sequences) -> float:
+    """Return the entropy of the sequences in bits."""
     counts = Counter(sequences).values()
-    return -sum(each / len(sequences) * log2(each / len(sequences)) for each in counts)
+    return -sum(count / len(sequences) * log2(count / len(sequences)) for count in counts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """The best fixed sequence of executors: of all questions, and of those of each data set."""
+    """The best fixed sequence of executors, for all questions and for each data set."""
 
     overall: tuple[Action, ...]
     routes: dict[str, tuple[Action, ...]]
 
     @classmethod
     def of(cls, questions: Sequence[RecordedQuestion], reward: Reward) -> Self:
-        """Chosen on these; of equal ones the first, which is the shortest."""
+        """Choose the sequences on these questions; of equal ones the first, the shortest."""
         world = Environment.of(questions, reward)
         tries = list(executions(has_model=False, most=world.most))
-        earned = np.array([world.follow(world.always(each)).earned for each in tries])
+        earned = np.array([world.follow(world.always(sequence)).earned for sequence in tries])
         sets = np.array([question.dataset for question in questions])
         return cls(
+            # Rounding keeps the last digits of a sum from deciding between equal sequences.
             overall=tries[int(np.argmax(np.round(earned.mean(axis=1), 9)))],
             routes={
                 name: tries[int(np.argmax(np.round(earned[:, sets == name].mean(axis=1), 9)))]
@@ -136,7 +144,7 @@ class Fixed:
         )
 
     def route(self, world: Environment) -> Places:
-        """The choices of the router; a data set that it does not know goes the best way of all."""
+        """Return the router's choices; an unknown data set gets the best sequence of all."""
         sequences = {name: self.routes.get(name, self.overall) for name in world.datasets}
         choices = {name: world.always(sequence) for name, sequence in sequences.items()}
         rows = [choices[world.questions[at].dataset] for at, _ in world.states]
@@ -145,22 +153,22 @@ class Fixed:
 
 def planned(
     known: Sequence[RecordedQuestion],
-    asked: Sequence[RecordedQuestion],
+    new: Sequence[RecordedQuestion],
     reward: Reward,
     training: Training,
     *,
     alphas: Sequence[float] = ALPHAS,
 ) -> Iterator[Planned]:
-    """What every system makes of `asked`, having learned on `known` alone.
+    """Yield the run of every system on `new`, each having learned on `known` alone.
 
     Args:
-        known: To learn and to choose on.
-        asked: To be measured on; none of `known`.
-        reward: What both earn; that of PPO has each alpha in turn.
-        training: How PPO trains.
-        alphas: What cost weighs for each PPO.
+        known: The questions to learn and to choose on.
+        new: The questions to measure on; none of them is in `known`.
+        reward: The reward of both; that of PPO has each alpha in turn.
+        training: The options of PPO's training.
+        alphas: The weight of cost for each PPO.
     """
-    world = Environment.of(asked, reward)
+    world = Environment.of(new, reward)
     fixed = Fixed.of(known, reward)
     yield Planned.of(LOOK, world.follow(world.always(())))
     best = world.always(fixed.overall)
@@ -168,13 +176,13 @@ def planned(
     yield Planned.of(ROUTER, world.follow(fixed.route(world)))
     yield Planned.of(RULES, world.follow(world.choices(RulePolicy())))
     for alpha in alphas:
-        done = train(known, replace(reward, alpha=alpha), training)
-        yield Planned.of(ppo_name(alpha), world.follow(done.learner.choices(world)))
+        trained = train(known, replace(reward, alpha=alpha), training)
+        yield Planned.of(ppo_name(alpha), world.follow(trained.learner.choices(world)))
     yield Planned.of(ORACLE, world.follow(world.hindsight()))
 
 
 def ppo_name(alpha: float) -> str:
-    """How the table calls PPO with this alpha."""
+    """Return the name of PPO with this alpha in tables."""
     return f"PPO, alpha {alpha:g}"
 
 
@@ -186,7 +194,7 @@ def cross_fitted(
     alphas: Sequence[float] = ALPHAS,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> "PlannerTable":
-    """What every system makes of all questions, each asked by what the other folds taught.
+    """Run every system on all questions, each answered by what the other folds taught.
 
     Raises:
         UsageError: If there are fewer than two questions a fold.
@@ -194,20 +202,23 @@ def cross_fitted(
     folds = _dealt(questions)
     if min(map(len, folds)) < 2:
         raise UsageError(f"{len(questions)} recorded questions are too few to measure a planner on")
-    parts: dict[str, list[Planned]] = {}
-    for number, asked in enumerate(folds, start=1):
-        known = [each for fold in folds if fold is not asked for each in fold]
-        for each in planned(known, asked, reward, training, alphas=alphas):
-            parts.setdefault(each.name, []).append(each)
+    runs: dict[str, list[Planned]] = {}
+    for number, fold_asked in enumerate(folds, start=1):
+        others = [item for fold in folds if fold is not fold_asked for item in fold]
+        for run in planned(others, fold_asked, reward, training, alphas=alphas):
+            runs.setdefault(run.name, []).append(run)
         on_progress("folds measured", number, len(folds))
     return PlannerTable(
-        reward=reward, systems=tuple(first.joined(rest) for first, *rest in parts.values())
+        reward=reward, systems=tuple(first.joined(rest) for first, *rest in runs.values())
     )
 
 
 def _dealt(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
-    """Folds with the same share of each data set, by the hash of ids."""
-    order = sorted(questions, key=lambda each: (each.dataset, digest(each.question)))
+    """Deal the questions into folds, each with the same share of each data set.
+
+    The order is that of the hashes of their ids.
+    """
+    order = sorted(questions, key=lambda question: (question.dataset, digest(question.question)))
     return [order[at::FOLDS] for at in range(FOLDS)]
 
 
@@ -216,84 +227,95 @@ class PlannerTable:
     """Systems on the same questions.
 
     Attributes:
-        reward: What they earn.
-        systems: What each made of the questions.
+        reward: The reward that they earn.
+        systems: The run of each system.
     """
 
     reward: Reward
     systems: tuple[Planned, ...]
 
     def named(self, name: str) -> Planned:
-        """The system of this name."""
-        return next(each for each in self.systems if each.name == name)
+        """Return the system of this name."""
+        return next(system for system in self.systems if system.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a system: means, the interval of F1, of the reward and of the regret."""
+        """Return a row a system: means, and intervals of F1, of the reward and of the regret."""
         oracle = self.named(ORACLE).earned
-        found: list[dict[str, Any]] = []
-        for each in self.systems:
-            regret = [best - own for best, own in zip(oracle, each.earned, strict=True)]
-            means = {measure: round(fmean(each.values(measure)), 4) for measure in MEASURES}
-            found.append(
+        table: list[dict[str, Any]] = []
+        for system in self.systems:
+            regret = [best - reward for best, reward in zip(oracle, system.earned, strict=True)]
+            means = {measure: round(fmean(system.values(measure)), 4) for measure in MEASURES}
+            table.append(
                 {
-                    "system": each.name,
-                    "queries": len(each.earned),
+                    "system": system.name,
+                    "queries": len(system.earned),
                     "measures": {
                         **means,
-                        "reward": round(fmean(each.earned), 4),
+                        "reward": round(fmean(system.earned), 4),
                         "regret": round(fmean(regret), 4),
-                        "entropy": round(each.entropy, 3),
+                        "entropy": round(system.entropy, 3),
                     },
                     "intervals": {
-                        "F1": _interval(each.values("F1")),
-                        "reward": _interval(each.earned),
+                        "F1": _interval(system.values("F1")),
+                        "reward": _interval(system.earned),
                         "regret": _interval(regret),
                     },
                 }
             )
-        return found
+        return table
 
     def compared(self, name: str, others: Sequence[str]) -> list[dict[str, Any]]:
-        """A system's reward against that of others: difference, interval, p corrected (Holm)."""
-        own = self.named(name).earned
+        """Compare a system's reward with that of others.
+
+        Returns:
+            For each of the others the difference, its interval and its p, corrected (Holm).
+        """
+        rewards = self.named(name).earned
         pairs = [
-            [mine - theirs for mine, theirs in zip(own, self.named(other).earned, strict=True)]
+            [mine - theirs for mine, theirs in zip(rewards, self.named(other).earned, strict=True)]
             for other in others
         ]
-        corrected = holm([randomisation_p(each) for each in pairs])
+        corrected = holm([randomisation_p(differences) for differences in pairs])
         return [
             {
                 "system": name,
                 "against": other,
-                "reward": round(fmean(each), 4),
-                "interval": _interval(each),
+                "reward": round(fmean(differences), 4),
+                "interval": _interval(differences),
                 "p": round(p, 4),
             }
-            for other, each, p in zip(others, pairs, corrected, strict=True)
+            for other, differences, p in zip(others, pairs, corrected, strict=True)
         ]
 
     def tests(self) -> list[dict[str, Any]]:
-        """PPO with the alpha of the reward against what learns nothing of the question."""
+        """Compare PPO, with the alpha of the reward, with the systems that ignore the question.
+
+        Returns:
+            Rows as from `compare_rewards`.
+        """
         return self.compared(ppo_name(self.reward.alpha), (BEST, ROUTER, RULES))
 
     def to_text(self) -> str:
-        """For a terminal: a row a system, then what the chosen policy is against the others."""
+        """Return text for a terminal: a row a system, then PPO against the others."""
         head = ("F1", "CRAG-truthfulness", "cost", "retrievals", "reward", "regret", "entropy")
         rows = [
             (str(row["system"]), *(_cell(row, measure) for measure in head)) for row in self.rows()
         ]
         table = ReportTable(title="", head=("system", *head), rows=tuple(rows))
-        said = Sentences(lines=tuple(self.verdict()))
-        section = ReportSection(blocks=(table, said))
+        sentences = Sentences(lines=tuple(self.verdict()))
+        section = ReportSection(blocks=(table, sentences))
         return as_text(EvaluationReport(title="", sections=(section,)))
 
     def verdict(self) -> Iterator[str]:
-        """In words, what PPO with the alpha of the reward is against what learns nothing."""
+        """Yield sentences on PPO against the systems that ignore the question.
+
+        The PPO is the one with the alpha of the reward.
+        """
         for test in self.tests():
             sure = test["p"] < SIGNIFICANT
-            found = "earns more than" if test["reward"] > 0 else "earns less than"
+            word = "earns more than" if test["reward"] > 0 else "earns less than"
             yield (
-                f"{test['system']} {found if sure else 'cannot be told from'} {test['against']}: "
+                f"{test['system']} {word if sure else 'cannot be told from'} {test['against']}: "
                 f"{test['reward']:+.3f} {test['interval']}, p = {test['p']:.3f}"
             )
 

@@ -1,4 +1,4 @@
-"""One record per question that a system was asked: all that a report needs, line by line."""
+"""The records of an evaluation: one per question and system, with all that a report needs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from fathom.text.answer_scores import unmarked
 from fathom.types import AnswerStatus
 
 Status = AnswerStatus | Literal["ranked"]
-"""That of an answer, or of a ranking."""
+"""The status of an answer, or `ranked` for a ranking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cited:
-    """A citation, as far as it is measured."""
+    """The measured fields of a citation."""
 
     document: str
     quote: str
@@ -29,30 +29,30 @@ class Cited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What came of one question.
+    """The record of one question that one system was asked.
 
     A strategy was asked for an answer, a retriever for a ranking of the documents.
 
     Attributes:
-        strategy: Its name, or that of the retriever.
-        question: Its id in the data set.
-        kind: What sort of question it is, as the data set says.
+        strategy: The name of the strategy or retriever.
+        question: The id of the question in the data set.
+        kind: The sort of question, as the data set names it.
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
-        synthetic: Whether nobody asked it: it was made from the documents.
-        relevant: Document -> grade above 0: its qrels.
-        documents: How many the corpus holds; 0 is not known.
-        varied: The settings that were varied on purpose, where some were.
-        depth: How many documents a retriever was to rank; `None` where an answer was wanted.
-        setup: What made the answer, beside the question: another setup is another system.
-        stop_reason: What broke, where the status is `failed`.
-        actions: What the planner chose, one workflow a turn, where there is a planner.
-        conflicts: The other readings that were shown, but for those that were refuted.
-        evidence: Documents that the run had before it, or the ranking; best first, each once.
-        usage: As in `Usage`.
+        synthetic: Whether the question was made from the documents rather than asked by a person.
+        relevant: Document -> grade above 0: the question's qrels.
+        documents: Number of documents of the corpus; 0 means unknown.
+        varied: The settings that were varied on purpose, if any.
+        depth: Number of documents that a retriever was to rank; `None` for an answer.
+        setup: Hash of what made the answer, beside the question: another setup is another system.
+        stop_reason: The error, where the status is `failed`.
+        actions: The planner's choices, one workflow a turn, for strategies with a planner.
+        conflicts: The other readings that were shown, without those that were refuted.
+        evidence: Documents that the run saw, or the ranking; best first, each once.
+        usage: The fields of `Usage`.
         seconds: Wall time of the run.
-        signals: What was known of the answer, in numbers; see `agents.answer_signals`.
-        trace_id: Under which the index keeps the run; `None` when it does not.
+        signals: The numeric signals of the answer, from `agents.answer_signals`.
+        trace_id: The id under which the index keeps the run; `None` when it does not.
     """
 
     dataset: str
@@ -86,20 +86,21 @@ class Record:
 
     @property
     def system(self) -> str:
-        """The strategy or retriever, and what was varied."""
+        """The strategy or retriever, with the settings that were varied."""
         varied = ", ".join(f"{key}={value}" for key, value in sorted(self.varied.items()))
         return f"{self.strategy} ({varied})" if varied else self.strategy
 
     @property
     def sureness(self) -> float | None:
-        """The confidence of the answer; where nobody calibrated it, that of its draft."""
+        """The confidence of the answer; of an uncalibrated one, that of its draft."""
         if self.confidence is not None or not self.signals:
             return self.confidence
+        # The signal is a log-odds, and the logistic function makes it a probability.
         return 1 / (1 + exp(-self.signals["sure"]))
 
     @property
     def ranks(self) -> bool:
-        """Whether a ranking was asked for, and no answer."""
+        """Whether a ranking was asked for rather than an answer."""
         return self.depth is not None
 
     @property
@@ -114,12 +115,12 @@ class Record:
 
     @property
     def said(self) -> str:
-        """What is compared with the gold answers: the short answer, else the whole one."""
+        """The text to compare with the gold answers: the short answer, else the whole one."""
         return self.short_answer or self.long
 
     @classmethod
     def from_json(cls, row: object) -> Self:
-        """The record of a line.
+        """Return the record of one line.
 
         Raises:
             TypeError: If it is no object, a field is missing or unknown, or grades are missing.
@@ -128,19 +129,20 @@ class Record:
             raise TypeError("not an object")
         if not isinstance(row.get("relevant", {}), Mapping):
             raise TypeError("relevant documents without grades")
-        listed = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
-        cited = tuple(Cited(**each) for each in row.get("citations", ()))
-        return cls(**{**row, **listed, "citations": cited})
+        # JSON has no tuples; a record with lists would not equal the one that was written.
+        tuples = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+        citations = tuple(Cited(**citation) for citation in row.get("citations", ()))
+        return cls(**{**row, **tuples, "citations": citations})
 
 
 Group = Sequence[Record]
-"""What one strategy or retriever made of one data set; at least one record."""
+"""The records of one strategy or retriever on one data set; at least one."""
 
 
 class Records:
     """The records of one system on one data set, in a file of one JSON object a line.
 
-    A record is there when its line is: a run that was killed goes on after the last whole line.
+    A record counts once its line is whole: a killed run continues after the last whole line.
     """
 
     def __init__(
@@ -150,15 +152,15 @@ class Records:
         setup: str = "",
         varied: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Read what is there.
+        """Read the file.
 
         Args:
-            file: Without one the records are kept in memory only.
-            setup: That of the records which are going to be added; see `Record.setup`.
-            varied: Likewise.
+            file: The file; without one the records stay in memory only.
+            setup: The setup of the records that will be added, as in `Record.setup`.
+            varied: The varied settings of the records that will be added.
 
         Raises:
-            UsageError: If a line is no record, or one of another setup.
+            UsageError: If a line is no record, or a record of another setup.
         """
         self.file = file
         self.setup = setup
@@ -177,6 +179,6 @@ class Records:
             self.known[record.question] = record
 
     def add(self, record: Record) -> None:
-        """Keep a record, also over the death of the process."""
+        """Append a record to the file, where it survives the death of the process."""
         self.known[record.question] = record
         add_line(self.file, asdict(record))

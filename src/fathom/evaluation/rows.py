@@ -1,4 +1,4 @@
-"""How one system did on one data set, or on a part of it: means with intervals, from records."""
+"""The scores of one system on a data set or a subgroup of it, from records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -34,21 +34,21 @@ HEADLINES = (
     "ECE",
     "failed",
 )
-"""The measures of strategies that tables show."""
+"""The measures of strategies in tables."""
 HEADLINES_OF_RANKINGS = (*MEASURES, "failed")
-"""Likewise of retrievers."""
+"""The measures of retrievers in tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """How one system did on one data set.
+    """The scores of one system on one data set.
 
     Attributes:
-        queries: How many questions were asked.
-        measures: Mean over the questions that can have a value, or of all together.
+        queries: Number of questions that were asked.
+        measures: Mean over the questions that can have a value, or the value of all together.
         intervals: 95 % bootstrap interval of each.
         latency_s: `p50` and `p95` of the seconds that a question took.
-        usage: Mean of a question.
+        usage: Mean usage of a question.
     """
 
     dataset: str
@@ -61,29 +61,29 @@ class Row:
 
 
 def row_of(records: Sequence[Record]) -> Row:
-    """How one strategy or retriever did on one data set.
+    """Score one strategy or retriever on one data set.
 
     Args:
-        records: Of all questions that it was asked; at least one.
+        records: The records of all its questions; at least one.
 
     Returns:
         Measures that no record can have are absent; the usage is the mean of a question.
     """
     means, intervals = _means(records)
-    whole, around = _whole(records)
+    whole, whole_intervals = _whole(records)
     return Row(
         dataset=records[0].dataset,
         system=records[0].system,
         queries=len(records),
         measures=means | whole,
-        intervals=intervals | around,
+        intervals=intervals | whole_intervals,
         latency_s=percentiles([record.seconds for record in records]),
         usage=_usage(records),
     )
 
 
 def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[Row]:
-    """One row for each phase that answered, or for each kind of question, most frequent first."""
+    """Return one row for each phase or each kind of question, the most frequent first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(part_of(record, field), []).append(record)
@@ -93,26 +93,29 @@ def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[
 
 
 def part_of(record: Record, field: Literal["phase", "kind"]) -> str:
-    """The phase or the kind of a question; failed runs are a phase of their own."""
+    """Return the phase or the kind of a question; failed runs are a phase of their own."""
+    # A failed run has no phase, and must not be mixed with the answers that name none.
     if field == "phase" and record.status == "failed":
         return "failed"
     return getattr(record, field) or "-"
 
 
 def values(name: str, records: Sequence[Record]) -> dict[str, float]:
-    """A measure's value of each question that can have one."""
+    """Return a measure's value for each question that can have one."""
     score = SCORES[name]
-    found = {record.question: score(record) for record in records}
-    return {question: value for question, value in found.items() if value is not None}
+    scores = {record.question: score(record) for record in records}
+    return {question: value for question, value in scores.items() if value is not None}
 
 
 def _means(
     records: Sequence[Record],
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    found = {name: list(values(name, records).values()) for name in SCORES}
-    kept = {name: each for name, each in found.items() if each}
-    means = {name: round(fmean(each), 6) for name, each in kept.items()}
-    return means, {name: bca_interval(each, bounds=bounds(name)) for name, each in kept.items()}
+    by_measure = {name: list(values(name, records).values()) for name in SCORES}
+    present = {name: scores for name, scores in by_measure.items() if scores}
+    means = {name: round(fmean(scores), 6) for name, scores in present.items()}
+    return means, {
+        name: bca_interval(scores, bounds=bounds(name)) for name, scores in present.items()
+    }
 
 
 def _whole(
@@ -126,9 +129,9 @@ def _whole(
         if value is None:
             continue
         measures[name] = round(value, 6)
-        around = resampled_interval(len(records), partial(_drawn, judged, measure))
-        if around is not None:
-            intervals[name] = around
+        interval = resampled_interval(len(records), partial(_drawn, judged, measure))
+        if interval is not None:
+            intervals[name] = interval
     return measures, intervals
 
 
@@ -139,16 +142,17 @@ def _drawn(judged: Sequence[Judged], measure: Whole, places: npt.NDArray[np.int6
 def _usage(records: Sequence[Record]) -> dict[str, float]:
     names = [field.name for field in fields(Usage) if field.name != "seconds"]
     spent = {name: [record.usage.get(name) for record in records] for name in names}
+    # A mean over some questions only, such as those of known cost, would look too cheap.
     mean = {
-        name: round(fmean(each), 6)
-        for name, all_ in spent.items()
-        if len(each := [value for value in all_ if value is not None]) == len(records)
+        name: round(fmean(amounts), 6)
+        for name, entries in spent.items()
+        if len(amounts := [value for value in entries if value is not None]) == len(records)
     }
     return mean | {"tokens": mean["prompt_tokens"] + mean["completion_tokens"]}
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile."""
+    """Return the median and the 95th percentile."""
     if len(seconds) == 1:
         return {"p50": seconds[0], "p95": seconds[0]}
     cuts = quantiles(seconds, n=20, method="inclusive")

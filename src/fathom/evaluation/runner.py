@@ -1,4 +1,4 @@
-"""Asks a strategy or a retriever the questions of a data set, and records what came of each."""
+"""The runner that asks a strategy or a retriever the questions of a data set and records each."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 Fields = Mapping[str, Any]
-"""Some of those of a record."""
+"""Some of the fields of a record."""
 OnProgress = Callable[[str, int, int], None]
-"""Told what is measured, how many questions are done, and of how many."""
+"""Takes the name of the work, the number of questions done, and the number of all."""
 LONGEST, SHORTENED = 240, 200
-"""File systems take names of 255 bytes, endings included."""
+"""The longest file name, and the length of a cut one: file systems take 255 bytes with endings."""
 
 
 class AskedRun(Protocol):
-    """What came of asking: a strategy's `Outcome`."""
+    """The protocol of a finished run, such as a strategy's `Outcome`."""
 
     @property
     def answer(self) -> Answer:
-        """What the user would get."""
+        """The answer that the user would get."""
         ...
 
     @property
     def trace(self) -> Trace:
-        """How it came about."""
+        """The trace of the run."""
         ...
 
 
@@ -54,15 +54,15 @@ AskQuestion = Callable[[Question], AskedRun]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """An engine that is asked the questions of a data set, and where its records are kept.
+    """An engine that is asked the questions of a data set, and the folder of its records.
 
     Attributes:
         engine: Its index must hold the corpus of the data set.
-        queries: A sample of so many questions; all by default.
-        seed: Of the sample.
+        queries: Size of the sample of questions; all by default.
+        seed: The seed of the sample.
         folder: Records are kept in `<data set>/<strategy>.jsonl` and, as a retriever may have the
             name of a strategy, `<data set>/<retriever>.ranked.jsonl` below it.
-        varied: What was varied in the engine's settings; belongs to the names of these files.
+        varied: The settings that were varied in the engine; part of the names of these files.
     """
 
     engine: "Engine"
@@ -74,7 +74,7 @@ class Session:
     on_progress: OnProgress = lambda _what, _done, _all: None
 
     def answers(self, strategy: str) -> list[Record]:
-        """What a strategy makes of the questions.
+        """Ask a strategy the questions, and return the records.
 
         Raises:
             UsageError: If there is no such strategy, or records of another setup are in the way.
@@ -89,6 +89,7 @@ class Session:
                     strategy=strategy,
                     filters=filters,
                     history=question.history,
+                    # An answer that a person verified would hide what the strategy itself answers.
                     verified=False,
                 )
             )
@@ -98,12 +99,12 @@ class Session:
             self.dataset,
             questions,
             ask,
-            self._kept(strategy, file_name(strategy, self.varied)),
-            on_question=self._counted(strategy, questions),
+            self._open_records(strategy, file_name(strategy, self.varied)),
+            on_question=self._make_callback(strategy, questions),
         )
 
     def rankings(self, retriever: str) -> list[Record]:
-        """How a retriever ranks the documents for the judged questions.
+        """Let a retriever rank the documents for the judged questions, and return the records.
 
         Raises:
             UsageError: If no question is judged, there is no such retriever, or records of
@@ -118,22 +119,22 @@ class Session:
             self.dataset,
             questions,
             self.engine.retriever(retriever),
-            self._kept(retriever, f"{file_name(retriever, self.varied)}.ranked"),
-            on_question=self._counted(retriever, questions),
+            self._open_records(retriever, f"{file_name(retriever, self.varied)}.ranked"),
+            on_question=self._make_callback(retriever, questions),
         )
 
-    def _kept(self, system: str, name: str) -> Records:
-        """What is known already, and where more is kept."""
+    def _open_records(self, system: str, name: str) -> Records:
+        """Open the file of a system's records."""
         file = None if self.folder is None else self.folder / self.dataset.name / f"{name}.jsonl"
         return Records(file, setup=setup_of(self.engine, system), varied=self.varied)
 
-    def _counted(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
+    def _make_callback(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
         what = f"{self.dataset.name} {system}"
         return lambda done: self.on_progress(what, done, len(questions))
 
 
 def file_name(system: str, varied: Mapping[str, str]) -> str:
-    """Names the files of a system, without their ending; each choice of settings its own.
+    """Return the name of a system's files, without ending; each choice of settings has its own.
 
     A name that file systems would refuse ends in a hash in place of its last settings.
     """
@@ -143,16 +144,16 @@ def file_name(system: str, varied: Mapping[str, str]) -> str:
 
 
 def setup_of(engine: "Engine", system: str = "") -> str:
-    """A short hash of what can change an answer: version, index, settings, budget, models.
+    """Return a short hash of what can change an answer: version, index, settings, budget, models.
 
     Args:
-        engine: Answers or ranks.
+        engine: The engine that answers or ranks.
         system: The strategy or the retriever.
 
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
     """
-    made = {
+    facts = {
         "version": __version__,
         "index": engine.reader().revision(),
         "identity": engine.assembly.identity,
@@ -161,21 +162,24 @@ def setup_of(engine: "Engine", system: str = "") -> str:
         "budget": engine.settings.budget.model_dump(mode="json"),
         **_extensions(engine.settings, system),
     }
-    return digest(canonical(made))[:16]
+    return digest(canonical(facts))[:16]
 
 
 def _extensions(settings: Settings, system: str) -> dict[str, Json]:
-    """The versions of what other packages add to a system, and their settings; often nothing."""
+    """Return the versions and settings of the extensions in a system; often nothing."""
     retrievers = (*settings.rrf.retrievers, *settings.hybrid.agents)
     names = {system, settings.retrieval.retriever, *retrievers}
     kinds: tuple[Kind, ...] = ("strategy", "retriever")
-    found = {str(added) for name in names for kind in kinds if (added := find(kind, name))}
+    versions = {
+        str(extension) for name in names for kind in kinds if (extension := find(kind, name))
+    }
     tables = {name: dict(table) for name, table in settings.extensions.items()}
-    return {"extensions": [sorted(found), tables]} if found or tables else {}
+    # Without extensions the key is absent, so that records from before it keep their setup.
+    return {"extensions": [sorted(versions), tables]} if versions or tables else {}
 
 
 def holds(engine: "Engine", dataset: Dataset) -> bool:
-    """Whether the index holds the documents of the data set, and no others."""
+    """Return whether the index holds the documents of the data set, and no others."""
     try:
         status = engine.status()
     except IndexMissing:
@@ -186,9 +190,9 @@ def holds(engine: "Engine", dataset: Dataset) -> bool:
 
 
 def filters_of(question: Question) -> tuple[Filter, ...]:
-    """The question's own documents, where it has some, are all that may be used."""
-    own = (Filter("document", "in", question.documents),) if question.documents else ()
-    return (*own, *(Filter("document", "!=", document) for document in question.without))
+    """Return the filters that limit a question to its own documents, where it has some."""
+    allowed = (Filter("document", "in", question.documents),) if question.documents else ()
+    return (*allowed, *(Filter("document", "!=", document) for document in question.without))
 
 
 def record_strategy(
@@ -200,17 +204,17 @@ def record_strategy(
     *,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """Ask a strategy what it has not been asked yet.
+    """Ask a strategy the questions that it has not been asked yet.
 
     A question whose run breaks is recorded as failed, and the next one is asked.
 
     Args:
-        strategy: Its name.
-        dataset: What the questions are from.
-        questions: What to ask.
-        ask: Asks one of them.
-        records: What is known already; new ones are added.
-        on_question: Told the number of questions done, after each.
+        strategy: The name of the strategy.
+        dataset: The data set of the questions.
+        questions: The questions to ask.
+        ask: The function that asks one of them.
+        records: The known records; new ones are added.
+        on_question: Called with the number of questions done, after each.
 
     Returns:
         The records of `questions`, in their order.
@@ -233,16 +237,16 @@ def record_retriever(
     *,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """Let a retriever rank the documents for what it has not been asked yet.
+    """Let a retriever rank the documents for the questions that it has not been asked yet.
 
     As with a strategy, a ranking that breaks is recorded as failed.
 
     Args:
         dataset: Its corpus must be what the retriever's index holds.
-        questions: What to ask; such as are judged, or nothing can be measured.
-        retriever: Ranks.
-        records: What is known already; new ones are added.
-        on_question: Told the number of questions done, after each.
+        questions: The questions to ask; unjudged ones cannot be measured.
+        retriever: The retriever.
+        records: The known records; new ones are added.
+        on_question: Called with the number of questions done, after each.
 
     Returns:
         The records of `questions`, in their order.
@@ -254,12 +258,12 @@ def record_retriever(
     def make(question: Question) -> Fields:
         return _ranked(retriever, question)
 
-    given = {"strategy": retriever.name, "depth": DEPTH}
-    return _recorded(given, dataset, questions, make, records, on_question)
+    fixed = {"strategy": retriever.name, "depth": DEPTH}
+    return _recorded(fixed, dataset, questions, make, records, on_question)
 
 
 def _recorded(
-    given: Fields,
+    fixed: Fields,
     dataset: Dataset,
     questions: Sequence[Question],
     make: Callable[[Question], Fields],
@@ -268,14 +272,14 @@ def _recorded(
 ) -> list[Record]:
     for number, question in enumerate(questions, start=1):
         if question.id not in records.known:
-            known = {**given, **_known(dataset, question, records)}
-            records.add(Record.from_json({**known, **_made(make, question)}))
+            fields = {**fixed, **_known(dataset, question, records)}
+            records.add(Record.from_json({**fields, **_made(make, question)}))
         on_question(number)
     return [records.known[question.id] for question in questions]
 
 
 def _known(dataset: Dataset, question: Question, records: Records) -> Fields:
-    """What is known before the question is asked."""
+    """Return the fields that are known before the question is asked."""
     return {
         "dataset": dataset.name,
         "question": question.id,
@@ -296,6 +300,7 @@ def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
     started = time.perf_counter()
     try:
         return make(question)
+    # A wrong call would fail on every question, so it ends the evaluation.
     except UsageError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever breaks counts against the system
@@ -307,8 +312,8 @@ def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
         }
 
 
-def _answered(asked: AskedRun) -> Fields:
-    answer = asked.answer
+def _answered(run: AskedRun) -> Fields:
+    answer = run.answer
     return {
         "status": answer.status,
         "answer": answer.answer,
@@ -316,16 +321,16 @@ def _answered(asked: AskedRun) -> Fields:
         "confidence": answer.confidence,
         "phase": answer.phase,
         "stop_reason": answer.stop_reason,
-        "actions": list(actions(asked.trace)),
+        "actions": list(actions(run.trace)),
         "citations": [
-            {name: getattr(each, name) for name in ("document", "quote", "support", "verified")}
-            for each in answer.citations
+            {name: getattr(citation, name) for name in ("document", "quote", "support", "verified")}
+            for citation in answer.citations
         ],
-        "conflicts": [each.answer for each in answer.conflicts if not each.refuted],
-        "evidence": evidence_documents(asked.trace),
+        "conflicts": [conflict.answer for conflict in answer.conflicts if not conflict.refuted],
+        "evidence": evidence_documents(run.trace),
         "usage": asdict(answer.usage),
         "seconds": answer.usage.seconds,
-        "signals": dict(asked.trace.signals),
+        "signals": dict(run.trace.signals),
         "trace_id": answer.trace_id,
     }
 
@@ -343,7 +348,7 @@ def _ranked(retriever: Retriever, question: Question) -> Fields:
 
 
 def rank_documents(retriever: Retriever, question: Question, depth: int = DEPTH) -> list[str]:
-    """The first `depth` documents, each at the place of its best chunk."""
+    """Return the first `depth` documents, each at the place of its best chunk."""
     query = Query(text=question.text, filters=filters_of(question))
     chunks = depth
     while True:
@@ -351,4 +356,5 @@ def rank_documents(retriever: Retriever, question: Question, depth: int = DEPTH)
         documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
         if len(documents) >= depth or len(hits) < chunks:
             return documents[:depth]
+        # Several chunks may be of one document, so more are asked for until there are enough.
         chunks *= 4

@@ -1,4 +1,4 @@
-"""How sure a mean is, whether two systems differ and by how much; all that is random is seeded."""
+"""Intervals of means, and tests of whether two systems differ; all randomness is seeded."""
 
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
@@ -12,18 +12,18 @@ Sample = npt.NDArray[np.float64]
 
 NORMAL = NormalDist()
 EXACT_UP_TO = 12
-"""So many differences are tested with all their signs, more with drawn ones."""
+"""The most differences that are tested with all their signs; more are tested with drawn signs."""
 
 
 def bootstrap_interval(
     values: Sequence[float], *, seed: int = 0, resamples: int = 2000, level: float = 0.95
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean (Efron 1979).
+    """Return the percentile bootstrap interval of the mean (Efron 1979).
 
     Args:
         values: One value a question; at least one.
-        seed: Same seed, same interval.
-        resamples: How often the questions are drawn anew.
+        seed: The same seed gives the same interval.
+        resamples: Number of times that the questions are drawn anew.
         level: Share of the resampled means between the two ends.
 
     Returns:
@@ -43,7 +43,7 @@ def bca_interval(
     resamples: int = 2000,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated bootstrap interval of the mean (Efron 1987).
+    """Return the bias-corrected and accelerated bootstrap interval of the mean (Efron 1987).
 
     For a difference of two systems, `values` are the differences question by question: then it
     is the paired interval. `bounds` are the least and the largest value there can be: where all
@@ -59,9 +59,10 @@ def bca_interval(
         return float(mean - unseen * (mean - low)), float(mean + unseen * (high - mean))
     means = _resampled_means(sample, seed, resamples)
     below = (np.mean(means < mean) + np.mean(means <= mean)) / 2
+    # A share of exactly 0 or 1 has no finite normal quantile.
     edge = 0.5 / resamples
     bias = NORMAL.inv_cdf(float(np.clip(below, edge, 1 - edge)))
-    away = sample - mean  # of a mean, the jackknife's values are these, scaled
+    away = sample - mean  # for a mean, the jackknife's values are these, scaled
     acceleration = float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
     tail = (1 - level) / 2
     shares = [_shifted(NORMAL.inv_cdf(at), bias, acceleration) for at in (tail, 1 - tail)]
@@ -91,13 +92,13 @@ def resampled_interval(
     resamples: int = 500,
     level: float = 0.95,
 ) -> tuple[float, float] | None:
-    """Percentile bootstrap interval of what is no mean, such as an AUROC.
+    """Return the percentile bootstrap interval of a statistic that is no mean, such as an AUROC.
 
     Args:
-        count: How many questions there are.
-        statistic: Its value for the questions at these places; `None` where they have none.
-        seed: Same seed, same interval.
-        resamples: How often the questions are drawn anew.
+        count: Number of questions.
+        statistic: The value for the questions at these places; `None` where they have none.
+        seed: The same seed gives the same interval.
+        resamples: Number of times that the questions are drawn anew.
         level: Share of the resampled values between the two ends.
 
     Returns:
@@ -114,7 +115,7 @@ def resampled_interval(
 
 
 def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int = 10_000) -> float:
-    """Two-sided p of the paired randomisation test of the mean (Fisher 1935).
+    """Return the two-sided p of the paired randomisation test of the mean (Fisher 1935).
 
     If the systems are alike, each difference could as well have had the other sign. Up to
     `EXACT_UP_TO` differences that are not 0 every choice of signs is tried; of more, `rounds`
@@ -122,13 +123,13 @@ def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int 
 
     Args:
         differences: One a question.
-        seed: Same seed, same p.
-        rounds: How many choices of signs are drawn.
+        seed: The same seed gives the same p.
+        rounds: Number of choices of signs that are drawn.
     """
-    moved = np.asarray([each for each in differences if each], dtype=np.float64)
+    moved = np.asarray([difference for difference in differences if difference], dtype=np.float64)
     if not len(moved):
         return 1.0
-    # Sums in another order differ in the last digits.
+    # Sums in another order differ in the last digits, and equal ones must count as equal.
     observed = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
     if len(moved) <= EXACT_UP_TO:
         places = np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))
@@ -142,43 +143,46 @@ def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int 
 
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Two-sided p of McNemar's exact test (McNemar 1947, the binomial form).
+    """Return the two-sided p of McNemar's exact test (McNemar 1947, the binomial form).
 
     Args:
-        only_first: Questions that only the first system has right.
-        only_second: Questions that only the second system has right.
+        only_first: Number of questions that only the first system has right.
+        only_second: Number of questions that only the second system has right.
     """
     count = only_first + only_second
     tail = sum(comb(count, k) for k in range(min(only_first, only_second) + 1))
+    # Both numbers may be too large for floats, while their ratio is not.
     return min(1.0, float(Fraction(2 * tail, 2**count)))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p values, corrected for how many there are (Holm 1979), in the same order."""
+    """Return the p values, corrected for how many there are (Holm 1979), in the same order."""
     adjusted = [0.0] * len(ps)
     highest = 0.0
     for done, place in enumerate(sorted(range(len(ps)), key=lambda place: ps[place])):
+        # A larger p must not end up below a smaller one.
         highest = max(highest, min(1.0, (len(ps) - done) * ps[place]))
         adjusted[place] = highest
     return adjusted
 
 
 def detectable(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
-    """The smallest true difference that so many questions would show with this power.
+    """Return the smallest true difference that so many questions would show with this power.
 
-    By the normal approximation, with the spread of the differences that were seen.
+    The result uses the normal approximation, with the spread of the differences that were seen.
     """
     if len(differences) < 2:
         return float("inf")
     spread = float(np.std(np.asarray(differences), ddof=1))
-    wanted = NORMAL.inv_cdf(0.5 + level / 2) + NORMAL.inv_cdf(power)
-    return wanted * spread / sqrt(len(differences))
+    quantiles = NORMAL.inv_cdf(0.5 + level / 2) + NORMAL.inv_cdf(power)
+    return quantiles * spread / sqrt(len(differences))
 
 
 def needed(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
-    """How many questions would show the mean difference with this power, were it the true one.
+    """Return the number of questions that would show the mean difference with this power.
 
-    By the normal approximation, as `detectable`; infinite where the mean is not above 0.
+    The mean difference is taken as the true one, by the normal approximation as in
+    `detectable_difference`; the result is infinite where the mean is not above 0.
     """
     mean = fmean(differences) if len(differences) > 1 else 0.0
     if mean <= 0:
@@ -192,7 +196,7 @@ _TINY = 1e-300
 
 
 def effect_size(differences: Sequence[float]) -> float | None:
-    """Cohen's d of paired values (Cohen 1988, d_z): the mean in units of its spread.
+    """Return Cohen's d of paired values (Cohen 1988, d_z): the mean in units of its spread.
 
     About 0.2 is small, 0.5 medium, 0.8 large.
 
@@ -209,10 +213,10 @@ def effect_size(differences: Sequence[float]) -> float | None:
 
 
 def t_test_p(differences: Sequence[float]) -> float:
-    """Two-sided p of the paired t-test (Student 1908).
+    """Return the two-sided p of the paired t-test (Student 1908).
 
     Args:
-        differences: One a question; of fewer than two nothing can be said, and p is 1.
+        differences: One a question; with fewer than two p is 1.
     """
     count = len(differences)
     effect = effect_size(differences)
@@ -224,14 +228,14 @@ def t_test_p(differences: Sequence[float]) -> float:
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Cohen's kappa (Cohen 1960): agreement beyond what chance would give.
+    """Return Cohen's kappa (Cohen 1960): agreement beyond what chance would give.
 
     Args:
-        first: The labels that one gave.
-        second: Those that the other gave, in the same order.
+        first: The labels of the first judge.
+        second: The labels of the second judge, in the same order.
 
     Returns:
-        1 for full agreement, 0 for that of chance; `None` of nothing, or where both gave one
+        1 for full agreement, 0 for that of chance; `None` without labels, or where both gave one
         and the same label throughout, as chance explains it all then.
     """
     count = len(first)
@@ -239,22 +243,22 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
         return None
     agreed = sum(a == b for a, b in zip(first, second, strict=True)) / count
     labels = {*first, *second}
-    chance = sum(first.count(each) * second.count(each) for each in labels) / count**2
+    chance = sum(first.count(label) * second.count(label) for label in labels) / count**2
     return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 def _beta_share(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
+    """Return the regularised incomplete beta function I_x(a, b)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # there the fraction converges slowly
+    if x > (a + 1) / (a + b + 2):  # the fraction converges slowly on this side
         return 1 - _beta_share(1 - x, b, a)
     front = a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b)
     return exp(front) / a * _fraction(x, a, b)
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of the function, by Lentz's rule (DLMF 8.17.22)."""
+    """Return the continued fraction of the function, by Lentz's rule (DLMF 8.17.22)."""
     above, below, value = inf, 1.0, 1.0
     for step in range(1, 10_000):
         m = step // 2
@@ -271,4 +275,5 @@ def _fraction(x: float, a: float, b: float) -> float:
 
 
 def _away_from_0(value: float) -> float:
+    # Lentz's rule divides by each term, so a term of 0 becomes the smallest usable number.
     return value if abs(value) > _TINY else _TINY

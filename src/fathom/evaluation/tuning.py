@@ -1,4 +1,4 @@
-"""Which strategy and settings answer a user's own questions best, and whether that is sure."""
+"""Tuning: the strategy and settings that answer a user's own questions best, with tests."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -46,27 +46,27 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The strategy, and what was varied."""
-        told = ", ".join(f"{key}={value}" for key, value in self.varied)
-        return f"{self.strategy} ({told})" if told else self.strategy
+        """The strategy, with the settings that were varied."""
+        choices = ", ".join(f"{key}={value}" for key, value in self.varied)
+        return f"{self.strategy} ({choices})" if choices else self.strategy
 
     @property
     def assignments(self) -> dict[str, str]:
-        """The settings that make it."""
+        """The settings that make this trial."""
         return {"ask.strategy": self.strategy, **dict(self.varied)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What came of trying strategies and settings on one set of questions.
+    """The trials of strategies and settings on one set of questions.
 
     Attributes:
-        measure: What quality is.
-        unit: What a question costs: `tokens`, `US dollars` or `seconds`.
-        synthetic: How many of the questions nobody asked.
-        default: The trial of what is set now.
+        measure: The measure of quality.
+        unit: The unit of a question's cost: `tokens`, `US dollars` or `seconds`.
+        synthetic: Number of questions that were made rather than asked by people.
+        default: The trial of the present settings.
         tests: Each other trial against the default, corrected for all of them (Holm 1979).
-        needed: How many questions would show the difference of the best-looking trial with
+        needed: Number of questions that would show the difference of the best-looking trial with
             probability 0.8, were it as large as it looks; `None` where none looks better.
     """
 
@@ -82,43 +82,48 @@ class Tuning:
 
     @property
     def recommended(self) -> Trial | None:
-        """The best of those that are surely better than the default; `None` where none is."""
+        """The best trial that is surely better than the default; `None` where none is."""
         better = {
-            each.first for each in self.tests if each.p_holm < SIGNIFICANT and _gain(each) > 0
+            test.first for test in self.tests if test.p_holm < SIGNIFICANT and _gain(test) > 0
         }
         chosen = [trial for trial in self.trials if trial.name in better]
         return max(
-            chosen, key=lambda each: (_worth(self.measure, each.quality), -each.cost), default=None
+            chosen,
+            # Of equally good trials the cheaper one.
+            key=lambda trial: (_worth(self.measure, trial.quality), -trial.cost),
+            default=None,
         )
 
     @property
     def sentences(self) -> list[str]:
-        """What it comes to, in plain words."""
-        told = [each.sentence for each in self.tests]
+        """The tests, a warning about synthetic questions and the verdict, in plain sentences."""
+        lines = [test.sentence for test in self.tests]
         if self.synthetic:
-            told.append(
+            lines.append(
                 f"{self.synthetic} of the {self.questions} questions are synthetic: what is best "
                 "for them need not be best for what people ask"
             )
-        return [*told, self.verdict]
+        return [*lines, self.verdict]
 
     @property
     def verdict(self) -> str:
-        """The recommendation, or why there is none."""
+        """The recommendation, or the reason why there is none."""
         chosen = self.recommended
         if chosen is not None:
             settings = " ".join(f"{key}={value}" for key, value in chosen.assignments.items())
             return f"recommended instead of {self.default.name}: {settings}"
-        kept = f"no recommendation: nothing is surely better than {self.default.name}, which stays"
+        refusal = (
+            f"no recommendation: nothing is surely better than {self.default.name}, which stays"
+        )
         if self.needed is None:
-            return f"{kept}; none even looks better on these {self.questions} questions"
+            return f"{refusal}; none even looks better on these {self.questions} questions"
         return (
-            f"{kept}; the best-looking difference is within noise, and if it is real about "
+            f"{refusal}; the best-looking difference is within noise, and if it is real about "
             f"{self.needed} questions would show it (these were {self.questions})"
         )
 
     def report(self) -> EvaluationReport:
-        """The front as a table, the tests and the recommendation as sentences."""
+        """Return the trials as a table, the tests and the recommendation as sentences."""
         head = (
             "system",
             self.measure,
@@ -129,14 +134,14 @@ class Tuning:
         )
         rows = tuple(
             (
-                f"{each.name} *" if each == self.default else each.name,
-                _shown(each.quality, each.quality_interval),
-                _shown(each.cost, each.cost_interval),
-                f"{each.seconds:.2f}",
-                "yes" if each.best else "",
-                f"{each.on_front:.2f}",
+                f"{trial.name} *" if trial == self.default else trial.name,
+                _shown(trial.quality, trial.quality_interval),
+                _shown(trial.cost, trial.cost_interval),
+                f"{trial.seconds:.2f}",
+                "yes" if trial.best else "",
+                f"{trial.on_front:.2f}",
             )
-            for each in self.trials
+            for trial in self.trials
         )
         table = ReportTable(
             title=f"{self.dataset}: {self.questions} questions (* now)", head=head, rows=rows
@@ -146,27 +151,29 @@ class Tuning:
         return EvaluationReport(title=title, sections=(ReportSection(blocks=blocks),))
 
     def to_text(self) -> str:
-        """What `fathom tune` prints."""
+        """Return what `fathom tune` prints."""
         return as_text(self.report())
 
     def to_markdown(self) -> str:
-        """The same as Markdown, as a notebook shows it."""
+        """Return the same report as Markdown, as a notebook shows it."""
         return as_markdown(self.report())
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
 
-    def to_html(self, found: Findings) -> str:
-        """The same before all that is known of the runs, with plots, as one page.
+    def to_html(self, findings: Findings) -> str:
+        """Return this report followed by the full report of the runs, with plots, as one page.
 
         Raises:
             UsageError: If the `eval` extra is not installed.
         """
-        own, whole = self.report(), full(found)
-        return as_html(replace(whole, title=own.title, sections=(*own.sections, *whole.sections)))
+        summary, whole = self.report(), full(findings)
+        return as_html(
+            replace(whole, title=summary.title, sections=(*summary.sections, *whole.sections))
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """What `fathom tune --json` prints."""
+        """Return what `fathom tune --json` prints."""
         chosen = self.recommended
         return {
             "dataset": self.dataset,
@@ -175,10 +182,10 @@ class Tuning:
             "measure": self.measure,
             "cost": self.unit,
             "systems": [
-                {"name": each.name, "default": each == self.default, **asdict(each)}
-                for each in self.trials
+                {"name": trial.name, "default": trial == self.default, **asdict(trial)}
+                for trial in self.trials
             ],
-            "tests": [_told(each) for each in self.tests],
+            "tests": [_told(test) for test in self.tests],
             "recommended": None if chosen is None else chosen.assignments,
             "questions_needed": self.needed,
             "sentence": self.verdict,
@@ -186,7 +193,7 @@ class Tuning:
 
 
 def check_measure(measure: str) -> None:
-    """Accept what quality is to be.
+    """Check the name of the measure of quality.
 
     Raises:
         UsageError: If there is no such measure of answers.
@@ -196,55 +203,57 @@ def check_measure(measure: str) -> None:
 
 
 def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
-    """Compare all that were tried with the default.
+    """Compare all trials with the default.
 
     Args:
         groups: The records of each strategy and choice of settings, asked the same questions.
-        default: `Record.system` of the one that is set now.
-        measure: What quality is.
+        default: `Record.system` of the present settings.
+        measure: The measure of quality.
 
     Raises:
         UsageError: If there is no such measure, or no question has it of all of them.
     """
     check_measure(measure)
-    found = {group[0].system: values(measure, group) for group in groups}
-    asked = sorted(set.intersection(*({*each} for each in found.values())))
-    if not asked:
+    scores = {group[0].system: values(measure, group) for group in groups}
+    questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
+    if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
     unit = _unit(groups)
-    costs = {group[0].system: _costs(group, unit, asked) for group in groups}
+    costs = {group[0].system: _costs(group, unit, questions) for group in groups}
     qualities = {
-        name: [_worth(measure, each[question]) for question in asked]
-        for name, each in found.items()
+        name: [_worth(measure, by_question[question]) for question in questions]
+        for name, by_question in scores.items()
     }
     front = _front(list(qualities.values()), list(costs.values()))
     trials = tuple(
-        _trial(group, measure, [found[group[0].system][q] for q in asked], costs[group[0].system])
+        _trial(
+            group, measure, [scores[group[0].system][q] for q in questions], costs[group[0].system]
+        )
         for group in groups
     )
     trials = tuple(
-        replace(each, best=bool(share[0]), on_front=round(float(share[1]), 3))
-        for each, share in zip(trials, front, strict=True)
+        replace(trial, best=bool(share[0]), on_front=round(float(share[1]), 3))
+        for trial, share in zip(trials, front, strict=True)
     )
-    own = next(each for each in trials if each.name == default)
+    current = next(trial for trial in trials if trial.name == default)
     tests = [
         contrast(
             groups[0][0].dataset,
             measure,
             (name, default),
-            [(found[name][question], found[default][question]) for question in asked],
+            [(scores[name][question], scores[default][question]) for question in questions],
         )
-        for name in found
+        for name in scores
         if name != default
     ]
     return Tuning(
         dataset=groups[0][0].dataset,
-        questions=len(asked),
+        questions=len(questions),
         synthetic=sum(record.synthetic for record in groups[0]),
         measure=measure,
         unit=unit,
         trials=trials,
-        default=own,
+        default=current,
         tests=tuple(corrected(tests)),
         needed=_needed(qualities, default),
     )
@@ -266,7 +275,7 @@ def _trial(group: Group, measure: str, quality: Sequence[float], costs: Sequence
 
 
 def _worth(measure: str, value: float) -> float:
-    """More is better."""
+    """Return the value with the sign that makes more of it better."""
     return -value if measure in LOWER_IS_BETTER else value
 
 
@@ -275,16 +284,16 @@ def _gain(test: PairedTest) -> float:
 
 
 def _unit(groups: Sequence[Group]) -> str:
-    """Money where it is known and spent, else tokens, else time."""
+    """Choose the unit of cost: money where it is known and spent, else tokens, else time."""
     records = [record for group in groups for record in group]
     if any(record.usage.get("cost_usd") for record in records):
         return "US dollars"
     return "tokens" if any(map(_tokens, records)) else "seconds"
 
 
-def _costs(group: Group, unit: str, asked: Sequence[str]) -> list[float]:
+def _costs(group: Group, unit: str, questions: Sequence[str]) -> list[float]:
     by_question = {record.question: record for record in group}
-    return [_cost(by_question[question], unit) for question in asked]
+    return [_cost(by_question[question], unit) for question in questions]
 
 
 def _cost(record: Record, unit: str) -> float:
@@ -300,7 +309,7 @@ def _tokens(record: Record) -> float:
 def _front(
     qualities: Sequence[Sequence[float]], costs: Sequence[Sequence[float]]
 ) -> npt.NDArray[np.float64]:
-    """Of each system whether it is on the front, and in which share of resampled questions."""
+    """Return for each system whether it is on the front, and its share of resamples on it."""
     quality, cost = np.asarray(qualities), np.asarray(costs)
     generator = np.random.default_rng(0)
     shares = np.zeros(len(quality))
@@ -316,21 +325,23 @@ def _unbeaten(
 ) -> npt.NDArray[np.float64]:
     as_good = quality[None, :] >= quality[:, None]
     as_cheap = cost[None, :] <= cost[:, None]
+    # One side must be strictly better, or two equal systems would beat each other.
     better = (quality[None, :] > quality[:, None]) | (cost[None, :] < cost[:, None])
     beaten = np.asarray(np.any(as_good & as_cheap & better, axis=1), dtype=np.float64)
     return np.subtract(1.0, beaten)
 
 
 def _needed(qualities: dict[str, list[float]], default: str) -> int | None:
-    """Questions that would show the best-looking difference, tested beside all the others."""
+    """Return the number of questions that would show the best-looking difference."""
     others = [name for name in qualities if name != default]
     differences = [
         [ours - theirs for ours, theirs in zip(qualities[name], qualities[default], strict=True)]
         for name in others
     ]
-    best = max(differences, key=lambda each: float(np.mean(each)), default=[])
-    wanted = needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
-    return ceil(wanted) if wanted < inf else None
+    best = max(differences, key=lambda sample: float(np.mean(sample)), default=[])
+    # The difference is tested beside all the others, so its level is stricter (Bonferroni).
+    count = needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
+    return ceil(count) if count < inf else None
 
 
 def _shown(value: float, interval: Interval) -> str:
@@ -338,5 +349,6 @@ def _shown(value: float, interval: Interval) -> str:
 
 
 def _told(test: PairedTest) -> dict[str, Any]:
-    told = {**asdict(test), "sentence": test.sentence}
-    return told | ({} if test.detectable < inf else {"detectable": None})
+    fields = {**asdict(test), "sentence": test.sentence}
+    # JSON has no infinity.
+    return fields | ({} if test.detectable < inf else {"detectable": None})
