@@ -1,4 +1,4 @@
-"""The figures of the README, each beside the simplest system that does the same."""
+"""The figures of the README, each beside those of the simplest system for the same task."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class Headline:
     """A measure of two arms of an experiment.
 
     Attributes:
-        told: What it is, in plain words.
+        label: The measure and the data set, in plain words.
     """
 
-    told: str
+    label: str
     experiment: str
     set: str
     measure: str
@@ -28,8 +28,7 @@ class Headline:
 
 HEADLINES: Sequence[Headline] = (
     Headline(
-        told="right minus wrong answers, unanswerable questions among them, silence counts nothing "
-        "(CRAG-truthfulness, SQuAD)",
+        label="right minus wrong answers, SQuAD",
         experiment="fathom/defaults",
         set="squad-fresh",
         measure="CRAG-truthfulness",
@@ -37,7 +36,7 @@ HEADLINES: Sequence[Headline] = (
         baseline="never silent",
     ),
     Headline(
-        told="answers to the same questions beside the accepted ones (F1, SQuAD)",
+        label="F1 of the answers, SQuAD",
         experiment="fathom/defaults",
         set="squad-fresh",
         measure="F1",
@@ -45,7 +44,7 @@ HEADLINES: Sequence[Headline] = (
         baseline="one chunk by keyword",
     ),
     Headline(
-        told="answers to questions over Indonesian news (F1, FacQA)",
+        label="F1 of the answers, FacQA",
         experiment="fathom/defaults",
         set="facqa-id",
         measure="F1",
@@ -56,31 +55,31 @@ HEADLINES: Sequence[Headline] = (
 """Default settings on clean questions only; `python -m experiments --check` sees to it."""
 
 
-def headlines(summaries: Mapping[str, Summary]) -> list[str]:
-    """A Markdown table; only of experiments that have a summary with both rows.
+def format_headlines(summaries: Mapping[str, Summary]) -> list[str]:
+    """Return a Markdown table of the headlines whose experiment has both rows.
 
     Args:
         summaries: By experiment.
     """
     lines = ["| | Fathom | simplest | questions |", "|---|---|---|---|"]
-    return lines + [line for each in HEADLINES for line in _line(each, summaries)]
+    return lines + [line for headline in HEADLINES for line in _format_line(headline, summaries)]
 
 
-def with_headlines(text: str, lines: Sequence[str]) -> str:
-    """A text with these lines between the two marks."""
+def insert_headlines(text: str, lines: Sequence[str]) -> str:
+    """Return the text with these lines between the two marks."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
 
 
 def write_headlines(readme: Path, summaries: Mapping[str, Summary]) -> None:
-    """Bring the README in line with what is published."""
+    """Replace the table in the README with the published figures."""
     text = readme.read_text(encoding="utf-8")
     if START in text:
-        readme.write_text(with_headlines(text, headlines(summaries)), encoding="utf-8")
+        readme.write_text(insert_headlines(text, format_headlines(summaries)), encoding="utf-8")
 
 
-def _line(headline: Headline, summaries: Mapping[str, Summary]) -> Iterator[str]:
+def _format_line(headline: Headline, summaries: Mapping[str, Summary]) -> Iterator[str]:
     summary = summaries.get(headline.experiment)
     rows = {
         row["system"]: row
@@ -90,12 +89,10 @@ def _line(headline: Headline, summaries: Mapping[str, Summary]) -> Iterator[str]
     if headline.arm not in rows or headline.baseline not in rows:
         return
     ours, theirs = rows[headline.arm], rows[headline.baseline]
-    paper, _, name = headline.experiment.partition("/")
-    page = f"docs/results/{paper}.md#{paper}-{name}"
-    cells = [_value(headline.measure, row) for row in (ours, theirs)]
-    yield f"| {headline.told} | {cells[0]} | {cells[1]} | [{ours['queries']}]({page}) |"
+    cells = [_format_value(headline.measure, row) for row in (ours, theirs)]
+    yield f"| {headline.label} | {cells[0]} | {cells[1]} | {ours['queries']} |"
 
 
-def _value(measure: str, row: Mapping[str, Any]) -> str:
+def _format_value(measure: str, row: Mapping[str, Any]) -> str:
     low, high = row["intervals"][measure]
     return f"{row['measures'][measure]:.2f} [{low:.2f}, {high:.2f}] (`{row['system']}`)"
