@@ -50,7 +50,7 @@ CHOSEN = Manifest(
     what="`rrf` was chosen on them", systems=frozenset({"rrf"}), questions=frozenset({"0", "1"})
 )
 HEADLINE = Headline(
-    told="x", experiment="toy/table", set="toy", measure="F1", arm="naive", baseline="k = 1"
+    label="x", experiment="toy/table", set="toy", measure="F1", arm="naive", baseline="k = 1"
 )
 DEFAULT = TOML.replace(
     'strategy = "naive"\nsettings = { "ask.min_confidence" = 0.0 }', 'strategy = "naive"'
@@ -196,4 +196,4 @@ def test_our_headlines_are_published_and_clean() -> None:
         assert made.is_clean(headline.set)
         assert headline.experiment not in unchecked(UNCHECKED)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"| {headline.told} | " in readme for headline in HEADLINES)
+    assert all(f"| {headline.label} | " in readme for headline in HEADLINES)
