@@ -121,11 +121,11 @@ def said(change: Said) -> Callable[..., Answer]:
 
 STRATEGY: Mapping[str, Callable[..., Answer]] = {
     "test_quotes_are_verified_and_stand_in_the_document": said(misquoted),
-    "test_what_is_answered_is_cited": said(lambda answer: replace(answer, citations=())),
+    "test_answers_are_cited": said(lambda answer: replace(answer, citations=())),
     "test_equal_questions_have_equal_answers": said(
         lambda answer: replace(answer, short_answer=str(next(NUMBERS)))
     ),
-    "test_questions_asked_at_once_are_answered_as_if_alone": told_late,
+    "test_concurrent_questions_get_the_same_answers": told_late,
     "test_the_steps_account_for_the_usage": unpaid,
     "test_a_run_replays_without_the_index": said(
         lambda answer: replace(answer, answer=str(time.perf_counter()))
@@ -180,7 +180,7 @@ RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"give": lambda hits, _: [replace(hits[0], rank=n) for n in (1, 2)] if hits else []},
         {"ask": lambda query, _: (query, 4)},
     ),
-    "test_something_is_found_and_says_by_whom": ({"name": "other"}, {"give": lambda *_: []}),
+    "test_hits_name_their_retriever": ({"name": "other"}, {"give": lambda *_: []}),
     "test_a_shorter_list_is_the_beginning_of_a_longer_one": ({"give": turned},),
     "test_the_same_query_gives_the_same_list": (
         {"give": lambda hits, _: [replace(hit, score=next(NUMBERS)) for hit in hits]},
@@ -285,19 +285,19 @@ def beyond(draft: Draft, hits: Sequence[Hit]) -> Draft:
 
 
 READER: Mapping[str, Sequence[ChangedReader]] = {
-    "test_evidence_stands_in_what_was_given_best_first": (
+    "test_evidence_lies_in_the_given_hits": (
         ChangedReader(beyond),
         ChangedReader(lambda draft, _: replace(draft, confidence=1.5)),
     ),
-    "test_something_is_read": (ChangedReader(lambda *_: Draft()),),
-    "test_nothing_to_read_gives_nothing": (
+    "test_the_answer_is_quoted": (ChangedReader(lambda *_: Draft()),),
+    "test_no_hits_give_an_empty_draft": (
         ChangedReader(lambda draft, _: replace(draft, short_answer="42")),
     ),
-    "test_reading_again_gives_the_same": (
+    "test_equal_readings_give_equal_drafts": (
         ChangedReader(lambda draft, _: replace(draft, short_answer=str(next(NUMBERS)))),
     ),
-    "test_it_is_a_step_of_the_run": (ChangedReader(records=False),),
-    "test_without_time_it_is_refused": (ChangedReader(records=False),),
+    "test_reading_is_a_step_of_the_run": (ChangedReader(records=False),),
+    "test_work_after_the_deadline_is_refused": (ChangedReader(records=False),),
 }
 
 
@@ -322,16 +322,16 @@ class ChangedJudge:
 
 
 JUDGE: Mapping[str, Sequence[ChangedJudge]] = {
-    "test_one_number_a_pair_from_0_to_1": (
+    "test_scores_are_one_a_pair_from_0_to_1": (
         ChangedJudge(lambda scores: scores[1:]),
         ChangedJudge(lambda scores: tuple(2 * score for score in scores)),
     ),
-    "test_what_the_quote_says_is_supported_and_a_false_number_is_not": (
+    "test_equal_texts_support_and_other_numbers_do_not": (
         ChangedJudge(lambda scores: tuple(0.5 for _ in scores)),
         ChangedJudge(lambda scores: tuple(1.0 for _ in scores)),
     ),
-    "test_nothing_to_judge_is_nothing": (ChangedJudge(lambda scores: scores or (1.0,)),),
-    "test_without_time_it_is_refused": (ChangedJudge(waits=False),),
+    "test_no_pairs_give_no_scores": (ChangedJudge(lambda scores: scores or (1.0,)),),
+    "test_work_after_the_deadline_is_refused": (ChangedJudge(waits=False),),
 }
 
 
@@ -385,9 +385,9 @@ EMBEDDER: Mapping[str, Sequence[HashingEmbedder]] = {
     "test_no_texts_give_no_rows": (
         embeds(lambda vectors, _: vectors if len(vectors) else np.zeros((1, 64), np.float32)),
     ),
-    "test_a_text_has_the_same_bytes_alone_in_any_batch_and_in_any_order": (embeds(by_batch),),
+    "test_vectors_do_not_depend_on_the_batch": (embeds(by_batch),),
     "test_unequal_texts_differ": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
-    "test_shared_words_bring_texts_near": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
+    "test_texts_with_shared_words_are_near": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
     "test_count_grows_with_the_text": (
         counts(lambda text: 1 if text else 0),
         counts(lambda text: min(512, len(text.split()))),
@@ -489,7 +489,7 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"paths": lambda _, names: {}},
         {"paths": lambda _, names: dict.fromkeys(names, "/c/cats")},
     ),
-    "test_in_how_many_chunks_a_word_stands": (
+    "test_word_counts_are_numbers_of_chunks": (
         {"word_counts": lambda _, words: [1] * len(words)},
         {
             "word_counts": lambda real, words: [
@@ -497,19 +497,19 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
             ]
         },
     ),
-    "test_vectors_by_cosine": ({"vector_search": backwards}, {"vector_search": ignoring("k")}),
-    "test_calibrations_are_kept_by_strategy_and_change_nothing_else": (
+    "test_vector_search_ranks_by_cosine": ({"vector_search": backwards}, {"vector_search": ignoring("k")}),
+    "test_calibrations_are_stored_by_strategy": (
         {"keep_calibration": nothing},
         {"calibrations": lambda _: {}},
     ),
-    "test_words_by_stem_and_title": (
+    "test_keyword_search_matches_stems_and_titles": (
         {"keyword_search": backwards},
         {"keyword_search": lambda *_, **__: []},
     ),
-    "test_a_snapshot_is_one_state_whoever_writes_meanwhile": (
+    "test_a_snapshot_is_one_state_despite_writes": (
         {"snapshot": lambda _: nullcontext()},
     ),
-    "test_a_snapshot_that_is_first_asked_late_is_of_its_beginning": (
+    "test_a_snapshot_read_late_is_of_its_beginning": (
         {"snapshot": lambda _: nullcontext()},
     ),
     "test_ties_are_broken_by_chunk_id": (
@@ -520,9 +520,9 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"vector_search": ignoring("filters")},
         {"keyword_search": ignoring("filters")},
     ),
-    "test_malformed_filters": ({"vector_search": ignoring("filters")},),
-    "test_k_below_one": ({"keyword_search": ignoring("k")},),
-    "test_what_is_stored_comes_back": (
+    "test_malformed_filters_are_refused": ({"vector_search": ignoring("filters")},),
+    "test_k_below_one_is_refused": ({"keyword_search": ignoring("k")},),
+    "test_stored_records_come_back": (
         {"document": nothing},
         {"chunks": lambda real, ids: real.chunks(sorted(ids))},
         {"sources": lambda real, below="/": real.sources()},
@@ -542,13 +542,13 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"lacking_vectors": nothing},
         {"status": restated(lacking=0)},
     ),
-    "test_filled_it_is_as_if_the_vectors_had_come_with_the_documents": (
+    "test_filled_vectors_equal_vectors_of_documents": (
         {"fill": nothing},
         {"status": counted},
         {"revision": lambda _: "same"},
         {"lacking_vectors": lambda _: 1},
     ),
-    "test_what_lacks_vectors_is_asked_for_in_its_order_and_may_go": (
+    "test_chunks_without_vectors_are_listed_in_order": (
         {"lacking": lambda *_, **__: []},
         {"lacking": lambda real, space, *, most, after="": real.lacking(space, most=most)},
         {"lacking_vectors": nothing},
@@ -557,30 +557,30 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"keep_vectors": nothing},
         {"fill": nothing},
     ),
-    "test_replacing_leaves_nothing_of_the_old": ({"put": once},),
+    "test_replacing_removes_the_old_document": ({"put": once},),
     "test_a_document_lives_while_a_place_holds_it": ({"forget": nothing},),
-    "test_a_place_that_turns_to_another_document": (
+    "test_a_place_may_change_its_document": (
         {"put": lambda real, entries, sources: entries and real.put(entries, sources)},
     ),
-    "test_keys_of_all_documents_with_the_kinds_of_their_values": (
+    "test_keys_list_the_kinds_of_their_values": (
         {"keys": lambda _: {}},
         {"keys": lambda real: {**real.keys(), "no key": None}},
         {"status": restated(keys={})},
     ),
-    "test_documents_without_a_word": (
+    "test_documents_without_words_are_found_by_vector": (
         {"keyword_search": lambda *_, **__: []},
         {"forget": lambda *_, **__: 0},
     ),
-    "test_words_of_what_was_forgotten_are_found_by_nobody_before_they_are_purged": (
+    "test_forgotten_words_are_not_found_before_a_purge": (
         {"word_counts": lambda _, words: [1] * len(words)},
         {"forget": lambda *_, **__: 1},
     ),
-    "test_whoever_reads_before_and_after_a_purge_finds_what_one_finds_who_comes_then": (
+    "test_readers_agree_before_and_after_a_purge": (
         {"keyword_search": remembered},
         {"status": counted},
         {"revision": lambda _: str(next(NUMBERS))},
     ),
-    "test_questions_on_either_side_of_a_purge_do_not_disturb_each_other": (
+    "test_snapshots_around_a_purge_are_independent": (
         {"purge": lambda real: put(real, CATS)},
         {"forget": nothing},
     ),
@@ -590,12 +590,12 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"vector_search": lambda *_, **__: []},
         {"put": narrow},
     ),
-    "test_reopened_it_is_the_same": ({"status": counted},),
+    "test_reopening_changes_nothing": ({"status": counted},),
 }
 OPENED: Mapping[str, Callable[..., Any]] = {
-    "test_no_index": lambda place, identity: open_writer(place, identity or IDENTITY),
-    "test_another_identity": lenient,
-    "test_one_writer_or_several_that_wait_for_each_other": lenient,
+    "test_a_missing_index_is_reported": lambda place, identity: open_writer(place, identity or IDENTITY),
+    "test_another_identity_is_refused": lenient,
+    "test_writers_exclude_or_wait_for_each_other": lenient,
 }
 
 

@@ -1,1 +1,1 @@
-"""What is known of the subject of the documents; data files, never code."""
+"""Knowledge about the subject of the documents: data files, never code."""

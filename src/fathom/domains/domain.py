@@ -1,4 +1,4 @@
-"""A domain: the terms, synonyms and classes of questions of a subject, read from a TOML file."""
+"""Domains: the terms, synonyms and classes of questions of a subject, read from a TOML file."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ class QuestionClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """What is known of a subject.
+    """The knowledge about one subject.
 
     Attributes:
-        classes: In order of precedence; the last is what a question without any cue falls into.
-        synonyms: Lower-case term to what else it is called, for example its long form; and from
-            each of these back to the others.
+        classes: In order of precedence; a question without any cue belongs to the last one.
+        synonyms: Lower-case term to its other names, for example its long form; and from each of
+            these back to the others.
         terms: Words of the subject, lower case, that filters and weights may favour.
     """
 
@@ -49,7 +49,7 @@ class Domain:
 
 
 def load_domain(name: str) -> Domain:
-    """The shipped domain `name`, or the one in the TOML file of this path.
+    """Load the shipped domain `name`, or the one in the TOML file of this path.
 
     Raises:
         SettingsError: If there is no such domain, or its file is not as docs/domains.md has it.
@@ -92,6 +92,7 @@ class _DomainTable(_Table):
 def _parse(text: str, origin: str) -> Domain:
     try:
         tree = tomllib.loads(text)
+        # An empty file is valid TOML, and pydantic would only say that keys are missing.
         if not tree:
             raise SettingsError(f"{origin}: the domain file is empty; give name and [[classes]]")
         table = _DomainTable.model_validate(tree)
@@ -99,30 +100,31 @@ def _parse(text: str, origin: str) -> Domain:
         raise SettingsError(f"{origin}: the domain file is not TOML: {error}") from None
     except ValidationError as error:
         raise SettingsError(f"{origin}: {_first(error)}") from None
-    _check_once([each.name for each in table.classes], f"{origin}: classes.name")
-    cues = [_plain(cue) for each in table.classes for cue in each.cues]
+    _check_once([entry.name for entry in table.classes], f"{origin}: classes.name")
+    # A cue in two classes could not decide between them, so cues are unique over all.
+    cues = [_plain(cue) for entry in table.classes for cue in entry.cues]
     _check_once(cues, f"{origin}: classes.cues")
     _check_once([_plain(term) for term in table.synonyms], f"{origin}: synonyms")
     return _domain(table)
 
 
 def _first(error: ValidationError) -> str:
-    """The first mistake, with the key where it is."""
+    """Describe the first mistake, with the key where it is."""
     first = error.errors()[0]
     key, value, expected = first_fault(error)
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; see docs/domains.md"
     if first["type"] == "missing":
         return f"the key {key!r} is missing; see docs/domains.md"
-    given = repr(value)
-    shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
-    return f"{key} = {shown}: {expected}"
+    text = repr(value)
+    excerpt = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return f"{key} = {excerpt}: {expected}"
 
 
 def _check_once(values: Sequence[str], key: str) -> None:
-    twice = next((value for value in values if values.count(value) > 1), None)
-    if twice is not None:
-        raise SettingsError(f"{key}: {twice!r} stands there twice")
+    repeated = next((value for value in values if values.count(value) > 1), None)
+    if repeated is not None:
+        raise SettingsError(f"{key}: {repeated!r} is listed twice; remove one")
 
 
 def _domain(table: _DomainTable) -> Domain:
@@ -130,26 +132,27 @@ def _domain(table: _DomainTable) -> Domain:
         name=table.name,
         classes=tuple(
             QuestionClass(
-                name=each.name,
-                cues=tuple(_plain(cue) for cue in each.cues),
-                thresholds=each.thresholds,
+                name=entry.name,
+                cues=tuple(_plain(cue) for cue in entry.cues),
+                thresholds=entry.thresholds,
             )
-            for each in table.classes
+            for entry in table.classes
         ),
         synonyms=_both_ways(table.synonyms),
         terms=tuple(dict.fromkeys(_plain(term) for term in table.terms)),
     )
 
 
-def _both_ways(given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Every name of a thing leads to its other names, as they are written."""
-    found: dict[str, dict[str, Any]] = {}
-    for term, others in given.items():
+def _both_ways(synonyms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Map every name of a thing to its other names, as they are written."""
+    links: dict[str, dict[str, Any]] = {}
+    for term, others in synonyms.items():
         group = [" ".join(name.split()) for name in (term, *others)]
         for name in group:
             rest = [other for other in group if _plain(other) != _plain(name)]
-            found.setdefault(_plain(name), {}).update(dict.fromkeys(rest))
-    return {term: tuple(others) for term, others in found.items()}
+            # A name may belong to several groups, whose names are joined; a dict keeps their order.
+            links.setdefault(_plain(name), {}).update(dict.fromkeys(rest))
+    return {term: tuple(others) for term, others in links.items()}
 
 
 def _plain(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Fathom as a part of other frameworks; each needs an extra of its own."""
+"""Integrations of Fathom with other frameworks; each needs a separate extra."""

@@ -1,4 +1,4 @@
-"""Fathom in LangChain and LangGraph: a retriever, and a node that answers."""
+"""Integration with LangChain and LangGraph: a retriever, and a node that answers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,15 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class FathomRetriever(BaseRetriever):
-    """Finds the chunks of an index that fit a query best.
+    """A LangChain retriever of the chunks of an index that fit a query best.
 
     Each document has the text of a chunk, the chunk's id, and as metadata `document`, `path`,
     `title`, `section`, `page`, `line`, `start`, `end` (offsets in the document's text), `rank`
     (from 1) and `score` (comparable within one search only).
 
     Attributes:
-        engine: What is searched; whoever made it closes it.
-        k: How many documents; by default `retrieval.k` of the engine's settings.
+        engine: The engine to search; its creator closes it.
+        k: Number of documents; by default `retrieval.k` of the engine's settings.
         retriever: `hybrid`, `keyword`, `vector` or another that the engine knows; by default
             `retrieval.retriever`.
         filters: Conditions that every document must meet, such as `year>=2020`.
@@ -40,6 +40,7 @@ class FathomRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
+    # An engine holds open files and models, so it stays out of what LangChain serializes and logs.
     engine: Engine = Field(exclude=True, repr=False)
     k: int | None = None
     retriever: str | None = None
@@ -84,19 +85,21 @@ class FathomRetriever(BaseRetriever):
         k: int | None = None,
         filters: Sequence[str | Filter] | None = None,
     ) -> list[Document]:
+        # A search is synchronous work, which must not block the event loop.
         return await asyncio.to_thread(self._get_relevant_documents, query, k=k, filters=filters)
 
 
 class FathomUpdate(TypedDict, total=False):
-    """What `fathom_node` adds to a state; keys that the state does not have are not kept.
+    """The update of a state by `fathom_node`; LangGraph drops keys that the state does not have.
 
     Attributes:
         answer: With the markers of its citations, `[1]`; empty where there is none.
-        citations: Each with `document`, `path`, `start`, `end`, `quote` and more; see `Citation`.
+        citations: Each with `document`, `path`, `start`, `end`, `quote` and the other fields of
+            `Citation`.
         abstained: Whether the documents hold no answer that is sure enough.
-        stop_reason: Why not; see `Answer`.
-        confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
-        trace_id: Under which the run can be replayed.
+        stop_reason: The reason for an abstention, as in `Answer`.
+        confidence: Probability of being right, in [0, 1]; `None` where it is unknown.
+        trace_id: The id under which the run can be replayed.
         messages: The answer, or that there is none, as a message; only where messages were given.
     """
 
@@ -116,13 +119,13 @@ def fathom_node(
     filters: Sequence[str | Filter] = (),
     budget: Budget | None = None,
 ) -> Runnable[Any, FathomUpdate]:
-    """A node of a LangGraph graph that answers from the documents.
+    """Create a node of a LangGraph graph that answers from the documents.
 
     Its state, a mapping or an object, has a `question`, or `messages` whose last is a question of
-    the user's; what was said before it is then the conversation that a follow-up belongs to.
+    the user's; the messages before it are then the conversation that a follow-up belongs to.
 
     Args:
-        engine: What answers; whoever made it closes it.
+        engine: The engine that answers; its creator closes it.
         strategy: By default `ask.strategy` of its settings.
         filters: Conditions on the documents that may be used, such as `year>=2020`.
         budget: What one question may spend, by default the settings' `budget`.
@@ -132,42 +135,49 @@ def fathom_node(
         question, and what `Engine.ask` raises.
     """
 
-    def asked(state: object) -> tuple[str, dict[str, Any]]:
+    def read_state(state: object) -> tuple[str, dict[str, Any]]:
         question, history = _question_of(state)
-        given = {"strategy": strategy, "filters": filters, "budget": budget, "history": history}
-        return question, given
+        arguments = {"strategy": strategy, "filters": filters, "budget": budget, "history": history}
+        return question, arguments
 
     def answer(state: object) -> FathomUpdate:
-        question, given = asked(state)
-        return _update(state, engine.ask(question, **given))
+        question, arguments = read_state(state)
+        return _update(state, engine.ask(question, **arguments))
 
     async def aanswer(state: object) -> FathomUpdate:
-        question, given = asked(state)
-        return _update(state, await engine.aask(question, **given))
+        question, arguments = read_state(state)
+        return _update(state, await engine.aask(question, **arguments))
 
+    # Both forms are given, so that `invoke` starts no event loop and `ainvoke` blocks none.
     return RunnableLambda(answer, afunc=aanswer, name="fathom")
 
 
 def _question_of(state: object) -> tuple[str, list[dict[str, str]]]:
-    """The question of a state, and the turns before it."""
+    """Return the question of a state, and the turns before it."""
     if question := _field(state, "question"):
         return str(question), []
-    said = [each for each in convert_to_messages(_field(state, "messages") or []) if _turn(each)]
-    if not said or said[-1].type != "human":
-        raise UsageError("the state has no `question`, and its `messages` end with none of a user")
-    *before, last = said
-    return last.text, [_turn(each) for each in before]
+    messages = [
+        message
+        for message in convert_to_messages(_field(state, "messages") or [])
+        if _turn(message)
+    ]
+    if not messages or messages[-1].type != "human":
+        raise UsageError(
+            "the state has no `question`, and its last message is not a user's; give one of them"
+        )
+    *before, last = messages
+    return last.text, [_turn(message) for message in before]
 
 
 def _turn(message: BaseMessage) -> dict[str, str]:
-    """A message as a turn of a conversation; empty for one of a system or a tool."""
+    """Return a message as a turn of a conversation; empty for one of a system or a tool."""
     if message.type not in _ROLES or not message.text.strip():
         return {}
     return {"role": _ROLES[message.type], "content": message.text}
 
 
 def _update(state: object, answer: Answer) -> FathomUpdate:
-    citations = [asdict(each) for each in answer.citations]
+    citations = [asdict(citation) for citation in answer.citations]
     update = FathomUpdate(
         answer=answer.answer,
         citations=citations,

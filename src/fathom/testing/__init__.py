@@ -1,4 +1,4 @@
-"""What an author of an extension needs to test it; see docs/extending.md.
+"""Test tools for authors of extensions; docs/extending.md shows their use.
 
 Doubles, which load nothing and are the same everywhere: `HashingEmbedder`, `ScriptedChat`,
 `ScriptedCrossReader`, and `make_engine` and `run_context` around them. Suites, to be subclassed
@@ -54,10 +54,11 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
         raise AttributeError(f"module 'fathom.testing' has no attribute {name!r}")
     if not name.endswith("Conformance"):
         return getattr(import_module("fathom.testing.doubles"), name)
-    home = "index_conformance" if name == "IndexConformance" else "conformance"
+    module = "index_conformance" if name == "IndexConformance" else "conformance"
     try:
         import pytest
     except ModuleNotFoundError:
         raise ImportError(f"fathom.testing.{name} needs pytest; run: pip install pytest") from None
-    pytest.register_assert_rewrite(f"fathom.testing.{home}")
-    return getattr(import_module(f"fathom.testing.{home}"), name)
+    # Otherwise a failing assertion of a suite would show no values: pytest rewrites tests only.
+    pytest.register_assert_rewrite(f"fathom.testing.{module}")
+    return getattr(import_module(f"fathom.testing.{module}"), name)

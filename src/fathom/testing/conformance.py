@@ -1,6 +1,6 @@
-"""What every strategy, retriever, format, reader, judge and embedder keeps, as suites of tests.
+"""Conformance suites for strategies, retrievers, formats, readers, judges and embedders.
 
-Subclass a suite in a file of tests and give it what is to be tested, by the fixture (or, for a
+Subclass a suite in a file of tests and give it the object to test, by the fixture (or, for a
 format, the attributes) that its docstring names; pytest does the rest.
 
     class TestTitles(RetrieverConformance):
@@ -41,7 +41,7 @@ TEXTS = {
     "izin.md": "# Izin\n\nBiaya izin tambat kapal adalah empat puluh ribu rupiah.",
     "copy.md": "# Copy\n\nThe bridge to the island is closed in winter.",
 }
-"""The documents over which the suites search and ask."""
+"""The documents that the suites search."""
 QUESTION = "How much does a mooring permit cost?"
 QUESTIONS = (
     QUESTION,
@@ -55,10 +55,10 @@ QUERIES = ("when does the ferry sail", "bridge island winter", "berapa biaya izi
 
 
 class _OverDocuments:
-    """Suites that ask an engine.
+    """The base of suites that ask an engine.
 
     Attributes:
-        settings: What differs from the defaults, as `{"retrieval.k": 20}`.
+        settings: Settings that differ from the defaults, as `{"retrieval.k": 20}`.
     """
 
     settings: ClassVar[Mapping[str, object]] = {}
@@ -66,7 +66,7 @@ class _OverDocuments:
     @pytest.fixture(scope="class")
     @classmethod
     def engine(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-        """Over `TEXTS`, its models doubles."""
+        """The engine over `TEXTS`, with doubles for models."""
         folder = tmp_path_factory.mktemp("conformance")
         (folder / "corpus").mkdir()
         for name, text in TEXTS.items():
@@ -77,7 +77,7 @@ class _OverDocuments:
 
 
 class StrategyConformance(_OverDocuments):
-    """See `Strategy`. To be given: the fixture `strategy`, its name."""
+    """The suite of `Strategy`. Subclasses give the fixture `strategy`, its name."""
 
     @pytest.fixture
     def strategy(self) -> str:
@@ -97,23 +97,21 @@ class StrategyConformance(_OverDocuments):
                 assert citation.verified
                 assert text[citation.start : citation.end] == citation.quote
 
-    def test_what_is_answered_is_cited(self, engine: Engine, strategy: str) -> None:
+    def test_answers_are_cited(self, engine: Engine, strategy: str) -> None:
         answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
-        assert all(each.citations for each in answers if each.status == "answered")
+        assert all(answer.citations for answer in answers if answer.status == "answered")
 
     def test_equal_questions_have_equal_answers(self, engine: Engine, strategy: str) -> None:
         first, second = (engine.ask(QUESTION, strategy=strategy) for _ in range(2))
         assert _said(first) == _said(second)
-        traces = [engine.trace(str(each.trace_id)) for each in (first, second)]
-        # Branches that work side by side end in any order.
+        traces = [engine.trace(str(answer.trace_id)) for answer in (first, second)]
+        # Branches that run side by side end in any order, so the order of steps may differ.
         assert sorted(s.id for s in traces[0].steps) == sorted(s.id for s in traces[1].steps)
 
-    def test_questions_asked_at_once_are_answered_as_if_alone(
-        self, engine: Engine, strategy: str
-    ) -> None:
+    def test_concurrent_questions_get_the_same_answers(self, engine: Engine, strategy: str) -> None:
         async def at_once() -> list[Answer]:
-            asked = (engine.aask(question, strategy=strategy) for question in QUESTIONS)
-            return await asyncio.gather(*asked)
+            pending = (engine.aask(question, strategy=strategy) for question in QUESTIONS)
+            return await asyncio.gather(*pending)
 
         alone = [_said(engine.ask(question, strategy=strategy)) for question in QUESTIONS]
         assert [_said(answer) for answer in asyncio.run(at_once())] == alone
@@ -128,8 +126,8 @@ class StrategyConformance(_OverDocuments):
     def test_a_run_replays_without_the_index(self, engine: Engine, strategy: str) -> None:
         for question in QUESTIONS:
             answer = engine.ask(question, strategy=strategy)
-            done = engine.replay(str(answer.trace_id))
-            assert done.same, done.difference or done.missing
+            replay = engine.replay(str(answer.trace_id))
+            assert replay.same, replay.difference or replay.missing
 
     @pytest.mark.parametrize("retrievals", [0, 1])
     def test_the_budget_holds(self, engine: Engine, strategy: str, retrievals: int) -> None:
@@ -141,13 +139,13 @@ class StrategyConformance(_OverDocuments):
 
 
 def _said(answer: Answer) -> Answer:
-    """An answer without what differs between two runs: when it was, and how long it took."""
+    """Return an answer without what differs between two runs: the time and the trace."""
     usage = replace(answer.usage, seconds=0.0)
     return replace(answer, usage=usage, trace_id=None)
 
 
 class RetrieverConformance(_OverDocuments):
-    """See `Retriever`. To be given: the fixture `retriever`, made over the index of `engine`."""
+    """The suite of `Retriever`. Subclasses give the fixture `retriever`, over `engine`."""
 
     @pytest.fixture
     def retriever(self, engine: Engine) -> Retriever:
@@ -166,9 +164,9 @@ class RetrieverConformance(_OverDocuments):
         assert scores == sorted(scores, reverse=True)
         assert len({hit.chunk.id for hit in hits}) == len(hits)
 
-    def test_something_is_found_and_says_by_whom(self, retriever: Retriever) -> None:
-        found = [hit for text in QUERIES for hit in retriever.retrieve(Query(text=text), k=9)]
-        assert {hit.retriever for hit in found} == {retriever.name}
+    def test_hits_name_their_retriever(self, retriever: Retriever) -> None:
+        hits = [hit for text in QUERIES for hit in retriever.retrieve(Query(text=text), k=9)]
+        assert {hit.retriever for hit in hits} == {retriever.name}
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self, retriever: Retriever) -> None:
         query = Query(text="bridge island winter")
@@ -198,10 +196,10 @@ class RetrieverConformance(_OverDocuments):
 
 
 class FormatConformance:
-    """See `Parser`. To be given: `ending`, `parse` and `examples`, at least one.
+    """The suite of `Parser`. Subclasses give `ending`, `parse` and `examples`, at least one.
 
     Attributes:
-        ending: Of the files, without the dot; registered, so that the sandbox knows it.
+        ending: The ending of the files, without the dot; registered, so that the sandbox knows it.
         parse: The parser.
         examples: Contents of such files, by a name for each.
     """
@@ -211,7 +209,8 @@ class FormatConformance:
     examples: ClassVar[Mapping[str, bytes]]
 
     def parsed(self, data: bytes) -> Parsed:
-        """What the parser makes of a file."""
+        """Parse the contents of a file."""
+        # A plain function as a class attribute would take `self` for its argument.
         return type(self).parse(data)
 
     def test_every_example_gives_text(self) -> None:
@@ -247,40 +246,40 @@ class FormatConformance:
             assert self.parsed(data) == self.parsed(data)
 
     def test_the_sandbox_reads_it_too(self, tmp_path: Path) -> None:
-        """No other file, no socket, no program: what a parser may do is decided there."""
+        """The sandbox decides what a parser may do: no other file, no socket, no program."""
         with Sandbox(ParseLimits()) as sandbox:
             for number, data in enumerate(self.examples.values()):
                 file = tmp_path / f"{number}.{self.ending}"
                 file.write_bytes(data)
-                (read_there,) = read(file, sandbox)
-                assert isinstance(read_there, Parsed)
-                here = self.parsed(data)
-                assert (read_there.text, read_there.title) == (here.text, here.title)
-                assert (read_there.blocks, dict(read_there.metadata)) == (
-                    here.blocks,
-                    dict(here.metadata),
+                (sandboxed,) = read(file, sandbox)
+                assert isinstance(sandboxed, Parsed)
+                direct = self.parsed(data)
+                assert (sandboxed.text, sandboxed.title) == (direct.text, direct.title)
+                assert (sandboxed.blocks, dict(sandboxed.metadata)) == (
+                    direct.blocks,
+                    dict(direct.metadata),
                 )
 
     def test_torn_files_are_read_or_refused(self) -> None:
-        """Whatever else is raised is told as damage, without a reason that helps."""
+        """Any other exception would be reported as damage, without a reason that helps."""
         for name, data in self.examples.items():
-            for torn in (b"", data[: len(data) // 2], data[1:], b"\x00\xff" * 40):
+            for fragment in (b"", data[: len(data) // 2], data[1:], b"\x00\xff" * 40):
                 try:
-                    parsed = self.parsed(torn)
+                    parsed = self.parsed(fragment)
                 except Refused:
                     continue
                 assert isinstance(parsed, Parsed), name
 
 
 class ReaderConformance:
-    """See `agents.reader.Reader`. To be given: the fixture `reader`."""
+    """The suite of `agents.reader.Reader`. Subclasses give the fixture `reader`."""
 
     @pytest.fixture
     def reader(self) -> Reader:
         """The reader."""
         raise NotImplementedError("give the fixture `reader`")
 
-    def test_evidence_stands_in_what_was_given_best_first(self, reader: Reader) -> None:
+    def test_evidence_lies_in_the_given_hits(self, reader: Reader) -> None:
         hits = _hits()
         for question in QUESTIONS:
             with run_context() as context:
@@ -293,31 +292,31 @@ class ReaderConformance:
             places = range(len(draft.evidence))
             assert all(place in places for claim in draft.claims for place in claim.evidence)
 
-    def test_something_is_read(self, reader: Reader) -> None:
+    def test_the_answer_is_quoted(self, reader: Reader) -> None:
         with run_context() as context:
             draft = asyncio.run(reader.read(QUESTION, _hits(), context))
         assert "40 crowns" in " ".join(evidence.quote for evidence in draft.evidence)
 
-    def test_nothing_to_read_gives_nothing(self, reader: Reader) -> None:
+    def test_no_hits_give_an_empty_draft(self, reader: Reader) -> None:
         with run_context() as context:
             draft = asyncio.run(reader.read(QUESTION, (), context))
         assert (draft.evidence, draft.claims, draft.short_answer) == ((), (), "")
 
-    def test_reading_again_gives_the_same(self, reader: Reader) -> None:
+    def test_equal_readings_give_equal_drafts(self, reader: Reader) -> None:
         drafts = []
         for _ in range(2):
             with run_context() as context:
                 drafts.append(asyncio.run(reader.read(QUESTION, _hits(), context)))
         assert drafts[0] == drafts[1]
 
-    def test_it_is_a_step_of_the_run(self, reader: Reader) -> None:
+    def test_reading_is_a_step_of_the_run(self, reader: Reader) -> None:
         with run_context() as context:
             asyncio.run(reader.read(QUESTION, _hits(), context))
             assert isinstance(context.scope, Recorder)
             steps = context.scope.seal(None).steps
         assert "reader" in {step.agent for step in steps}
 
-    def test_without_time_it_is_refused(self, reader: Reader) -> None:
+    def test_work_after_the_deadline_is_refused(self, reader: Reader) -> None:
         with run_context(seconds=0) as context, pytest.raises(BudgetRefused):
             asyncio.run(reader.read(QUESTION, _hits(), context))
 
@@ -344,7 +343,7 @@ def _hits() -> tuple[Hit, ...]:
 
 
 class JudgeConformance:
-    """See `agents.judge.Judge`. To be given: the fixture `judge`."""
+    """The suite of `agents.judge.Judge`. Subclasses give the fixture `judge`."""
 
     PAIRS: ClassVar = [
         ("A permit costs 40 crowns.", "A permit costs 40 crowns."),
@@ -358,29 +357,32 @@ class JudgeConformance:
         """The judge."""
         raise NotImplementedError("give the fixture `judge`")
 
-    def test_one_number_a_pair_from_0_to_1(self, judge: Judge) -> None:
+    def test_scores_are_one_a_pair_from_0_to_1(self, judge: Judge) -> None:
         with run_context() as context:
             scores = asyncio.run(judge.support(self.PAIRS, context))
         assert len(scores) == len(self.PAIRS)
         assert all(0 <= score <= 1 for score in scores)
 
-    def test_what_the_quote_says_is_supported_and_a_false_number_is_not(self, judge: Judge) -> None:
+    def test_equal_texts_support_and_other_numbers_do_not(self, judge: Judge) -> None:
         with run_context() as context:
             same, other, *_ = asyncio.run(judge.support(self.PAIRS, context))
         assert same > 0.9
         assert other == 0.0
 
-    def test_nothing_to_judge_is_nothing(self, judge: Judge) -> None:
+    def test_no_pairs_give_no_scores(self, judge: Judge) -> None:
         with run_context() as context:
             assert asyncio.run(judge.support([], context)) == ()
 
-    def test_without_time_it_is_refused(self, judge: Judge) -> None:
+    def test_work_after_the_deadline_is_refused(self, judge: Judge) -> None:
         with run_context(seconds=0) as context, pytest.raises(BudgetRefused):
             asyncio.run(judge.support(self.PAIRS, context))
 
 
 class EmbedderConformance:
-    """See `models.base.Embedder`. To be given: the fixture `embedder`, better of scope `class`."""
+    """The suite of `models.base.Embedder`. Subclasses give the fixture `embedder`.
+
+    A fixture of scope `class` loads the model once.
+    """
 
     TEXTS: ClassVar = (
         "The pump must be stopped before the cover is opened.",
@@ -420,11 +422,10 @@ class EmbedderConformance:
     def test_no_texts_give_no_rows(self, embedder: Embedder) -> None:
         assert embedder.embed([]).shape == (0, embedder.dimension)
 
-    def test_a_text_has_the_same_bytes_alone_in_any_batch_and_in_any_order(
-        self, embedder: Embedder
-    ) -> None:
+    def test_vectors_do_not_depend_on_the_batch(self, embedder: Embedder) -> None:
         alone = {text: embedder.embed([text]).tobytes() for text in self.TEXTS}
         many = [*self.TEXTS, *self.TEXTS, *(f"{text} again" for text in self.TEXTS)]
+        # A batch pads its texts to the longest one, which must not reach their vectors.
         for seed in range(3):
             random.Random(seed).shuffle(many)  # noqa: S311 - no secret
             vectors = embedder.embed(many)
@@ -439,7 +440,7 @@ class EmbedderConformance:
 
         assert len({row.tobytes() for row in vectors}) == len(self.TEXTS)
 
-    def test_shared_words_bring_texts_near(self, embedder: Embedder) -> None:
+    def test_texts_with_shared_words_are_near(self, embedder: Embedder) -> None:
         near, query, far = embedder.embed(
             ["how to stop the water pump", "stop the water pump", "annual leave of civil servants"]
         )

@@ -1,6 +1,6 @@
 """Doubles of the models: an embedder, a cross-reader and a chat model that load nothing.
 
-They are the same on every machine and in every process, so that what is tested with them is too.
+They are the same on every machine and in every process, so that tests with them are too.
 """
 
 import hashlib
@@ -43,43 +43,45 @@ class HashingEmbedder:
     Signed feature hashing of words, neighbouring words and character 4-grams.
 
     Weinberger et al. 2009, "Feature hashing for large scale multitask learning". Texts that share
-    words or parts of words are near each other. The same on every machine and in every process.
+    words or parts of words are near each other. The vectors are the same on every machine and in
+    every process.
     """
 
     def __init__(self, dimension: int = 256) -> None:
-        """`dimension` at least 8."""
+        """Create an embedder of this dimension, at least 8."""
         if dimension < 8:
             raise ValueError(f"dimension {dimension} must be at least 8")
         self._dimension = dimension
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """There are no weights, so `sha256` is that of the name and the dimension."""
+        """The identity; without weights, `sha256` is that of the name and the dimension."""
         name = f"hashing-{self._dimension}"
         digest = hashlib.sha256(name.encode()).hexdigest()
         return {"model": name, "sha256": digest, "runtime": "numpy", "precision": "fp32"}
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text; see `Embedder.embed`."""
+        """Return one unit vector a text, as a row."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for number, text in enumerate(texts):
             for feature, weight in _features(text):
-                place, sign = self._place(feature)
+                place, sign = self._hash_feature(feature)
                 vectors[number, place] += sign * weight
-        vectors[~vectors.any(axis=1), 0] = 1.0  # no words, or features that cancel out
+        vectors[~vectors.any(axis=1), 0] = 1.0  # texts without words, or whose features cancel out
         unit: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
 
     def count(self, text: str) -> int:
-        """Number of words and punctuation marks."""
+        """Return the number of words and punctuation marks."""
         return len(_WORD.findall(text))
 
-    def _place(self, feature: str) -> tuple[int, int]:
+    def _hash_feature(self, feature: str) -> tuple[int, int]:
+        # Python's own hash of a text differs from process to process.
         digest = hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest()
         number = int.from_bytes(digest, "little")
         return (number >> 1) % self._dimension, 1 - 2 * (number & 1)
@@ -89,34 +91,34 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
     words = _WORD.findall(text.lower())
     for word in words:
         yield word, 1.0
-        edged = f"^{word}$"
-        for start in range(len(edged) - _GRAM + 1):
-            yield f"gram {edged[start : start + _GRAM]}", 0.5
+        padded = f"^{word}$"
+        for start in range(len(padded) - _GRAM + 1):
+            yield f"gram {padded[start : start + _GRAM]}", 0.5
     for first, second in pairwise(words):
         yield f"pair {first} {second}", 0.5
 
 
 def completion(text: str, *, model: str = "openai:m", **more: Any) -> Completion:  # noqa: ANN401
-    """What a language model answers; see `Completion`."""
+    """Make the reply of a language model."""
     return Completion(text=text, model=model, **more)
 
 
 class ScriptedChat:
-    """A `ChatModel` without a wire: gives, or raises, one outcome of its script after the other.
+    """A `ChatModel` without a network: it returns or raises the outcomes of its script in turn.
 
     Attributes:
-        outcomes: Those that are left.
-        calls: What it was asked, in order.
+        outcomes: The outcomes that remain.
+        calls: The calls it received, in order.
     """
 
     def __init__(self, *outcomes: Completion | str | Exception, name: str = "openai:m") -> None:
-        """A text is a completion with it."""
+        """Create a model with this script; a text stands for a completion with it."""
         self.name = name
         self.outcomes = list(outcomes)
         self.calls: list[Call] = []
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`.
+        """Return or raise the next outcome of the script.
 
         Raises:
             IndexError: If the script is over.
@@ -127,72 +129,78 @@ class ScriptedChat:
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
-        done = completion(outcome, model=self.name) if isinstance(outcome, str) else outcome
+        reply = completion(outcome, model=self.name) if isinstance(outcome, str) else outcome
         if call.on_text is not None:
-            call.on_text(done.text)
-        return done
+            call.on_text(reply.text)
+        return reply
 
 
 def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float) -> Reading:
-    """What a model might make of a chunk that holds `answer`; without one it holds none."""
-    known: dict[str, Any] = dict(values)
+    """Make a plausible reading of a chunk that holds `answer`; without one it holds none."""
+    fields: dict[str, Any] = dict(values)
     if answer:
         start = chunk.text.index(answer)
         spans = (ReadSpan(span=Span(start, start + len(answer)), score=score),)
-        known = {"relevance": score, "answerable": score, "no_answer": -1.0, **known}
-        known["spans"] = spans
-    return replace(NOTHING, **known)
+        fields = {"relevance": score, "answerable": score, "no_answer": -1.0, **fields}
+        fields["spans"] = spans
+    return replace(NOTHING, **fields)
 
 
 @dataclass(frozen=True)
 class ScriptedCrossReader:
-    """A `CrossReader` whose readings a function of question and chunk gives."""
+    """A `CrossReader` whose readings come from a function of question and chunk."""
 
     script: Script
 
     def session(self, question: str, *, spans: int = 5) -> "ScriptedSession":
-        """See `CrossReader.session`."""
+        """Return a session on one question."""
         return ScriptedSession(self.script, question, spans)
 
 
 @dataclass(frozen=True)
 class ScriptedSession:
-    """See `ReadingSession`; an answer's score is that of the span with its text."""
+    """A `ReadingSession`; an answer's score is that of the span with its text."""
 
     script: Script
     question: str
     spans: int
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
-        """See `ReadingSession.read`."""
-        found = [self.script(self.question, chunk) for chunk in chunks]
-        return [replace(each, spans=each.spans[: self.spans]) for each in found]
+        """Return the scripted readings of the chunks."""
+        readings = [self.script(self.question, chunk) for chunk in chunks]
+        return [replace(result, spans=result.spans[: self.spans]) for result in readings]
 
     def score(self, chunk: Chunk, answer: str) -> float:
-        """See `ReadingSession.score`."""
-        (found,) = self.read([chunk])
-        own = (s.score for s in found.spans if s.span.cut(chunk.text).lower() == answer.lower())
-        return max(own, default=0.0)
+        """Return the score of the span with this answer, 0 if there is none."""
+        (chunk_reading,) = self.read([chunk])
+        scores = (
+            s.score for s in chunk_reading.spans if s.span.cut(chunk.text).lower() == answer.lower()
+        )
+        return max(scores, default=0.0)
 
 
 def overlap(question: str, chunk: Chunk) -> Reading:
-    """By shared words alone: the best sentence's first word that is new is the answer.
+    """Read by shared words alone: the answer is the first new word of the best sentence.
 
-    Unless it is surely of another kind than what is asked for, as "ferry" is for "when".
+    A word that is surely of another kind than the question asks for, such as "ferry" for "when", is
+    no answer.
     """
-    asked, kind = _words(question), asked_kind(question)
+    question_words, kind = _words(question), asked_kind(question)
     best = max(
-        split(chunk.text), key=lambda s: len(asked & _words(s.cut(chunk.text))), default=None
+        split(chunk.text),
+        key=lambda sentence: len(question_words & _words(sentence.cut(chunk.text))),
+        default=None,
     )
-    if best is None or not asked:
+    if best is None or not question_words:
         return NOTHING
-    shared = round(len(asked & _words(best.cut(chunk.text))) / len(asked), 6)
+    shared = round(len(question_words & _words(best.cut(chunk.text))) / len(question_words), 6)
     new = [
         Span(best.start + match.start(), best.start + match.end())
         for match in _LETTERS.finditer(best.cut(chunk.text))
-        if not _words(match.group()) & asked and (kind is None or tells(kind, match.group()))
+        if not _words(match.group()) & question_words
+        and (kind is None or tells(kind, match.group()))
     ]
-    sure = 0.99 if shared >= 0.5 else 0.01  # so that no test depends on how confidence is reckoned
+    sure = 0.99 if shared >= 0.5 else 0.01  # far from any threshold that a test might depend on
     return replace(
         NOTHING,
         relevance=shared,
@@ -205,12 +213,12 @@ def overlap(question: str, chunk: Chunk) -> Reading:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The beginnings of the longer words."""
+    """Return the first four letters of the longer words, as crude stems."""
     return frozenset(word[:4].lower() for word in _LETTERS.findall(text) if len(word) > 3)
 
 
 OVERLAP = ScriptedCrossReader(overlap)
-"""Answers with words of the sentence that shares most with the question; loads nothing."""
+"""A cross-reader that answers from the sentence with the most shared words; it loads nothing."""
 
 
 def make_engine(
@@ -219,27 +227,27 @@ def make_engine(
     *,
     connect: Callable[[str], ChatModel] | None = None,
 ) -> Engine:
-    """An engine over the index at `directory` whose models are doubles.
+    """Make an engine over the index at `directory` whose models are doubles.
 
     Args:
         directory: The folder of the index.
-        settings: What differs from the defaults, as `{"ask.strategy": "mine"}`.
-        connect: Gives the language models that the settings name, such as a `ScriptedChat`.
+        settings: Settings that differ from the defaults, as `{"ask.strategy": "mine"}`.
+        connect: Returns the language models that the settings name, such as a `ScriptedChat`.
     """
-    chosen = settings_of({**(settings or {}), "index.directory": str(directory)})
-    return Engine(chosen, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
+    all_settings = settings_of({**(settings or {}), "index.directory": str(directory)})
+    return Engine(all_settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
 
 
 @contextmanager
 def run_context(
     budget: Budget | None = None, *, events: Events | None = None, seconds: float = inf
 ) -> Iterator[RunContext]:
-    """A run outside of any strategy, for tests of agents; its recorder is `context.scope`.
+    """Open a run outside of any strategy, for tests of agents; its recorder is `context.scope`.
 
     Args:
-        budget: What may be spent; by default all.
+        budget: What may be spent; by default everything.
         events: The record to replay; by default there is none.
-        seconds: Until the deadline.
+        seconds: Seconds until the deadline.
     """
     with ThreadPoolExecutor(2) as executor:
         yield RunContext(

@@ -1,4 +1,4 @@
-"""What every index keeps, by hand, as a suite of tests."""
+"""The conformance suite of indexes, with a few documents made by hand."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,9 @@ from fathom.types import Filter, Scalar
 
 
 class IndexConformance(LateVectors):
-    """See `index.base.IndexReader` and `IndexWriter`. To be given: `open_writer` and `open_reader`.
+    """The suite of indexes; subclasses give the methods `open_writer` and `open_reader`.
+
+    It covers the protocols `index.base.IndexReader` and `IndexWriter`.
 
     A place is an empty folder; an index that lies elsewhere takes its name as its own.
 
@@ -37,7 +39,7 @@ class IndexConformance(LateVectors):
     many_writers = False
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        """The writer of the index at this place, made where there is none and an identity.
+        """Open the writer of the index at this place; create the index if there is an identity.
 
         Raises:
             IndexMismatch: If it was made with another identity.
@@ -47,7 +49,7 @@ class IndexConformance(LateVectors):
         raise NotImplementedError("give the method `open_writer`")
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
-        """A reader of the index at this place; what it names of the identity must agree.
+        """Open a reader of the index at this place; the given part of the identity must agree.
 
         Raises:
             IndexMismatch: If it does not.
@@ -57,25 +59,25 @@ class IndexConformance(LateVectors):
 
     @pytest.fixture
     def index(self, tmp_path: Path) -> Iterator[tuple[IndexWriter, IndexReader]]:
-        """A writer of a new index, and a reader of it."""
+        """The writer of a new index, and a reader of it."""
         place = tmp_path / "index"
         with self.open_writer(place, IDENTITY) as writer, self.open_reader(place) as reader:
             yield writer, reader
 
-    def test_vectors_by_cosine(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_vector_search_ranks_by_cosine(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         for side in index:
-            found = side.vector_search(axis(1), k=2)
-            assert [match.chunk_id for match in found] == ["cats#0", "ships#0"]
-            assert [match.score for match in found] == pytest.approx([1.0, 0.8], abs=1e-3)
+            matches = side.vector_search(axis(1), k=2)
+            assert [match.chunk_id for match in matches] == ["cats#0", "ships#0"]
+            assert [match.score for match in matches] == pytest.approx([1.0, 0.8], abs=1e-3)
         assert [m.chunk_id for m in reader.vector_search(axis(0, 1), k=9)] == [
             "cats#1",
             "ships#0",
             "cats#0",
         ]
 
-    def test_calibrations_are_kept_by_strategy_and_change_nothing_else(
+    def test_calibrations_are_stored_by_strategy(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
@@ -89,7 +91,9 @@ class IndexConformance(LateVectors):
         assert reader.calibrations() == {"naive": "two"}
         assert (reader.revision(), reader.status().content) == before
 
-    def test_words_by_stem_and_title(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_keyword_search_matches_stems_and_titles(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         assert reader.keyword_search("sleeping cat", k=5)[0].chunk_id == "cats#0"
@@ -103,7 +107,9 @@ class IndexConformance(LateVectors):
         assert reader.keyword_search("", k=5) == []
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
 
-    def test_documents_without_a_word(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_documents_without_words_are_found_by_vector(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         put(writer, WORDLESS)
         assert [match.chunk_id for match in reader.vector_search(axis(1), k=9)] == ["?#0"]
@@ -116,7 +122,9 @@ class IndexConformance(LateVectors):
         assert writer.forget(["/c#?"]) == 1
         assert reader.status().chunks == 2
 
-    def test_in_how_many_chunks_a_word_stands(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_word_counts_are_numbers_of_chunks(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         words = ["sleep", "sails", "sea", "whale", "sleeping", "title"]
@@ -125,7 +133,7 @@ class IndexConformance(LateVectors):
         writer.forget(["/c/cats"])
         assert reader.word_counts(["sleep", "sea"]) == [0, 1]
 
-    def test_words_of_what_was_forgotten_are_found_by_nobody_before_they_are_purged(
+    def test_forgotten_words_are_not_found_before_a_purge(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
@@ -140,9 +148,7 @@ class IndexConformance(LateVectors):
         put(writer, CATS)
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
 
-    def test_whoever_reads_before_and_after_a_purge_finds_what_one_finds_who_comes_then(
-        self, tmp_path: Path
-    ) -> None:
+    def test_readers_agree_before_and_after_a_purge(self, tmp_path: Path) -> None:
         place, text = tmp_path / "index", "sea ships swim"
         with self.open_writer(place, IDENTITY) as writer, self.open_reader(place) as reader:
             put(writer, CATS, SHIPS, entry("deep", ["The sea is deep, cats swim."], [[0, 1]]))
@@ -151,19 +157,19 @@ class IndexConformance(LateVectors):
             before = reader.status()
             writer.purge()
             with self.open_reader(place) as fresh:
-                found = fresh.keyword_search(text, k=9)
+                matches = fresh.keyword_search(text, k=9)
                 for side in (writer, reader):
-                    assert side.keyword_search(text, k=9) == found
+                    assert side.keyword_search(text, k=9) == matches
                     assert side.revision() == fresh.revision()
             purged = reader.status()
             assert replace(before, revision=0, bytes_on_disk={}) == replace(
                 purged, revision=0, bytes_on_disk={}
             )
-            writer.purge()  # there is nothing left to let go of, so nothing is published
+            writer.purge()  # nothing is left to remove, so nothing is published
             writer.optimize()
             assert reader.status().revision == purged.revision
 
-    def test_questions_on_either_side_of_a_purge_do_not_disturb_each_other(
+    def test_snapshots_around_a_purge_are_independent(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
@@ -178,14 +184,14 @@ class IndexConformance(LateVectors):
             assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
         assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
 
-    def test_a_snapshot_is_one_state_whoever_writes_meanwhile(
+    def test_a_snapshot_is_one_state_despite_writes(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         changed = entry("cats", ["Lions roar at ships."], [[0, 0, 1]], year=2025)
 
-        def told() -> list[object]:
+        def read_all() -> list[object]:
             return [
                 reader.revision(),
                 reader.keyword_search("sleep roar ships", k=9),
@@ -194,7 +200,7 @@ class IndexConformance(LateVectors):
                 reader.chunks(["cats#0", "cats#1", "ships#0"]),
                 reader.document("cats"),
                 reader.word_counts(["sleep", "roar"]),
-                [each.id for each in reader.documents()],
+                [document.id for document in reader.documents()],
                 list(reader.sources()),
                 reader.calibrations(),
                 reader.is_empty(),
@@ -204,26 +210,26 @@ class IndexConformance(LateVectors):
             ]
 
         with reader.snapshot():
-            before = told()
+            before = read_all()
             put(writer, changed)
-            assert told() == before
+            assert read_all() == before
             writer.forget(["/c/ships", "/c/cats"])
             writer.keep_calibration("rrf", "one")
             writer.optimize()
             with reader.snapshot():
-                assert told() == before
-            # So it is for threads that carry the context; others see what is there now.
+                assert read_all() == before
+            # Threads that carry the context share the snapshot; others see the present state.
             with ThreadPoolExecutor(2) as threads:
-                carried = [threads.submit(copy_context().run, told) for _ in range(2)]
-                assert [each.result() for each in carried] == [before, before]
+                carried = [threads.submit(copy_context().run, read_all) for _ in range(2)]
+                assert [future.result() for future in carried] == [before, before]
                 assert threads.submit(reader.is_empty).result()
-            assert told() == before
+            assert read_all() == before
         assert reader.is_empty()
         assert reader.document("cats") is None
         assert reader.keyword_search("sleep roar ships", k=9) == []
         assert reader.calibrations() == {"rrf": "one"}
 
-    def test_a_snapshot_that_is_first_asked_late_is_of_its_beginning(
+    def test_a_snapshot_read_late_is_of_its_beginning(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
@@ -234,7 +240,9 @@ class IndexConformance(LateVectors):
             assert reader.keyword_search("ships sea", k=9) == []
         assert [m.chunk_id for m in reader.keyword_search("ships sea", k=9)] == ["ships#0"]
         with writer.snapshot():
-            put(writer, entry("boats", ["Boats drift."], [[0, 1]]))  # its own changes neither
+            put(
+                writer, entry("boats", ["Boats drift."], [[0, 1]])
+            )  # not even the writer's own change shows
             assert writer.keyword_search("boats", k=9) == []
         assert [m.chunk_id for m in writer.keyword_search("boats", k=9)] == ["boats#0"]
 
@@ -243,7 +251,7 @@ class IndexConformance(LateVectors):
         twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]
         put(writer, *twins)
         expected = ["a#0", "b#0", "d#0"]
-        # The titles differ in one letter, which is no word of the query.
+        # The titles differ in one letter, which is no word of the query, so all scores are equal.
         assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
         assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
 
@@ -251,21 +259,24 @@ class IndexConformance(LateVectors):
         writer, reader = index
         put(writer, CATS, SHIPS)
 
-        def both(*filters: Filter) -> tuple[set[str], set[str]]:
-            near = reader.vector_search(axis(1), k=9, filters=filters)
-            worded = reader.keyword_search("title", k=9, filters=filters)
-            return {m.chunk_id for m in near}, {m.chunk_id for m in worded}
+        def search_both(*filters: Filter) -> tuple[set[str], set[str]]:
+            by_vector = reader.vector_search(axis(1), k=9, filters=filters)
+            by_word = reader.keyword_search("title", k=9, filters=filters)
+            return {m.chunk_id for m in by_vector}, {m.chunk_id for m in by_word}
 
         cats, ships = {"cats#0", "cats#1"}, {"ships#0"}
-        assert both(Filter("year", "<", 2024)) == (cats, cats)
-        assert both(Filter("kind", "=", "boat")) == (ships, ships)
-        assert both(Filter("document", "in", ("ships", "none"))) == (ships, ships)
-        assert both(Filter("file", "=", "cats")) == (cats, cats)
-        assert both(Filter("folder", "=", "c")) == (cats | ships, cats | ships)
-        assert both(Filter("folder", "=", "d")) == (set(), set())
-        assert both(Filter("path", "prefix", "/c/ca")) == (cats, cats)
-        assert both(Filter("year", "=", "2024")) == (set(), set())
-        assert both(Filter("year", ">=", 2020), Filter("kind", "!=", "pet")) == (ships, ships)
+        assert search_both(Filter("year", "<", 2024)) == (cats, cats)
+        assert search_both(Filter("kind", "=", "boat")) == (ships, ships)
+        assert search_both(Filter("document", "in", ("ships", "none"))) == (ships, ships)
+        assert search_both(Filter("file", "=", "cats")) == (cats, cats)
+        assert search_both(Filter("folder", "=", "c")) == (cats | ships, cats | ships)
+        assert search_both(Filter("folder", "=", "d")) == (set(), set())
+        assert search_both(Filter("path", "prefix", "/c/ca")) == (cats, cats)
+        assert search_both(Filter("year", "=", "2024")) == (set(), set())
+        assert search_both(Filter("year", ">=", 2020), Filter("kind", "!=", "pet")) == (
+            ships,
+            ships,
+        )
 
     @pytest.mark.parametrize(
         "malformed",
@@ -277,32 +288,35 @@ class IndexConformance(LateVectors):
             Filter("year", "prefix", 20),
         ],
     )
-    def test_malformed_filters(
+    def test_malformed_filters_are_refused(
         self, index: tuple[IndexWriter, IndexReader], malformed: Filter
     ) -> None:
         _, reader = index
         with pytest.raises(UsageError):
             reader.vector_search(axis(1), k=1, filters=[malformed])
 
-    def test_k_below_one(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_k_below_one_is_refused(self, index: tuple[IndexWriter, IndexReader]) -> None:
         with pytest.raises(UsageError, match="k = 0"):
             index[1].keyword_search("cats", k=0)
 
-    def test_what_is_stored_comes_back(self, index: tuple[IndexWriter, IndexReader]) -> None:
+    def test_stored_records_come_back(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
         assert reader.document("cats") == CATS.document
         assert reader.document("none") is None
         assert reader.chunks(["ships#0", "gone", "cats#1"]) == [SHIPS.chunks[0], CATS.chunks[1]]
-        listed = list(reader.documents())
-        assert [(one.id, one.chunks) for one in listed] == [("cats", 2), ("ships", 1)]
+        documents = list(reader.documents())
+        assert [(document.id, document.chunks) for document in documents] == [
+            ("cats", 2),
+            ("ships", 1),
+        ]
         assert reader.source("/c/cats") == source(CATS)
-        assert [one.path for one in reader.sources("/c")] == ["/c/cats", "/c/ships"]
-        assert [one.path for one in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
-        assert [one.path for one in reader.sources("/c/ships")] == ["/c/ships"]
+        assert [record.path for record in reader.sources("/c")] == ["/c/cats", "/c/ships"]
+        assert [record.path for record in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
+        assert [record.path for record in reader.sources("/c/ships")] == ["/c/ships"]
         assert list(reader.sources("/c/s")) == []
-        assert [one.path for one in reader.sources("/c", most=1)] == ["/c/cats"]
-        assert [one.path for one in reader.sources("/c", after="/c/cats")] == ["/c/ships"]
+        assert [record.path for record in reader.sources("/c", most=1)] == ["/c/cats"]
+        assert [record.path for record in reader.sources("/c", after="/c/cats")] == ["/c/ships"]
         assert list(reader.sources("/c", after="/c/ships", most=9)) == []
         assert reader.places("cats") == [source(CATS)]
         assert reader.roots() == []
@@ -328,8 +342,8 @@ class IndexConformance(LateVectors):
         writer.put([CATS], [source(CATS), source(CATS, "/copy"), source(CATS, "/another")])
         writer.put([], [replace(source(CATS, "/another"), outcome="stale", reason="torn")])
         writer.forget(["/c/cats"])
-        assert [one.path for one in reader.documents()] == ["/copy"]
-        assert [one.path for one in reader.places("cats")] == ["/another", "/copy"]
+        assert [document.path for document in reader.documents()] == ["/copy"]
+        assert [record.path for record in reader.places("cats")] == ["/another", "/copy"]
 
     def test_a_stale_place_keeps_its_document(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
@@ -338,7 +352,7 @@ class IndexConformance(LateVectors):
         assert reader.document("cats") == CATS.document
         assert (reader.status().stale, reader.status().failed) == (1, 0)
 
-    def test_replacing_leaves_nothing_of_the_old(
+    def test_replacing_removes_the_old_document(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
@@ -361,33 +375,31 @@ class IndexConformance(LateVectors):
         assert reader.document("cats") is None
         assert reader.vector_search(axis(1), k=5) == []
 
-    def test_a_place_that_turns_to_another_document(
-        self, index: tuple[IndexWriter, IndexReader]
-    ) -> None:
+    def test_a_place_may_change_its_document(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS)
         writer.put([SHIPS], [source(SHIPS, "/c/cats")])
-        assert [one.id for one in reader.documents()] == ["ships"]
+        assert [document.id for document in reader.documents()] == ["ships"]
         failed = SourceRecord(path="/c/cats", digest="x", outcome="failed", reason="torn")
         writer.put([], [failed])
         assert reader.source("/c/cats") == failed
         assert list(reader.documents()) == []
 
-    def test_keys_of_all_documents_with_the_kinds_of_their_values(
+    def test_keys_list_the_kinds_of_their_values(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
         assert reader.keys() == {}
-        known: dict[str, Scalar] = {
+        metadata: dict[str, Scalar] = {
             "year": "unknown",
             "seen": "2024-05-01",
             "open": True,
             "no key": 1,
         }
-        put(writer, CATS, SHIPS, entry("rats", ["Rats run."], [[1]], **known))
+        put(writer, CATS, SHIPS, entry("rats", ["Rats run."], [[1]], **metadata))
         assert reader.keys() == writer.keys() == reader.status().keys
-        found = {name: key for name, key in reader.keys().items() if name in known}
-        assert found == {
+        keys = {name: key for name, key in reader.keys().items() if name in metadata}
+        assert keys == {
             "year": MetadataKey(("number", "text"), 3),
             "seen": MetadataKey(("date",), 1),
             "open": MetadataKey(("bool",), 1),
@@ -399,8 +411,8 @@ class IndexConformance(LateVectors):
         states = []
         for name, order in (("one", [CATS, SHIPS]), ("two", [SHIPS, CATS])):
             with self.open_writer(tmp_path / name, IDENTITY) as writer:
-                for one in order:
-                    put(writer, one)
+                for item in order:
+                    put(writer, item)
                 states.append(writer.status())
         assert states[0].content == states[1].content
         assert (states[0].documents, states[0].chunks, states[0].sources) == (2, 3, 2)
@@ -409,8 +421,8 @@ class IndexConformance(LateVectors):
     def test_status_sees_every_change(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         seen = {reader.status().content}
-        for one in (CATS, SHIPS, entry("ships", ["Ships sail the sea."], [[0.6, 0.8]], year=2024)):
-            put(writer, one)
+        for item in (CATS, SHIPS, entry("ships", ["Ships sail the sea."], [[0.6, 0.8]], year=2024)):
+            put(writer, item)
             seen.add(reader.status().content)
         assert len(seen) == 4
 
@@ -428,26 +440,26 @@ class IndexConformance(LateVectors):
         with pytest.raises(IndexMismatch):
             put(writer, wide)
 
-    def test_reopened_it_is_the_same(self, tmp_path: Path) -> None:
+    def test_reopening_changes_nothing(self, tmp_path: Path) -> None:
         with self.open_writer(tmp_path, IDENTITY) as writer:
             put(writer, CATS, SHIPS)
             before = writer.status()
-            found = writer.keyword_search("cats sail", k=3)
+            matches = writer.keyword_search("cats sail", k=3)
         with self.open_reader(tmp_path, IDENTITY) as reader:
             assert reader.status().content == before.content
-            assert reader.keyword_search("cats sail", k=3) == found
+            assert reader.keyword_search("cats sail", k=3) == matches
         with self.open_writer(tmp_path, IDENTITY) as writer:
             writer.optimize()
             assert writer.status().content == before.content
-            assert writer.keyword_search("cats sail", k=3) == found
+            assert writer.keyword_search("cats sail", k=3) == matches
 
-    def test_no_index(self, tmp_path: Path) -> None:
+    def test_a_missing_index_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(IndexMissing, match="fathom ingest"):
             self.open_reader(tmp_path / "none")
         with pytest.raises(IndexMissing):
             self.open_writer(tmp_path / "none", None)
 
-    def test_another_identity(self, tmp_path: Path) -> None:
+    def test_another_identity_is_refused(self, tmp_path: Path) -> None:
         self.open_writer(tmp_path, IDENTITY).close()
         other = IDENTITY | {"embedder.model": "other"}
         with pytest.raises(
@@ -456,10 +468,10 @@ class IndexConformance(LateVectors):
             self.open_reader(tmp_path, other)
         with pytest.raises(IndexMismatch):
             self.open_writer(tmp_path, other)
-        # Whoever reads names what matters to him.
+        # A reader names only the part of the identity that it depends on.
         self.open_reader(tmp_path, {"embedder.model": "axes"}).close()
 
-    def test_one_writer_or_several_that_wait_for_each_other(self, tmp_path: Path) -> None:
+    def test_writers_exclude_or_wait_for_each_other(self, tmp_path: Path) -> None:
         with self.open_writer(tmp_path, IDENTITY) as writer:
             if not self.many_writers:
                 with pytest.raises(IndexLocked, match="process"):
@@ -468,6 +480,6 @@ class IndexConformance(LateVectors):
             with self.open_writer(tmp_path, IDENTITY) as other:
                 put(writer, CATS)
                 put(other, SHIPS)
-                assert [one.id for one in writer.documents()] == ["cats", "ships"]
+                assert [document.id for document in writer.documents()] == ["cats", "ships"]
                 assert writer.revision() == other.revision()
         self.open_writer(tmp_path, IDENTITY).close()

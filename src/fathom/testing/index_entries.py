@@ -1,4 +1,4 @@
-"""A few documents by hand, ready to be stored in an index."""
+"""A few documents made by hand, ready to be stored in an index."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
 
 
 def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """A vector of four numbers, the rest of them 0."""
+    """Make a vector of four numbers, the missing ones 0."""
     vector = np.zeros(4, dtype=np.float32)
     vector[: len(values)] = values
     return vector
 
 
 def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
-    """A document of these chunks, ready to be stored."""
+    """Make a document of these chunks, ready to be stored."""
     text, chunks, start = "\n".join(texts), [], 0
     for ordinal, part in enumerate(texts):
         span = Span(start, start + len(part))
@@ -43,32 +43,33 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
         language="en",
         metadata=metadata,
         blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
+        # Lines start late and skip some, as those of a file with a header would.
         lines=((0, 3), (len(text) // 2, 7)),
     )
     matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
     return Entry(document=document, chunks=tuple(chunks), vectors=matrix, digest=f"d-{name}")
 
 
-def source(one: Entry, path: str = "") -> SourceRecord:
-    """Where it was read."""
+def source(item: Entry, path: str = "") -> SourceRecord:
+    """Make the record of the file that an entry was read from."""
     return SourceRecord(
-        path=path or one.document.path,
-        digest=one.digest,
+        path=path or item.document.path,
+        digest=item.digest,
         outcome="ok",
-        document_id=one.document.id,
+        document_id=item.document.id,
     )
 
 
 def put(writer: IndexWriter, *entries: Entry) -> None:
     """Store documents, each read at its own path."""
-    writer.put(entries, [source(one) for one in entries])
+    writer.put(entries, [source(item) for item in entries])
 
 
-def vectors_of(one: Entry) -> Matrix:
-    """Those that came with it."""
-    if one.vectors is None:
-        raise ValueError("it has none yet")
-    return one.vectors
+def vectors_of(item: Entry) -> Matrix:
+    """Return the vectors that came with an entry."""
+    if item.vectors is None:
+        raise ValueError(f"{item.document.id} has no vectors yet; fill them first")
+    return item.vectors
 
 
 CATS = entry("cats", ["Cats sleep all day.", "Dogs bark."], [[1], [0, 1]], year=2020, kind="pet")

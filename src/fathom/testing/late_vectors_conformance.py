@@ -1,4 +1,4 @@
-"""The part of the suite of indexes that is about vectors that come after their documents."""
+"""The conformance suite of vectors that are stored after their documents."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,10 +10,10 @@ from fathom.types import Filter
 
 
 class LateVectors:
-    """What `IndexConformance` promises of them; it gives what is to be given."""
+    """The suite of late vectors, as a part of `IndexConformance`, which opens the index."""
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        """See `IndexConformance.open_writer`."""
+        """Open the writer of the index at this place, as `IndexConformance.open_writer`."""
         raise NotImplementedError
 
     def test_vectors_are_kept_until_their_document_is_stored(
@@ -22,9 +22,9 @@ class LateVectors:
         writer, _ = index
         text = CATS.chunks[0].context
         writer.keep_vectors({text: axis(1), "other": axis(0, 1)})
-        kept = writer.kept_vectors([text, "none"])
-        assert list(kept) == [text]
-        assert kept[text].tolist() == axis(1).tolist()
+        stored = writer.kept_vectors([text, "none"])
+        assert list(stored) == [text]
+        assert stored[text].tolist() == axis(1).tolist()
         put(writer, CATS)
         assert list(writer.kept_vectors([text, "other"])) == ["other"]
         writer.optimize()
@@ -42,14 +42,14 @@ class LateVectors:
         assert reader.vector_search(axis(1), k=9, filters=[pets]) == []
         assert (reader.lacking_vectors(), reader.status().lacking) == (2, 2)
 
-    def test_filled_it_is_as_if_the_vectors_had_come_with_the_documents(
+    def test_filled_vectors_equal_vectors_of_documents(
         self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
     ) -> None:
         writer, reader = index
         with self.open_writer(tmp_path / "whole", IDENTITY) as whole:
             put(whole, CATS, SHIPS)
             expected = whole.status()
-            found = whole.vector_search(axis(1, 0.5), k=9)
+            matches = whole.vector_search(axis(1, 0.5), k=9)
         put(writer, replace(CATS, vectors=None), replace(SHIPS, vectors=None))
         seen = {reader.revision()}
         vectors = {
@@ -59,26 +59,27 @@ class LateVectors:
         while chunks := writer.lacking("", most=1, after=after):
             assert reader.status().content != expected.content
             after = chunks[-1].id
+            # A chunk may have gone since its vector was computed, which must not matter.
             writer.fill("", {after: vectors[after], "gone#0": axis(1)})
             seen.add(reader.revision())
         assert len(seen) == 4
         assert reader.lacking_vectors() == reader.status().lacking == 0
         assert reader.status().content == expected.content
-        assert reader.vector_search(axis(1, 0.5), k=9) == found
-        writer.fill("", {"cats#0": axis(0, 0, 1)})  # it has one
-        assert reader.vector_search(axis(1, 0.5), k=9) == found
+        assert reader.vector_search(axis(1, 0.5), k=9) == matches
+        writer.fill("", {"cats#0": axis(0, 0, 1)})  # it has one already
+        assert reader.vector_search(axis(1, 0.5), k=9) == matches
 
-    def test_what_lacks_vectors_is_asked_for_in_its_order_and_may_go(
+    def test_chunks_without_vectors_are_listed_in_order(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
         put(writer, SHIPS, replace(CATS, vectors=None))
-        assert [one.id for one in writer.lacking("", most=9)] == ["cats#0", "cats#1"]
-        assert [one.id for one in writer.lacking("", most=9, after="cats#0")] == ["cats#1"]
+        assert [chunk.id for chunk in writer.lacking("", most=9)] == ["cats#0", "cats#1"]
+        assert [chunk.id for chunk in writer.lacking("", most=9, after="cats#0")] == ["cats#1"]
         assert writer.lacking("", most=1)[0] == CATS.chunks[0]
         changed = entry("cats", ["Lions roar."], [[0, 0, 1]])
         put(writer, replace(changed, vectors=None))
-        assert [one.id for one in writer.lacking("", most=9)] == ["cats#0"]
+        assert [chunk.id for chunk in writer.lacking("", most=9)] == ["cats#0"]
         assert reader.lacking_vectors() == 1
         put(writer, changed)
         assert (writer.lacking("", most=9), reader.lacking_vectors()) == ([], 0)

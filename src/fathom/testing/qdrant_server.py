@@ -1,11 +1,11 @@
-"""The requests that Fathom makes to Qdrant, answered by Qdrant's own engine in this process.
+"""A small Qdrant server: Qdrant's own engine, in this process, answers Fathom's requests.
 
     python -m fathom.testing.qdrant_server DIRECTORY --port 6333 --shards 4
 
-For trials and tests where no cluster is: it needs `pip install qdrant-edge-py`, listens on
-127.0.0.1 alone, and refuses whatever Fathom does not ask. Scores, filters and the write-ahead log
-are the real ones; there is one process and no replica. Several shards are searched one by one and
-merged, as a cluster does it.
+It is meant for trials and tests without a cluster: it needs `pip install qdrant-edge-py`, listens
+on 127.0.0.1 alone, and refuses every request that Fathom does not make. Scores, filters and the
+write-ahead log are the real ones; there is one process and no replica. Several shards are searched
+one by one and their hits merged, as in a cluster.
 """
 
 import argparse
@@ -25,15 +25,17 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import qdrant_edge as edge
+from typing_extensions import override
 
 Json = dict[str, Any]
 LAYOUT = "layout.json"
 IDLE_S = 0.3
+"""The seconds without a write after which segments are optimized."""
 WAITED = {"wait": "true", "ordering": "strong"}
-"""A write that is not waited for may be lost: it is refused."""
+"""The parameters of a write. A write that is not waited for may be lost, so it is refused."""
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that Fathom should not make, with the status that answers it."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -41,19 +43,19 @@ class Refused(Exception):
         self.status = status
 
 
-def fields(value: object, required: Iterable[str], optional: Iterable[str] = ()) -> Json:
-    """Accept an object that has these fields and no others.
+def check_fields(value: object, required: Iterable[str], optional: Iterable[str] = ()) -> Json:
+    """Check that the value is an object with these fields and no others, and return it.
 
     Raises:
-        Refused: If it is none.
+        RefusedRequest: If it is not.
     """
     required = set(required)
     if not isinstance(value, dict):
-        raise Refused(400, f"Format error in JSON body: {value!r} is no object")
+        raise RefusedRequest(400, f"Format error in JSON body: {value!r} is no object")
     for name in sorted(required - set(value)):
-        raise Refused(400, f"Format error in JSON body: missing field `{name}`")
+        raise RefusedRequest(400, f"Format error in JSON body: missing field `{name}`")
     for name in sorted(set(value) - required - set(optional)):
-        raise Refused(400, f"Format error in JSON body: unknown field `{name}`")
+        raise RefusedRequest(400, f"Format error in JSON body: unknown field `{name}`")
     return value
 
 
@@ -61,10 +63,10 @@ class Collection:
     """The shards of one collection, in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Open what is there."""
+        """Open the shards in the folder; create those that are missing."""
         self.layout: Json = json.loads((folder / LAYOUT).read_bytes())
         self.indexes: Json = {}
-        config = _config(self.layout)
+        config = _build_config(self.layout)
         self.shards = []
         for number in range(self.layout["shard_number"]):
             shard = folder / f"shard-{number}"
@@ -78,13 +80,13 @@ class Collection:
         threading.Thread(target=self._tidy, daemon=True).start()
 
     def _tidy(self) -> None:
-        """Build graphs of neighbours whenever nothing is being written, as Qdrant does."""
+        """Build graphs of neighbours while nothing is being written, as Qdrant does."""
         while self._wrote.wait():
             self._wrote.clear()
             if not self._wrote.wait(IDLE_S):
                 for shard in self.shards:
                     while not self._wrote.is_set() and shard.optimize():
-                        """Once more, until few large segments are left."""
+                        """Optimize again, until few large segments are left."""
 
     def update(self, operations: Mapping[int, edge.UpdateOperation]) -> Json:
         """Apply one operation a shard."""
@@ -94,22 +96,23 @@ class Collection:
         self._wrote.set()
         return {"operation_id": 0, "status": "completed"}
 
-    def split(self, names: Iterable[str]) -> dict[int, list[str]]:
-        """Which shard each point belongs to."""
-        parts: dict[int, list[str]] = {}
+    def assign_shards(self, names: Iterable[str]) -> dict[int, list[str]]:
+        """Return the points of each shard."""
+        shards: dict[int, list[str]] = {}
         for name in names:
-            parts.setdefault(uuid.UUID(name).int % len(self.shards), []).append(name)
-        return parts
+            # An id decides its shard by itself, so that a later write finds the same one.
+            shards.setdefault(uuid.UUID(name).int % len(self.shards), []).append(name)
+        return shards
 
 
-def _config(layout: Json) -> edge.EdgeConfig:
+def _build_config(layout: Json) -> edge.EdgeConfig:
     vectors = {
         name: edge.EdgeVectorParams(
-            size=one["size"],
-            distance=getattr(edge.Distance, one["distance"]),
-            datatype=getattr(edge.VectorStorageDatatype, one["datatype"].capitalize()),
+            size=vector["size"],
+            distance=getattr(edge.Distance, vector["distance"]),
+            datatype=getattr(edge.VectorStorageDatatype, vector["datatype"].capitalize()),
         )
-        for name, one in layout.get("vectors", {}).items()
+        for name, vector in layout.get("vectors", {}).items()
     }
     hnsw = layout.get("hnsw_config")
     return edge.EdgeConfig(
@@ -122,11 +125,16 @@ def _config(layout: Json) -> edge.EdgeConfig:
     )
 
 
-class Store:
-    """All collections, in a folder; each request is a method."""
+class CollectionStore:
+    """All collections, in a folder, with a method for each request."""
 
     def __init__(self, folder: Path, shards: int) -> None:
-        """Open what is there; `shards` are those of a collection that does not say."""
+        """Open the collections in the folder.
+
+        Args:
+            folder: The folder, with a folder below it for each collection.
+            shards: Number of shards of a collection whose request does not name one.
+        """
         self._folder = folder
         self._shards = shards
         self._lock = threading.Lock()
@@ -134,284 +142,303 @@ class Store:
             path.parent.name: Collection(path.parent) for path in folder.glob(f"*/{LAYOUT}")
         }
 
-    def collection(self, name: str) -> Collection:
-        """The one of this name.
+    def find_collection(self, name: str) -> Collection:
+        """Return the collection of this name.
 
         Raises:
-            Refused: If there is none.
+            RefusedRequest: If there is none.
         """
-        found = self._open.get(name)
-        if found is None:
-            raise Refused(404, f"Not found: Collection `{name}` doesn't exist!")
-        return found
+        collection = self._open.get(name)
+        if collection is None:
+            raise RefusedRequest(404, f"Not found: Collection `{name}` doesn't exist!")
+        return collection
 
-    def made(self, name: str, body: object) -> bool:
-        """`PUT /collections/NAME`."""
+    def create_collection(self, name: str, body: object) -> bool:
+        """Answer `PUT /collections/NAME`."""
         optional = (
             "vectors sparse_vectors hnsw_config shard_number replication_factor "
             "write_consistency_factor"
         )
-        told = fields(body, ["on_disk_payload"], optional.split())
-        layout: Json = {"shard_number": self._shards, **told}
-        for one in layout.get("vectors", {}).values():
-            fields(one, ["size", "distance", "datatype"])
-        for one in layout.get("sparse_vectors", {}).values():
-            fields(one, [])
-        fields(layout.get("hnsw_config", {}), [], ["m", "payload_m", "ef_construct"])
+        request = check_fields(body, ["on_disk_payload"], optional.split())
+        layout: Json = {"shard_number": self._shards, **request}
+        for vector in layout.get("vectors", {}).values():
+            check_fields(vector, ["size", "distance", "datatype"])
+        for sparse in layout.get("sparse_vectors", {}).values():
+            check_fields(sparse, [])
+        check_fields(layout.get("hnsw_config", {}), [], ["m", "payload_m", "ef_construct"])
         with self._lock:
             if name in self._open:
-                raise Refused(409, f"Wrong input: Collection `{name}` already exists!")
+                raise RefusedRequest(409, f"Wrong input: Collection `{name}` already exists!")
             folder = self._folder / name
             folder.mkdir(exist_ok=True)
-            part = folder / "part"
-            part.write_text(json.dumps(layout))
-            part.replace(folder / LAYOUT)
+            # A collection exists once its layout does, so the layout appears whole or not at all.
+            unfinished = folder / "part"
+            unfinished.write_text(json.dumps(layout))
+            unfinished.replace(folder / LAYOUT)
             self._open[name] = Collection(folder)
         return True
 
-    def told(self, name: str) -> Json:
-        """`GET /collections/NAME`."""
-        one = self.collection(name)
-        params = {key: value for key, value in one.layout.items() if key != "hnsw_config"}
+    def describe_collection(self, name: str) -> Json:
+        """Answer `GET /collections/NAME`."""
+        collection = self.find_collection(name)
+        params = {key: value for key, value in collection.layout.items() if key != "hnsw_config"}
         return {
             "status": "green",
-            "points_count": sum(shard.info().points_count for shard in one.shards),
-            "config": {"params": params, "hnsw_config": one.layout.get("hnsw_config", {})},
-            "payload_schema": one.indexes,
+            "points_count": sum(shard.info().points_count for shard in collection.shards),
+            "config": {"params": params, "hnsw_config": collection.layout.get("hnsw_config", {})},
+            "payload_schema": collection.indexes,
         }
 
-    def indexed(self, name: str, body: object) -> Json:
-        """`PUT /collections/NAME/index`."""
-        one, told = self.collection(name), fields(body, ["field_name", "field_schema"])
-        schema = fields(
-            told["field_schema"], ["type"], ["is_tenant", "lookup", "range", "enable_hnsw"]
+    def create_index(self, name: str, body: object) -> Json:
+        """Answer `PUT /collections/NAME/index`."""
+        collection = self.find_collection(name)
+        request = check_fields(body, ["field_name", "field_schema"])
+        schema = check_fields(
+            request["field_schema"], ["type"], ["is_tenant", "lookup", "range", "enable_hnsw"]
         )
         kinds = {"uuid": edge.UuidIndexParams, "integer": edge.IntegerIndexParams}
-        given = {key: value for key, value in schema.items() if key != "type"}
-        made = edge.UpdateOperation.create_field_index(
-            told["field_name"], kinds[schema["type"]](**given)
+        options = {key: value for key, value in schema.items() if key != "type"}
+        operation = edge.UpdateOperation.create_field_index(
+            request["field_name"], kinds[schema["type"]](**options)
         )
-        one.indexes[told["field_name"]] = {"data_type": schema["type"], "params": schema}
-        return one.update(dict.fromkeys(range(len(one.shards)), made))
+        collection.indexes[request["field_name"]] = {"data_type": schema["type"], "params": schema}
+        return collection.update(dict.fromkeys(range(len(collection.shards)), operation))
 
-    def put(self, name: str, body: object) -> Json:
-        """`PUT /collections/NAME/points`."""
-        one = self.collection(name)
-        points = {
-            point["id"]: fields(point, ["id", "vector", "payload"])
-            for point in fields(body, ["points"])["points"]
+    def put_points(self, name: str, body: object) -> Json:
+        """Answer `PUT /collections/NAME/points`."""
+        collection = self.find_collection(name)
+        requests = {
+            point["id"]: check_fields(point, ["id", "vector", "payload"])
+            for point in check_fields(body, ["points"])["points"]
         }
-        made = {name: _point(point, one.layout) for name, point in points.items()}
-        return one.update(
+        points = {name: _build_point(point, collection.layout) for name, point in requests.items()}
+        return collection.update(
             {
-                shard: edge.UpdateOperation.upsert_points([made[name] for name in names])
-                for shard, names in one.split(points).items()
+                shard: edge.UpdateOperation.upsert_points([points[name] for name in names])
+                for shard, names in collection.assign_shards(requests).items()
             }
         )
 
-    def removed(self, name: str, body: object) -> Json:
-        """`POST /collections/NAME/points/delete`."""
-        one, told = self.collection(name), fields(body, [], ["points", "filter"])
-        if set(told) == {"filter"}:
-            operation = edge.UpdateOperation.delete_points_by_filter(_filter(told["filter"]))
-            return one.update(dict.fromkeys(range(len(one.shards)), operation))
-        parts = one.split(fields(told, ["points"])["points"])
-        return one.update(
+    def delete_points(self, name: str, body: object) -> Json:
+        """Answer `POST /collections/NAME/points/delete`."""
+        collection = self.find_collection(name)
+        request = check_fields(body, [], ["points", "filter"])
+        if set(request) == {"filter"}:
+            operation = edge.UpdateOperation.delete_points_by_filter(
+                _build_filter(request["filter"])
+            )
+            return collection.update(dict.fromkeys(range(len(collection.shards)), operation))
+        by_shard = collection.assign_shards(check_fields(request, ["points"])["points"])
+        return collection.update(
             {
                 shard: edge.UpdateOperation.delete_points(list(map(uuid.UUID, names)))
-                for shard, names in parts.items()
+                for shard, names in by_shard.items()
             }
         )
 
-    def counted(self, name: str, body: object) -> Json:
-        """`POST /collections/NAME/points/count`."""
-        one, told = self.collection(name), fields(body, ["filter", "exact"])
-        asked = edge.CountRequest(filter=_filter(told["filter"]), exact=told["exact"])
-        return {"count": sum(shard.count(asked) for shard in one.shards)}
+    def count_points(self, name: str, body: object) -> Json:
+        """Answer `POST /collections/NAME/points/count`."""
+        collection = self.find_collection(name)
+        request = check_fields(body, ["filter", "exact"])
+        count = edge.CountRequest(filter=_build_filter(request["filter"]), exact=request["exact"])
+        return {"count": sum(shard.count(count) for shard in collection.shards)}
 
-    def scrolled(self, name: str, body: object) -> Json:
-        """`POST /collections/NAME/points/scroll`."""
-        one = self.collection(name)
-        told = fields(body, ["filter", "limit", "with_payload", "with_vector"], ["offset"])
-        first = uuid.UUID(told["offset"]) if "offset" in told else None
-        asked = edge.ScrollRequest(
+    def scroll_points(self, name: str, body: object) -> Json:
+        """Answer `POST /collections/NAME/points/scroll`."""
+        collection = self.find_collection(name)
+        request = check_fields(body, ["filter", "limit", "with_payload", "with_vector"], ["offset"])
+        first = uuid.UUID(request["offset"]) if "offset" in request else None
+        # One record more than asked for tells whether there is a next page, and where it begins.
+        scroll = edge.ScrollRequest(
             offset=first,
-            limit=told["limit"] + 1,
-            filter=_filter(told["filter"]),
-            with_payload=told["with_payload"],
-            with_vector=told["with_vector"],
+            limit=request["limit"] + 1,
+            filter=_build_filter(request["filter"]),
+            with_payload=request["with_payload"],
+            with_vector=request["with_vector"],
         )
-        found = [record for shard in one.shards for record in shard.scroll(asked)[0]]
-        found.sort(key=lambda record: uuid.UUID(str(record.id)).int)
-        page, rest = found[: told["limit"]], found[told["limit"] :]
+        records = [record for shard in collection.shards for record in shard.scroll(scroll)[0]]
+        records.sort(key=lambda record: uuid.UUID(str(record.id)).int)
+        page, rest = records[: request["limit"]], records[request["limit"] :]
         return {
-            "points": [{"id": str(one.id)} for one in page],
+            "points": [{"id": str(record.id)} for record in page],
             "next_page_offset": str(rest[0].id) if rest else None,
         }
 
-    def queried(self, name: str, body: object) -> Json:
-        """`POST /collections/NAME/points/query`."""
-        [found] = self._queried(name, [_asked(body)])
-        return found
+    def query_points(self, name: str, body: object) -> Json:
+        """Answer `POST /collections/NAME/points/query`."""
+        [reply] = self._run_queries(name, [_build_query(body)])
+        return reply
 
-    def queried_together(self, name: str, body: object) -> list[Json]:
-        """`POST /collections/NAME/points/query/batch`."""
-        return self._queried(name, [_asked(one) for one in fields(body, ["searches"])["searches"]])
+    def query_points_batch(self, name: str, body: object) -> list[Json]:
+        """Answer `POST /collections/NAME/points/query/batch`."""
+        searches = check_fields(body, ["searches"])["searches"]
+        return self._run_queries(name, [_build_query(search) for search in searches])
 
-    def _queried(self, name: str, asked: list[edge.QueryRequest]) -> list[Json]:
-        """In one pass over the shards, whose results are merged."""
-        batch = edge.QueryBatchRequest(asked)
-        by_shard = [shard.query_batch(batch) for shard in self.collection(name).shards]
+    def _run_queries(self, name: str, queries: list[edge.QueryRequest]) -> list[Json]:
+        """Run the queries in one pass over the shards, and merge the hits of each."""
+        batch = edge.QueryBatchRequest(queries)
+        by_shard = [shard.query_batch(batch) for shard in self.find_collection(name).shards]
         return [
-            {"points": [_scored(p) for p in nlargest(one.limit, chain(*found), _score)]}
-            for one, found in zip(asked, zip(*by_shard, strict=True), strict=True)
+            {"points": [_point_to_json(p) for p in nlargest(query.limit, chain(*hits), _get_score)]}
+            for query, hits in zip(queries, zip(*by_shard, strict=True), strict=True)
         ]
 
 
-_score = attrgetter("score")
+_get_score = attrgetter("score")
 
 
-def _asked(body: object) -> edge.QueryRequest:
-    told = fields(
+def _build_query(body: object) -> edge.QueryRequest:
+    request = check_fields(
         body, ["filter", "limit", "with_payload", "with_vector"], ["query", "using", "params"]
     )
     query = None
-    if "query" in told:
-        query = edge.Query.Nearest(_vector(told["query"]), using=told["using"])
+    if "query" in request:
+        query = edge.Query.Nearest(_build_vector(request["query"]), using=request["using"])
     return edge.QueryRequest(
-        limit=told["limit"],
+        limit=request["limit"],
         query=query,
-        filter=_filter(told["filter"]),
-        params=edge.SearchParams(**fields(told.get("params", {}), [], ["exact", "hnsw_ef"])),
-        with_payload=told["with_payload"],
-        with_vector=told["with_vector"],
+        filter=_build_filter(request["filter"]),
+        params=edge.SearchParams(
+            **check_fields(request.get("params", {}), [], ["exact", "hnsw_ef"])
+        ),
+        with_payload=request["with_payload"],
+        with_vector=request["with_vector"],
     )
 
 
-def _point(point: Json, layout: Json) -> edge.Point:
+def _build_point(point: Json, layout: Json) -> edge.Point:
     if any(
         len(point["vector"].get(name, range(kind["size"]))) != kind["size"]
         for name, kind in layout.get("vectors", {}).items()
     ):
-        raise Refused(400, "Wrong input: Vector dimension error")
-    vectors = {name: _vector(value) for name, value in point["vector"].items()}
+        raise RefusedRequest(400, "Wrong input: Vector dimension error")
+    vectors = {name: _build_vector(value) for name, value in point["vector"].items()}
     return edge.Point(uuid.UUID(point["id"]), vectors, point["payload"])
 
 
-def _vector(value: object) -> Any:  # noqa: ANN401 - of the engine's
+def _build_vector(value: object) -> Any:  # noqa: ANN401 - one of the engine's types
     if isinstance(value, list):
         return value
-    sparse = fields(value, ["indices", "values"])
+    sparse = check_fields(value, ["indices", "values"])
     return edge.SparseVector(sparse["indices"], sparse["values"])
 
 
-def _filter(value: object) -> edge.Filter:
-    told = fields(value, ["must"], ["must_not"])
-    if not any(one.get("key") == "tenant" for one in told["must"]):
-        raise Refused(400, "Wrong input: whose points? Fathom always names a tenant")
+def _build_filter(value: object) -> edge.Filter:
+    filters = check_fields(value, ["must"], ["must_not"])
+    # A request without a tenant would reach the points of all workspaces.
+    if not any(condition.get("key") == "tenant" for condition in filters["must"]):
+        raise RefusedRequest(400, "Wrong input: no tenant in the filter; Fathom always names one")
     return edge.Filter(
-        must=[_condition(one) for one in told["must"]],
-        must_not=[_condition(one) for one in told.get("must_not", [])],
+        must=[_build_condition(condition) for condition in filters["must"]],
+        must_not=[_build_condition(condition) for condition in filters.get("must_not", [])],
     )
 
 
-def _condition(value: Json) -> Any:  # noqa: ANN401 - of the engine's
+def _build_condition(value: Json) -> Any:  # noqa: ANN401 - one of the engine's types
     if "has_id" in value:
-        return edge.HasIdCondition({uuid.UUID(one) for one in fields(value, ["has_id"])["has_id"]})
-    match = fields(fields(value, ["key", "match"])["match"], [], ["value", "any"])
+        ids = check_fields(value, ["has_id"])["has_id"]
+        return edge.HasIdCondition({uuid.UUID(point) for point in ids})
+    match = check_fields(check_fields(value, ["key", "match"])["match"], [], ["value", "any"])
     if "any" in match:
         return edge.FieldCondition(value["key"], match=edge.MatchAny(match["any"]))
     return edge.FieldCondition(value["key"], match=edge.MatchValue(match["value"]))
 
 
-def _scored(point: edge.ScoredPoint) -> Json:
+def _point_to_json(point: edge.ScoredPoint) -> Json:
     return {"id": str(point.id), "version": point.version, "score": point.score}
 
 
-Route = Callable[[Store, str, object], object]
+Route = Callable[[CollectionStore, str, object], object]
 READS: Mapping[tuple[str, str], Route] = {
-    ("GET", ""): lambda store, name, _: store.told(name),
-    ("PUT", ""): Store.made,
-    ("POST", "/points/query"): Store.queried,
-    ("POST", "/points/query/batch"): Store.queried_together,
-    ("POST", "/points/count"): Store.counted,
-    ("POST", "/points/scroll"): Store.scrolled,
+    ("GET", ""): lambda store, name, _: store.describe_collection(name),
+    ("PUT", ""): CollectionStore.create_collection,
+    ("POST", "/points/query"): CollectionStore.query_points,
+    ("POST", "/points/query/batch"): CollectionStore.query_points_batch,
+    ("POST", "/points/count"): CollectionStore.count_points,
+    ("POST", "/points/scroll"): CollectionStore.scroll_points,
 }
 WRITES: Mapping[tuple[str, str], Route] = {
-    ("PUT", "/index"): Store.indexed,
-    ("PUT", "/points"): Store.put,
-    ("POST", "/points/delete"): Store.removed,
+    ("PUT", "/index"): CollectionStore.create_index,
+    ("PUT", "/points"): CollectionStore.put_points,
+    ("POST", "/points/delete"): CollectionStore.delete_points,
 }
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers requests; the class is made anew for each server, with its `store` and `key`."""
+    """The handler of requests; each server has a subclass with its own `store` and `key`."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    # Without a buffer each header would be sent in a packet of its own.
     wbufsize = 1 << 16
-    store: Store
+    store: CollectionStore
     key: str = ""
 
+    @override
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        pass
 
     def do_GET(self) -> None:
-        """See `BaseHTTPRequestHandler`."""
+        """Answer a request of any method; the base class calls this by its name."""
         self._answer()
 
     do_PUT = do_POST = do_GET  # noqa: N815 - as the base class names them
 
     def _answer(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        began = time.perf_counter()
-        told: Json
+        started = time.perf_counter()
+        body: Json
         try:
-            status, told = 200, {"result": self._result(content), "status": "ok"}
-        except Refused as refused:
-            status, told = refused.status, {"status": {"error": str(refused)}}
+            status, body = 200, {"result": self._run_route(content), "status": "ok"}
+        except RefusedRequest as refusal:
+            status, body = refusal.status, {"status": {"error": str(refusal)}}
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            status, told = 400, {"status": {"error": f"{type(error).__name__}: {error}"}}
-        reply = json.dumps(told | {"time": time.perf_counter() - began}).encode()
+            status, body = 400, {"status": {"error": f"{type(error).__name__}: {error}"}}
+        reply = json.dumps(body | {"time": time.perf_counter() - started}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(reply)))
         self.end_headers()
         self.wfile.write(reply)
 
-    def _result(self, content: bytes) -> object:
+    def _run_route(self, content: bytes) -> object:
         if self.key and self.headers.get("api-key") != self.key:
-            raise Refused(401, "Must provide an API key or an Authorization bearer token")
-        parts = urlsplit(self.path)
-        _, top, name, *rest = [*parts.path.split("/"), ""]
-        asked = self.command, "".join(f"/{one}" for one in rest if one)
-        params = dict(parse_qsl(parts.query))
-        route = READS.get(asked) if not params else WRITES.get(asked)
+            raise RefusedRequest(401, "Must provide an API key or an Authorization bearer token")
+        url = urlsplit(self.path)
+        _, top, name, *rest = [*url.path.split("/"), ""]
+        key = self.command, "".join(f"/{segment}" for segment in rest if segment)
+        params = dict(parse_qsl(url.query))
+        route = READS.get(key) if not params else WRITES.get(key)
         if top != "collections" or route is None or params not in ({}, WAITED):
-            raise Refused(405, f"Fathom does not ask {self.command} {self.path}")
+            raise RefusedRequest(405, f"Fathom does not ask {self.command} {self.path}")
         return route(self.store, name, json.loads(content) if content else None)
 
 
-class Server(ThreadingHTTPServer):
-    """Says nothing of whoever hung up."""
+class QdrantServer(ThreadingHTTPServer):
+    """The HTTP server; it reports no clients that hung up."""
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as inherited
-        """See `BaseServer.handle_error`."""
+    @override
+    def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 def main() -> None:
-    """Serve until killed; says where on the first line of stdout."""
+    """Serve until killed; the first line of stdout is the address."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--port", type=int, default=6333, help="0: any that is free")
+    parser.add_argument("--port", type=int, default=6333, help="0: any free port")
     parser.add_argument("--shards", type=int, default=1)
-    parser.add_argument("--key-env", default="", help="variable with the key that is asked for")
-    given = parser.parse_args()
-    given.directory.mkdir(parents=True, exist_ok=True)
-    own = {"store": Store(given.directory, given.shards), "key": os.environ.get(given.key_env, "")}
-    server = Server(("127.0.0.1", given.port), type("Own", (Handler,), own))
+    parser.add_argument("--key-env", default="", help="environment variable with the API key")
+    options = parser.parse_args()
+    options.directory.mkdir(parents=True, exist_ok=True)
+    attributes = {
+        "store": CollectionStore(options.directory, options.shards),
+        "key": os.environ.get(options.key_env, ""),
+    }
+    # The library makes a handler for each request, so its settings are attributes of its class.
+    handler = type("BoundHandler", (Handler,), attributes)
+    server = QdrantServer(("127.0.0.1", options.port), handler)
     print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)  # noqa: T201
     server.serve_forever()
 

@@ -1,1 +1,1 @@
-"""One report, and its forms: text for a terminal, Markdown, and a page of HTML."""
+"""Reports of evaluations in three forms: text for a terminal, Markdown, and a page of HTML."""

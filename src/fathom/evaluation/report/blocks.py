@@ -1,6 +1,6 @@
-"""What a report is made of: sentences, tables and figures under headings; renderers give it a form.
+"""The blocks of a report: sentences, tables and figures under headings; renderers give it a form.
 
-What others wrote, such as names and errors, stands in it as it is; renderers see to it that it is
+Texts of others, such as names and errors, stand in it unchanged; renderers make sure that they are
 never taken for markup.
 """
 
@@ -23,10 +23,10 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportStatement:
-    """Something said at the place where it belongs.
+    """A single statement between other blocks.
 
     Attributes:
-        tone: Whether it is what was hoped for, where anything was.
+        tone: `good` or `bad` for a verdict, else empty.
     """
 
     text: str
@@ -35,7 +35,7 @@ class ReportStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """A list of findings in plain words."""
+    """A list of findings in plain sentences."""
 
     title: str = ""
     lines: tuple[str, ...]
@@ -46,10 +46,10 @@ class Figure:
     """A plot.
 
     Attributes:
-        name: Of its file, without ending; unique in its report.
-        title: In a few words; a caption may do without.
-        caption: What it shows, and which direction is better.
-        svg: A part of a page; see `svg.standalone` for a file of its own.
+        name: The name of its file, without ending; unique in its report.
+        title: A title of a few words; a figure with a caption may omit it.
+        caption: A sentence on what the plot shows, and which direction is better.
+        svg: A part of a page; `svg.make_standalone` makes it a file of its own.
     """
 
     name: str
@@ -63,7 +63,7 @@ ReportBlock = ReportTable | ReportStatement | Sentences | Figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection:
-    """Blocks under a heading; without a heading they stand at the beginning."""
+    """Blocks under a heading; a section without one stands at the beginning."""
 
     title: str = ""
     blocks: tuple[ReportBlock, ...]
@@ -74,8 +74,8 @@ class EvaluationReport:
     """A whole report.
 
     Attributes:
-        title: Of the window or the file.
-        foot: What it was made by.
+        title: The title of the window or the file.
+        foot: The version and the setups that made it.
     """
 
     title: str
@@ -84,5 +84,5 @@ class EvaluationReport:
 
     @property
     def blocks(self) -> tuple[ReportBlock, ...]:
-        """Of all sections."""
+        """The blocks of all sections."""
         return tuple(block for section in self.sections for block in section.blocks)

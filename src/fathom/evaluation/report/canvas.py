@@ -1,4 +1,4 @@
-"""What all plots have in common: size, style, colours and marks, and how they become text.
+"""The common base of all plots: size, style, colours and marks, and their conversion to text.
 
 Equal drawings give equal bytes. The drawing library is imported when something is drawn.
 """
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 LineStyle = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.2
-"""Inches: with letters of 10 points it reads well on a phone, and well in the text of a page."""
+"""The width in inches: letters of 10 points stay legible on a phone and in the text of a page."""
 COLOURS = (
     "#1f9bd8", "#cf5a1e", "#0f8765", "#d070ab", "#b48f00", "#7153c6", "#bd3350", "#6f7f8c",
 )  # fmt: skip
-"""Legible on white and on black; those that a colour-blind reader takes for one another differ in
-lightness, and are never alone: marks, dashes or words stand beside them."""
+"""Colours that are legible on white and on black. Those that a colour-blind reader confuses differ
+in lightness, and marks, dashes or words always stand beside them."""
 MIDDLE = 0.179
-"""Of this luminance (WCAG 2) a colour is as far from black as from white."""
+"""The luminance (WCAG 2) at which a colour is as far from black as from white."""
 MARKS = "osD^vPX"
-"""One fewer than colours: what has the same colour has another mark."""
+"""The marks; one fewer than colours, so that things of the same colour have different marks."""
 DASHES: tuple[LineStyle, ...] = (
     "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2)), (0, (12, 2)),
     (0, (4, 1, 1, 1, 1, 1)),
 )  # fmt: skip
 ACROSS = 60
-"""Letters that stand side by side."""
+"""The letters of a legend that fit side by side."""
 LINE = 0.2
-"""Inches of a line of names."""
+"""The height in inches of a line of names."""
 LONGEST = 30
-"""Letters of a name before it goes on in the next line."""
+"""The letters of a name before it continues on the next line."""
 STYLE: Any = {
     "svg.fonttype": "none",
     # Names come from data: a dollar sign is no formula.
@@ -64,7 +64,7 @@ STYLE: Any = {
 
 
 def check_drawing() -> None:
-    """See to it that something can be drawn.
+    """Check that the drawing library is installed.
 
     Raises:
         UsageError: If the `eval` extra is not installed.
@@ -76,33 +76,33 @@ def check_drawing() -> None:
 
 
 class Drawing:
-    """One plot; `svg` is filled when its `with` block ends."""
+    """A plot; `svg` is filled when its `with` block ends."""
 
     def __init__(self, figure: "Figure") -> None:
-        """On an empty figure."""
+        """Start on an empty figure."""
         self.figure = figure
         self.axes = figure.add_subplot()
         self.svg = ""
 
     def legend(self) -> None:
-        """Name what was drawn, above the plot, where there is more than one thing."""
+        """Add a legend above the plot, where there is more than one thing to name."""
         handles, names = self.axes.get_legend_handles_labels()
         if len(names) > 1:
-            told = [wrapped(name) for name in names]
-            longest = max(len(line) for name in told for line in name.splitlines())
+            labels = [wrapped(label) for label in names]
+            longest = max(len(line) for label in labels for line in label.splitlines())
             rows = ceil(len(names) / max(1, ACROSS // (7 + longest)))
-            lines = rows * max(1 + name.count("\n") for name in told)
+            lines = rows * max(1 + label.count("\n") for label in labels)
             self.figure.set_figheight(self.figure.get_figheight() + LINE * lines)
             columns = ceil(len(names) / rows)
-            self.figure.legend(handles, told, loc="outside upper left", ncols=columns)
+            self.figure.legend(handles, labels, loc="outside upper left", ncols=columns)
 
 
 @contextmanager
 def drawing(height: float = 2.8) -> Iterator[Drawing]:
-    """A plot to draw into.
+    """Open a plot to draw into.
 
     Args:
-        height: In inches, without the names above it.
+        height: The height in inches, without the legend above it.
 
     Raises:
         UsageError: If the `eval` extra is not installed.
@@ -114,48 +114,52 @@ def drawing(height: float = 2.8) -> Iterator[Drawing]:
 
     with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        # A canvas of its own, so that no global state of the drawing library is used.
         FigureCanvasSVG(figure)
-        made = Drawing(figure)
-        yield made
-        written = StringIO()
-        figure.savefig(written, format="svg", metadata={"Date": None})
-    made.svg = inline(written.getvalue())
+        plot = Drawing(figure)
+        yield plot
+        buffer = StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    plot.svg = inline(buffer.getvalue())
 
 
 def rows_high(names: Sequence[str]) -> float:
-    """Inches for a plot with a row for each name."""
+    """Return the height in inches of a plot with a row for each name."""
     return 0.9 + sum(0.28 + 0.16 * (1 + wrapped(name).count("\n")) for name in names)
 
 
 def wrapped(name: str) -> str:
-    """A name in lines that leave room for the plot."""
+    """Return a name in lines that leave room for the plot."""
     return fill(name, LONGEST)
 
 
 def colour(place: int) -> str:
-    """That of the thing at this place."""
+    """Return the colour of the thing at this place."""
     return COLOURS[place % len(COLOURS)]
 
 
 def text_on(colour: str) -> str:
-    """The colour of words on this one: black or white, whichever is the more legible.
+    """Return the more legible colour of words on this colour: black or white.
 
     Args:
-        colour: As `#rrggbb`.
+        colour: A colour as `#rrggbb`.
     """
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in channels
     ]
-    light = sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    light = sum(
+        share * channel for share, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
     return "#000000" if light > MIDDLE else "#ffffff"
 
 
 def mark(place: int) -> str:
-    """Likewise: who sees no colours tells marks apart."""
+    """Return the mark of the thing at this place, for readers who see no colours."""
     return MARKS[place % len(MARKS)]
 
 
 def dashes(place: int) -> LineStyle:
-    """Likewise, of lines."""
+    """Return the dashes of the line at this place, for readers who see no colours."""
     return DASHES[place % len(DASHES)]

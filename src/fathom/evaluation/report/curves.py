@@ -1,4 +1,4 @@
-"""What the plots of a report show, from records only."""
+"""The data of a report's plots, computed from records only."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,15 +13,15 @@ from fathom.evaluation.rows import part_of, values
 from fathom.evaluation.statistics import bca_interval
 
 DEEPEST = 20
-"""Recall is drawn up to so many documents."""
+"""The number of documents up to which recall is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A mean with its 95 % interval, over something else.
+    """The mean quality of one system with its 95 % interval, at its cost.
 
     Attributes:
-        best: Of a front: whether no other is better without costing more.
+        best: Whether no other point of the front is better without costing more.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Front:
     """Quality against cost.
 
     Attributes:
-        cost: What it costs, with its unit.
-        measure: What quality is.
+        cost: The kind of cost, with its unit.
+        measure: The measure of quality.
     """
 
     cost: str
@@ -63,16 +63,19 @@ class Heat:
     cells: tuple[tuple[float | None, ...], ...]
 
 
-def by_dataset(answered: Sequence[Group]) -> dict[str, list[Group]]:
-    """The groups of each data set, in order."""
-    found: dict[str, list[Group]] = {}
-    for group in answered:
-        found.setdefault(group[0].dataset, []).append(group)
-    return found
+def by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """Return the groups of each data set, in order."""
+    by_name: dict[str, list[Group]] = {}
+    for group in groups:
+        by_name.setdefault(group[0].dataset, []).append(group)
+    return by_name
 
 
 def headline(groups: Sequence[Group]) -> str:
-    """The measure that says most about a data set: of rankings, conflicts, answers or evidence."""
+    """Return the measure that says most about a data set.
+
+    It is one of rankings, of conflicts, of answers or of evidence, in this order.
+    """
     records = [record for group in groups for record in group]
     if any(record.ranks for record in records):
         return "nDCG@10"
@@ -84,36 +87,38 @@ def headline(groups: Sequence[Group]) -> str:
 
 
 def front(groups: Sequence[Group], measure: str = "") -> Front | None:
-    """Quality against cost of the systems on one data set; `None` where none has quality.
+    """Compute quality against cost of the systems on one data set; `None` where none has quality.
 
     Args:
-        groups: The systems.
-        measure: What quality is, more of it being better; by default the `headline`.
+        groups: The records of the systems.
+        measure: The measure of quality, more of it being better; by default `choose_headline`.
     """
     measure = measure or headline(groups)
-    kept = [(group, list(found)) for group in groups if (found := values(measure, group).values())]
-    if not kept:
+    scored = [
+        (group, list(scores)) for group in groups if (scores := values(measure, group).values())
+    ]
+    if not scored:
         return None
-    unit, costs = _costs([group for group, _ in kept])
-    means = [fmean(found) for _, found in kept]
+    unit, costs = _costs([group for group, _ in scored])
+    means = [fmean(scores) for _, scores in scored]
     points = tuple(
         Point(
             name=group[0].system,
             x=cost,
             y=mean,
-            interval=bca_interval(found, bounds=bounds(measure)),
+            interval=bca_interval(scores, bounds=bounds(measure)),
             best=not any(_beats(other, (cost, mean)) for other in zip(costs, means, strict=True)),
         )
-        for (group, found), cost, mean in zip(kept, costs, means, strict=True)
+        for (group, scores), cost, mean in zip(scored, costs, means, strict=True)
     )
     return Front(cost=unit, measure=measure, points=points)
 
 
 def _costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
-    """What a question costs: money where it is known and spent, else tokens, else time."""
+    """Return the cost of a question: money where it is known and spent, else tokens, else time."""
     money = [[record.usage.get("cost_usd") for record in group] for group in groups]
-    if all(each is not None for group in money for each in group):
-        costs = [fmean(each for each in group if each is not None) for group in money]
+    if all(amount is not None for group in money for amount in group):
+        costs = [fmean(amount for amount in group if amount is not None) for group in money]
         if any(costs):
             return "US dollars a question", costs
     tokens = [fmean(map(_tokens, group)) for group in groups]
@@ -126,31 +131,32 @@ def _tokens(record: Record) -> float:
     return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
 
 
-def _beats(other: tuple[float, float], one: tuple[float, float]) -> bool:
-    return other != one and other[0] <= one[0] and other[1] >= one[1]
+def _beats(other: tuple[float, float], point: tuple[float, float]) -> bool:
+    return other != point and other[0] <= point[0] and other[1] >= point[1]
 
 
 def risk_lines(groups: Sequence[Group]) -> list[Curve]:
-    """The share of wrong answers among the most confident ones, for each coverage.
+    """Return the share of wrong answers among the most confident ones, for each coverage.
 
     A line ends at the share of the questions that its strategy answered at all.
     """
     lines = []
     for group in groups:
         judged = [Judged.of(record) for record in group]
-        given = sum(each.answered for each in judged if each.graded)
-        points = tuple(risk_coverage(*ranked(judged))[:given])
+        count = sum(answer.answered for answer in judged if answer.graded)
+        # The ranking ends with the abstentions, which add no answer that could be given.
+        points = tuple(risk_coverage(*ranked(judged))[:count])
         lines += [Curve(name=group[0].system, points=points)] if points else []
     return lines
 
 
 def recall_lines(groups: Sequence[Group]) -> list[Curve]:
-    """The share of the relevant documents among the first k, for each k."""
+    """Return the share of the relevant documents among the first k, for each k."""
     lines = []
     for group in groups:
         judged = [record for record in group if record.relevant]
         means = [
-            (float(k), fmean(recall(k, each.evidence, each.relevant) for each in judged))
+            (float(k), fmean(recall(k, item.evidence, item.relevant) for item in judged))
             for k in range(1, DEEPEST + 1)
             if judged
         ]
@@ -159,87 +165,91 @@ def recall_lines(groups: Sequence[Group]) -> list[Curve]:
 
 
 def seconds(groups: Sequence[Group]) -> dict[str, list[float]]:
-    """Wall time of each question."""
+    """Return the wall time of each question."""
     return {group[0].system: [record.seconds for record in group] for group in groups}
 
 
 def phases(groups: Sequence[Group]) -> Heat:
-    """The share of questions that ended in each phase; failed runs are a phase of their own."""
+    """Return the share of questions that ended in each phase; failed runs are one phase."""
     ends = [[part_of(record, "phase") for record in group] for group in groups]
-    found = tuple(dict.fromkeys(end for group in ends for end in group))
+    columns = tuple(dict.fromkeys(end for group in ends for end in group))
     return Heat(
         rows=tuple(group[0].system for group in groups),
-        columns=found,
-        cells=tuple(tuple(group.count(end) / len(group) for end in found) for group in ends),
+        columns=columns,
+        cells=tuple(tuple(group.count(end) / len(group) for end in columns) for group in ends),
     )
 
 
 def kinds(groups: Sequence[Group]) -> Heat | None:
-    """Quality for each kind of question; `None` where there are not two kinds."""
-    found = sorted({record.kind for group in groups for record in group} - {""})
-    if len(found) < 2:
+    """Return the quality for each kind of question; `None` where there are not two kinds."""
+    columns = sorted({record.kind for group in groups for record in group} - {""})
+    if len(columns) < 2:
         return None
     measure = headline(groups)
     cells = tuple(
-        tuple(_mean(measure, [record for record in group if record.kind == kind]) for kind in found)
+        tuple(
+            _mean(measure, [record for record in group if record.kind == kind]) for kind in columns
+        )
         for group in groups
     )
-    return Heat(rows=tuple(group[0].system for group in groups), columns=tuple(found), cells=cells)
+    return Heat(
+        rows=tuple(group[0].system for group in groups), columns=tuple(columns), cells=cells
+    )
 
 
 def _mean(measure: str, records: Group) -> float | None:
-    found = values(measure, records)
-    return fmean(found.values()) if found else None
+    scores = values(measure, records)
+    return fmean(scores.values()) if scores else None
 
 
-def size_lines(answered: Sequence[Group]) -> dict[str, list[Curve]]:
-    """Quality over the size of the corpus, where the same questions were asked of several.
+def size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
+    """Compute quality over the size of the corpus, where several were asked the same questions.
 
     Returns:
         The lines, one a system, by their measure.
     """
     same: dict[tuple[str, ...], list[Group]] = {}
-    for group in answered:
+    for group in groups_of_all:
         if group[0].documents:
             same.setdefault(tuple(sorted(record.question for record in group)), []).append(group)
-    found: dict[str, list[Curve]] = {}
+    by_measure: dict[str, list[Curve]] = {}
     for groups in same.values():
-        placed = [(group[0].system, float(group[0].documents), group) for group in groups]
+        placements = [(group[0].system, float(group[0].documents), group) for group in groups]
         measure = headline(groups)
-        found.setdefault(measure, []).extend(_lines(placed, measure))
-    return {measure: lines for measure, lines in found.items() if lines}
+        by_measure.setdefault(measure, []).extend(_lines(placements, measure))
+    return {measure: lines for measure, lines in by_measure.items() if lines}
 
 
 def sweep_lines(groups: Sequence[Group]) -> dict[str, list[Curve]]:
-    """Quality on one data set over each setting that was varied in numbers, by its name."""
+    """Return quality on one data set over each setting that was varied in numbers, by name."""
     keys = sorted({key for group in groups for key in group[0].varied})
-    found = {key: _lines(_placed(groups, key), headline(groups)) for key in keys}
-    return {key: lines for key, lines in found.items() if lines}
+    by_key = {key: _lines(_placed(groups, key), headline(groups)) for key in keys}
+    return {key: lines for key, lines in by_key.items() if lines}
 
 
 def _placed(groups: Sequence[Group], key: str) -> list[tuple[str, float, Group]]:
-    placed = []
+    placements = []
     for group in groups:
         others = {name: value for name, value in group[0].varied.items() if name != key}
         name = replace(group[0], varied=others).system
         with suppress(KeyError, ValueError):  # words have no place on a scale
-            placed.append((name, float(group[0].varied[key]), group))
-    return placed
+            placements.append((name, float(group[0].varied[key]), group))
+    return placements
 
 
-def _lines(placed: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
-    """A line for each name that has values at two places at least."""
+def _lines(placements: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
+    """Return a curve for each name that has values at two places at least."""
     named: dict[str, dict[float, list[float]]] = {}
-    for name, x, group in placed:
-        found = list(values(measure, group).values())
-        if found:
-            named.setdefault(name, {})[x] = found
+    for name, x, group in placements:
+        scores = list(values(measure, group).values())
+        if scores:
+            named.setdefault(name, {})[x] = scores
     return [
         Curve(
             name=name,
-            points=tuple((x, fmean(found)) for x, found in sorted(places.items())),
+            points=tuple((x, fmean(scores)) for x, scores in sorted(places.items())),
             intervals=tuple(
-                bca_interval(found, bounds=bounds(measure)) for _, found in sorted(places.items())
+                bca_interval(scores, bounds=bounds(measure)) for _, scores in sorted(places.items())
             ),
         )
         for name, places in named.items()

@@ -1,4 +1,4 @@
-"""The plots of systems on one data set: which there are, and a sentence on how to read each."""
+"""The figures of systems on one data set, each with a sentence on how to read it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -27,22 +27,22 @@ from fathom.evaluation.report.plots import (
 BETTER = "Higher is better; the bands are 95 % intervals."
 
 Draw = Callable[[Sequence[Group], str], str]
-"""Takes systems and what quality is to be; empty where there is nothing to show."""
+"""Draws systems by a measure of quality; the SVG is empty where there is nothing to show."""
 
 
 def draw(of: str, groups: Sequence[Group], measure: str = "") -> str:
-    """A plot, as a part of a page; empty where there is nothing to show.
+    """Draw a plot as a part of a page; it is empty where there is nothing to show.
 
     Args:
         of: A key of `PLOTS`.
-        groups: Systems on one data set.
-        measure: What quality is, for `front`; by default what says most about the data set.
+        groups: The records of systems on one data set.
+        measure: The measure of quality for `front`; by default the headline of the data set.
     """
     return PLOTS[of](groups, measure)
 
 
 def of_systems(groups: Sequence[Group]) -> Iterator[Figure]:
-    """The plots of some systems on one data set, without those that would be empty."""
+    """Yield the plots of some systems on one data set, without those that would be empty."""
     if not groups:
         return
     name = f"{groups[0][0].dataset}-{'ranked' if groups[0][0].ranks else 'answered'}"
@@ -55,32 +55,34 @@ def of_systems(groups: Sequence[Group]) -> Iterator[Figure]:
         if svg := draw(of, groups):
             yield Figure(name=f"{of}-{name}", title=title, caption=caption, svg=svg)
     for key, lines in sweep_lines(groups).items():
+        # The tested values are few, so each point is marked and named on the axis.
         svg = draw_lines(lines, x=key, y=quality, marked=True)
-        told = f"{quality} for each value of {key}"
-        yield Figure(name=f"{key}-{name}", title=told, caption=BETTER, svg=svg)
+        heading = f"{quality} for each value of {key}"
+        yield Figure(name=f"{key}-{name}", title=heading, caption=BETTER, svg=svg)
     yield Figure(name=f"time-{name}", title="Time", caption=TIME, svg=draw("seconds", groups))
+    # A single phase would be one full bar for each system.
     if len(phases(groups).columns) > 1:
         svg = draw("phases", groups)
         yield Figure(name=f"phases-{name}", title="Phases", caption=PHASES, svg=svg)
     if svg := draw("kinds", groups):
-        told = f"{quality} for each kind of question"
-        yield Figure(name=f"kinds-{name}", title=told, caption=KINDS, svg=svg)
+        heading = f"{quality} for each kind of question"
+        yield Figure(name=f"kinds-{name}", title=heading, caption=KINDS, svg=svg)
 
 
 def of_sizes(lines: Sequence[tuple[str, Sequence[Curve]]]) -> Iterator[Figure]:
-    """Quality over the size of the corpus, for each measure."""
-    for place, (measure, each) in enumerate(lines):
+    """Yield a plot of quality over the size of the corpus, for each measure."""
+    for place, (measure, curves) in enumerate(lines):
         yield Figure(
             name=f"sizes-{place}",
             title=f"{measure} and the size of the corpus",
             caption=f"The same questions, asked of smaller and larger corpora. {BETTER}",
-            svg=draw_lines(each, x="documents in the corpus", y=measure, log=True, marked=True),
+            svg=draw_lines(curves, x="documents in the corpus", y=measure, log=True, marked=True),
         )
 
 
 def _front(groups: Sequence[Group], measure: str) -> str:
-    found = front(groups, measure)
-    return draw_front(found) if found else ""
+    pareto = front(groups, measure)
+    return draw_front(pareto) if pareto else ""
 
 
 def _risk(groups: Sequence[Group], _: str) -> str:

@@ -1,4 +1,4 @@
-"""Reports kept beside an index, as JSON: what the page of `fathom serve` shows."""
+"""The store of reports beside an index, as JSON: the page of `fathom serve` shows them."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from fathom.evaluation.report.svg import standalone
 from fathom.jsonable import Json
 
 FOLDER = "reports"
-"""Below the directory of an index."""
+"""The folder of the reports below the directory of an index."""
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptReport:
-    """A report as listed: `created` is ISO 8601 in UTC."""
+    """A report in a list; `created` is ISO 8601 in UTC."""
 
     name: str
     title: str
@@ -28,10 +28,10 @@ class KeptReport:
 
 
 def report_json(report: EvaluationReport) -> Json:
-    """A report as plain JSON; its plots are on white paper."""
+    """Return a report as plain JSON; its plots are on white paper."""
     sections = [
-        {"title": each.title, "blocks": [_block(block) for block in each.blocks]}
-        for each in report.sections
+        {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+        for section in report.sections
     ]
     return {"title": report.title, "sections": sections, "foot": report.foot}
 
@@ -43,36 +43,38 @@ def _block(block: ReportBlock) -> dict[str, Any]:
 
 
 def keep(report: EvaluationReport, directory: Path) -> Path:
-    """Keep a report beside the index in `directory`; no reader ever sees half of it."""
+    """Save a report beside the index in `directory`; no reader ever sees half of it."""
     now = datetime.now(UTC)
     path = directory / FOLDER / f"{now:%Y%m%dT%H%M%S.%fZ}.json"
     path.parent.mkdir(exist_ok=True)
     text = json.dumps({"created": now.isoformat(), **report_json(report)}, ensure_ascii=False)
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)  # noqa: PTH105 - atomic, and named so
+    os.replace(unfinished, path)  # noqa: PTH105 - the name says that it replaces atomically
     return path
 
 
 def kept(directory: Path) -> list[KeptReport]:
-    """The reports beside an index, newest first."""
-    return sorted(_listed(directory), key=lambda each: each.name, reverse=True)
+    """Return the reports beside an index, newest first."""
+    # The names are times, so their order is that of the reports.
+    return sorted(_listed(directory), key=lambda report: report.name, reverse=True)
 
 
 def _listed(directory: Path) -> Iterator[KeptReport]:
     for path in (directory / FOLDER).glob("*.json"):
-        found = load(directory, path.stem)
-        if found is not None:
-            told = {field.name: found.get(field.name, "") for field in fields(KeptReport)}
-            yield KeptReport(**{**told, "name": path.stem})
+        report = load(directory, path.stem)
+        if report is not None:
+            values = {field.name: report.get(field.name, "") for field in fields(KeptReport)}
+            yield KeptReport(**{**values, "name": path.stem})
 
 
 def load(directory: Path, name: str) -> Json | None:
-    """The report of this name, or `None` where there is none that can be read."""
+    """Return the report of this name, or `None` where there is none that can be read."""
+    # The name comes from a URL, and must not lead to another folder.
     if not _NAME.fullmatch(name):
         return None
     try:
-        found = json.loads((directory / FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        report = json.loads((directory / FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return report if isinstance(report, dict) else None

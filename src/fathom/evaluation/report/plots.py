@@ -21,48 +21,48 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE = 3
-"""Decades of time from which on only the powers of ten have room."""
+"""The decades of time from which on only the powers of ten have room."""
 FEWEST = 10
-"""With fewer values than these a shape would be invented: they are drawn one by one."""
+"""The fewest values that are drawn as a shape: of fewer it would be invented, so each is a dot."""
 OTHER = "other"
 
 
-def draw_front(found: Front) -> str:
-    """Quality against cost, with intervals; the front joined by a line."""
-    with drawing() as made:
-        axes = made.axes
-        for place, point in enumerate(found.points):
+def draw_front(front: Front) -> str:
+    """Draw quality against cost, with intervals; a line joins the front."""
+    with drawing() as plot:
+        axes = plot.axes
+        for place, point in enumerate(front.points):
             low, high = point.interval
-            shown: dict[str, Any] = {"color": colour(place), "zorder": 3, "clip_on": False}
-            axes.plot([point.x] * 2, [low, high], **shown, linewidth=1.4, alpha=0.6, marker="_")
+            style: dict[str, Any] = {"color": colour(place), "zorder": 3, "clip_on": False}
+            axes.plot([point.x] * 2, [low, high], **style, linewidth=1.4, alpha=0.6, marker="_")
             axes.plot(
-                [point.x], [point.y], **shown, marker=mark(place), markersize=8, linestyle="none",
+                [point.x], [point.y], **style, marker=mark(place), markersize=8, linestyle="none",
                 label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
-        edge = sorted((point.x, point.y) for point in found.points if point.best)
+        edge = sorted((point.x, point.y) for point in front.points if point.best)
         axes.step(*zip(*edge, strict=True), where="post", color=INK, alpha=0.5, linewidth=1)
-        axes.set_xlim(0, 1.05 * max(point.x for point in found.points) or 1)
-        axes.set_ylim(*_around([end for point in found.points for end in point.interval]))
-        axes.set_xlabel(found.cost)
-        axes.set_ylabel(found.measure)
-        made.legend()
-    return made.svg
+        axes.set_xlim(0, 1.05 * max(point.x for point in front.points) or 1)
+        axes.set_ylim(*_around([end for point in front.points for end in point.interval]))
+        axes.set_xlabel(front.cost)
+        axes.set_ylabel(front.measure)
+        plot.legend()
+    return plot.svg
 
 
 def draw_lines(
     lines: Sequence[Curve], *, x: str, y: str, log: bool = False, marked: bool = False
 ) -> str:
-    """Lines with their intervals as bands.
+    """Draw lines with their intervals as bands.
 
     Args:
-        lines: One colour each.
-        x: What is on the horizontal axis.
-        y: What is on the vertical axis.
+        lines: The curves, one colour each.
+        x: The label of the horizontal axis.
+        y: The label of the vertical axis.
         log: Whether the horizontal axis is logarithmic.
         marked: Whether each point has a mark, and its place a tick; else the last one has.
     """
-    with drawing() as made:
-        axes = made.axes
+    with drawing() as plot:
+        axes = plot.axes
         for place, line in enumerate(lines):
             xs, ys = zip(*line.points, strict=True)
             style: dict[str, Any] = (
@@ -75,6 +75,7 @@ def draw_lines(
             if line.intervals:
                 lows, highs = zip(*line.intervals, strict=True)
                 axes.fill_between(xs, lows, highs, color=colour(place), alpha=0.13, linewidth=0)
+        # The axis starts at 0: a cut axis would make small differences look large.
         axes.set_ylim(0, 1.03 * axes.get_ylim()[1])
         if log:
             axes.set_xscale("log")
@@ -84,38 +85,39 @@ def draw_lines(
             axes.locator_params(axis="x", integer=max(at for at, _ in lines[0].points) > 1)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        made.legend()
-    return made.svg
+        plot.legend()
+    return plot.svg
 
 
 def _tick_at(axes: "Axes", places: Sequence[float]) -> None:
-    """Ticks where values are, as far as their labels do not meet."""
+    """Set ticks at the values, as far as their labels do not meet."""
     axes.minorticks_off()
     low, high = axes.get_xlim()
     across = axes.transAxes.inverted()
-    kept: list[float] = []
-    taken = -1.0
+    labelled: list[float] = []
+    occupied = -1.0
     for place in places:
         at, _ = across.transform(axes.transData.transform((place, 0)))
         half = 0.0085 * len(f"{place:,g}")
-        if at - half > taken:
-            kept.append(place)
-            taken = at + half
-    axes.set_xticks(kept, [f"{place:,g}" for place in kept])
+        if at - half > occupied:
+            labelled.append(place)
+            occupied = at + half
+    axes.set_xticks(labelled, [f"{place:,g}" for place in labelled])
     axes.set_xlim(low, high)
 
 
 def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
-    """How long questions took, on a logarithmic scale; the lines are the median and the quartiles.
+    """Draw how long questions took, on a logarithmic scale; lines mark the median and quartiles.
 
-    Of a few questions each is a dot.
+    A system with few questions has a dot for each.
     """
-    with drawing(rows_high(list(seconds))) as made:
+    with drawing(rows_high(list(seconds))) as plot:
         import numpy as np
 
-        axes = made.axes
-        for place, each in enumerate(seconds.values()):
-            logs = np.log10(np.maximum(each, 1e-4))
+        axes = plot.axes
+        for place, durations in enumerate(seconds.values()):
+            # A time of 0 has no logarithm.
+            logs = np.log10(np.maximum(durations, 1e-4))
             if len(logs) < FEWEST or np.ptp(logs) == 0:
                 axes.scatter(logs, [-place] * len(logs), s=22, color=colour(place), alpha=0.7)
             else:
@@ -129,75 +131,78 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
         _name_rows(axes, list(seconds))
         low, high = axes.get_xlim()
         times = (1, 2, 5) if high - low < WIDE else (1,)
-        all_ = [time * 10.0**power for power in range(-4, 5) for time in times]
-        ticks = [tick for tick in all_ if low <= np.log10(tick) <= high]
+        candidates = [time * 10.0**power for power in range(-4, 5) for time in times]
+        ticks = [tick for tick in candidates if low <= np.log10(tick) <= high]
         axes.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
         axes.set_xlabel("seconds a question")
-    return made.svg
+    return plot.svg
 
 
 def draw_shares(heat: Heat) -> str:
-    """A bar for each row, cut into the shares of its columns; rare columns are taken together."""
-    shown = _folded(heat)
-    with drawing(rows_high(shown.rows)) as made:
-        axes = made.axes
-        ends = [0.0] * len(shown.rows)
-        places = [-place for place in range(len(shown.rows))]
-        for place, column in enumerate(shown.columns):
-            widths = [row[place] or 0.0 for row in shown.cells]
+    """Draw a bar for each row, cut into the shares of its columns; rare ones are joined."""
+    folded = _folded(heat)
+    with drawing(rows_high(folded.rows)) as plot:
+        axes = plot.axes
+        ends = [0.0] * len(folded.rows)
+        places = [-place for place in range(len(folded.rows))]
+        for place, column in enumerate(folded.columns):
+            widths = [row[place] or 0.0 for row in folded.cells]
             axes.barh(places, widths, left=ends, color=colour(place), label=column, height=0.7)
             for at, end, width in zip(places, ends, widths, strict=True):
+                # A name that is wider than its part of the bar would run into the next one.
                 if width > 0.03 + 0.02 * len(column):
                     ink = text_on(colour(place))
                     axes.text(end + width / 2, at, column, ha="center", va="center", color=ink)
             ends = [end + width for end, width in zip(ends, widths, strict=True)]
-        _name_rows(axes, shown.rows)
+        _name_rows(axes, folded.rows)
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of the questions")
-        made.legend()
-    return made.svg
+        plot.legend()
+    return plot.svg
 
 
 def _folded(heat: Heat) -> Heat:
-    """The same with as many columns as there are colours, the rarest in one."""
+    """Return the heat with as many columns as there are colours, the rarest in one."""
     if len(heat.columns) <= len(COLOURS):
         return heat
     sums = [sum(row[place] or 0.0 for row in heat.cells) for place in range(len(heat.columns))]
     order = sorted(range(len(sums)), key=lambda place: -sums[place])
-    kept, rest = sorted(order[: len(COLOURS) - 1]), order[len(COLOURS) - 1 :]
-    cells = [(*(row[at] for at in kept), sum(row[at] or 0.0 for at in rest)) for row in heat.cells]
-    columns = (*(heat.columns[place] for place in kept), OTHER)
+    frequent, rest = sorted(order[: len(COLOURS) - 1]), order[len(COLOURS) - 1 :]
+    cells = [
+        (*(row[at] for at in frequent), sum(row[at] or 0.0 for at in rest)) for row in heat.cells
+    ]
+    columns = (*(heat.columns[place] for place in frequent), OTHER)
     return replace(heat, columns=columns, cells=tuple(cells))
 
 
 def draw_heat(heat: Heat) -> str:
-    """A map of values between 0 and 1, each written into its cell; the longer names are rows."""
-    shown = _turned(heat) if _room(heat.columns) > _room(heat.rows) else heat
-    with drawing(rows_high(shown.rows)) as made:
+    """Draw a map of values between 0 and 1, each written into its cell; longer names are rows."""
+    oriented = _turned(heat) if _room(heat.columns) > _room(heat.rows) else heat
+    with drawing(rows_high(oriented.rows)) as plot:
         from matplotlib.patches import Rectangle
 
-        axes = made.axes
+        axes = plot.axes
         axes.grid(visible=False)
-        for down, row in enumerate(shown.cells):
+        for down, row in enumerate(oriented.cells):
             for right, value in enumerate(row):
                 share = min(1.0, max(0.0, value or 0.0))
                 cell = Rectangle(
                     (right - 0.5, -down - 0.5), 1, 1, color=COLOURS[0], alpha=0.55 * share, lw=0
                 )
                 axes.add_patch(cell)
-                told = "-" if value is None else f"{value:.2f}"
-                axes.text(right, -down, told, ha="center", va="center")
-        axes.set_xlim(-0.5, len(shown.columns) - 0.5)
-        axes.set_ylim(0.5 - len(shown.rows), 0.5)
-        slanted = _room(shown.columns) > 45
+                label = "-" if value is None else f"{value:.2f}"
+                axes.text(right, -down, label, ha="center", va="center")
+        axes.set_xlim(-0.5, len(oriented.columns) - 0.5)
+        axes.set_ylim(0.5 - len(oriented.rows), 0.5)
+        slanted = _room(oriented.columns) > 45
         slant: dict[str, Any] = (
             {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
         )
-        axes.set_xticks(range(len(shown.columns)), map(wrapped, shown.columns), **slant)
-        _name_rows(axes, shown.rows)
+        axes.set_xticks(range(len(oriented.columns)), map(wrapped, oriented.columns), **slant)
+        _name_rows(axes, oriented.rows)
         axes.tick_params(length=0)
         axes.spines[["left", "bottom"]].set_visible(False)
-    return made.svg
+    return plot.svg
 
 
 def _turned(heat: Heat) -> Heat:
@@ -205,7 +210,7 @@ def _turned(heat: Heat) -> Heat:
 
 
 def _room(names: Sequence[str]) -> int:
-    """Letters that names take side by side."""
+    """Return the letters that names take side by side."""
     return sum(max(len(name), 4) + 2 for name in names)
 
 
@@ -215,7 +220,7 @@ def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def _around(ends: Sequence[float]) -> tuple[float, float]:
-    """Limits with some room, also where all values are the same."""
+    """Return limits with some room around the values, also where all are the same."""
     room = max(0.05, 0.1 * (max(ends) - min(ends)))
     low = min(ends) - room
     return low if min(ends) < 0 else max(0.0, low), max(ends) + room

@@ -1,4 +1,4 @@
-"""The forms of a report: text for a terminal, Markdown, and one file of HTML."""
+"""The renderers of a report: text for a terminal, Markdown, and one file of HTML."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LONG = 60
-"""Tables with more lines are folded in Markdown."""
+"""The most lines of a table that is not folded in Markdown."""
 WIDE = 100
-"""Letters of a line; a wider table with few rows is turned in a terminal."""
+"""The letters of a line; a wider table with few rows is transposed in a terminal."""
 FEWEST_SECTIONS = 4
-"""With so many sections a page has a table of contents."""
+"""The fewest sections for which a page has a table of contents."""
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
 def as_text(report: EvaluationReport) -> str:
-    """For a terminal: columns side by side; a table that is too wide has its rows as columns."""
+    """Render a report for a terminal, with columns side by side.
+
+    A table that is too wide has its rows as columns.
+    """
     return "\n\n".join(
         "\n".join(lines)
         for section in report.sections
@@ -42,7 +45,7 @@ def as_text(report: EvaluationReport) -> str:
 
 
 def as_markdown(report: EvaluationReport) -> str:
-    """As Markdown; figures are only named, as their files lie elsewhere."""
+    """Render a report as Markdown; it only names figures, whose files lie elsewhere."""
     return "\n\n".join(
         "\n".join(lines)
         for section in report.sections
@@ -54,7 +57,7 @@ def as_markdown(report: EvaluationReport) -> str:
 
 
 def markdown(block: ReportBlock) -> Iterator[str]:
-    """The lines of a block."""
+    """Return the lines of a block in Markdown."""
     if isinstance(block, ReportTable):
         return _markdown_table(block)
     if isinstance(block, Sentences):
@@ -109,7 +112,7 @@ def _named(figure: Figure) -> str:
 
 
 def check_html() -> None:
-    """See to it that a page with plots can be made.
+    """Check that a page with plots can be made.
 
     Raises:
         UsageError: If the `eval` extra is not installed.
@@ -122,7 +125,9 @@ def check_html() -> None:
 
 
 def as_html(report: EvaluationReport) -> str:
-    """One file without script, font or other server; the same report gives the same bytes.
+    """Render a report as one file without script, font or other server.
+
+    Equal reports give equal bytes.
 
     Raises:
         UsageError: If the `eval` extra is not installed.
@@ -132,6 +137,7 @@ def as_html(report: EvaluationReport) -> str:
 
     environment = Environment(
         loader=PackageLoader("fathom.evaluation.report", "."),
+        # Names and errors come from data and must not become markup.
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -145,20 +151,20 @@ def as_html(report: EvaluationReport) -> str:
         titled=titled,
         contents=titled if len(titled) >= FEWEST_SECTIONS else (),
         kind=lambda block: type(block).__name__,
-        with_interval=_with_interval,
-        together=_together,
-        drawn=lambda figure: _labelled(figure, f"p{numbers[id(figure)]}"),
+        split_interval=_with_interval,
+        group_blocks=_together,
+        draw_figure=lambda figure: _labelled(figure, f"p{numbers[id(figure)]}"),
     )
 
 
 def _with_interval(cell: str) -> tuple[str, str]:
-    """A number and its interval, which a page shows below it."""
-    found = _WITH_INTERVAL.fullmatch(cell)
-    return (found[1], found[2]) if found else (cell, "")
+    """Return a number and its interval, which a page shows below it."""
+    match = _WITH_INTERVAL.fullmatch(cell)
+    return (match[1], match[2]) if match else (cell, "")
 
 
 def _together(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBlock]]]:
-    """Blocks that follow each other, figures apart from all else."""
+    """Return blocks that follow each other, figures apart from all others."""
     return [
         (are_figures, list(group))
         for are_figures, group in groupby(blocks, lambda block: isinstance(block, Figure))
@@ -166,7 +172,7 @@ def _together(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBloc
 
 
 def _labelled(figure: Figure, name: str) -> "Markup":
-    """The plot, with ids that no other of the page has, and with words for who cannot see it."""
+    """Return the plot with ids unique in the page, and a label for readers who cannot see it."""
     from markupsafe import Markup, escape
 
     label = escape(f"{figure.title}. {figure.caption}")
