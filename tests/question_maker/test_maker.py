@@ -122,9 +122,9 @@ def test_fewer_than_were_wanted_are_told_with_the_reasons(made: Made) -> None:
 
 
 def test_what_is_asked_for_wrongly_is_refused(engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="kind 'easy': choose of single-hop"):
+    with pytest.raises(UsageError, match="kind 'easy': choose from single-hop"):
         engine.make_questions(3, kinds=["easy"])
-    with pytest.raises(UsageError, match="language 'fr': choose of en, id"):
+    with pytest.raises(UsageError, match="language 'fr': choose from en, id"):
         engine.make_questions(3, languages=["fr"])
     with pytest.raises(UsageError, match="number = 0"):
         engine.make_questions(0)

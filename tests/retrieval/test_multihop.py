@@ -148,7 +148,9 @@ def test_names_near_the_words_of_the_question_come_first() -> None:
     # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
     assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
     known = bridges(QUESTION, [WIFE], TERMS)[:1]
-    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, earlier=known)] == ["Kris Benson"]
+    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, earlier=known)] == [
+        "Kris Benson"
+    ]
 
 
 def test_strength_is_share_of_score_times_share_of_words() -> None:

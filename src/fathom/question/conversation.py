@@ -49,7 +49,7 @@ def dialogue_of(history: History, where: str = "history") -> Dialogue:
     # Both can be iterated too, but over characters and keys.
     if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
         raise UsageError(f"{where}: expected a list of turns with role and content")
-    turns = (_turn(given, f"{where}: turn {n}") for n, given in enumerate(history, start=1))
+    turns = (_turn(entry, f"{where}: turn {n}") for n, entry in enumerate(history, start=1))
     spoken = [turn for turn in turns if turn is not None and turn.content]
     return tuple(spoken[-MOST_TURNS:])
 
@@ -88,17 +88,17 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
                 ) from None
 
 
-def _turn(given: object, where: str) -> DialogueTurn | None:
-    if isinstance(given, DialogueTurn):
-        return given
-    if not isinstance(given, Mapping):
+def _turn(entry: object, where: str) -> DialogueTurn | None:
+    if isinstance(entry, DialogueTurn):
+        return entry
+    if not isinstance(entry, Mapping):
         raise UsageError(f"{where}: expected an object with role and content")
-    role = given.get("role")
+    role = entry.get("role")
     if role in SILENT:
         return None
     if role != "user" and role != "assistant":  # noqa: PLR1714 - as mypy reads it
         raise UsageError(f"{where}: role is {role!r}; expected user or assistant")
-    words = _text(given.get("content"), where)
+    words = _text(entry.get("content"), where)
     return DialogueTurn(role=role, content=" ".join(words.split())[:LONGEST_TURN])
 
 

@@ -1,4 +1,4 @@
-"""What is made: questions that say that nobody asked them."""
+"""Questions made of documents, marked as such in the question file."""
 
 import json
 from collections import Counter
@@ -16,16 +16,16 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeQuestion:
-    """A question that was made of documents, with what answers it.
+    """A question that was made of documents, with its answers.
 
     Attributes:
-        answers: Accepted answers, each verbatim from a document; empty where there is none. Of a
-            conflict those of all sides.
-        relevant: The documents that hold an answer, or the parts of it.
+        answers: Accepted answers, each verbatim from a document, and for a conflict those of all
+            sides; empty where there is none.
+        relevant: The documents that hold the answer or parts of it.
         without: Documents that hold the answer and are to be left out.
-        rule: Which pattern or which prompt it was made by.
-        chunks: Where it was made from.
-        answerable: How likely the cross-reader holds it that what was found answers, 0 to 1.
+        rule: The pattern or the prompt behind the question.
+        chunks: The chunks that the question was made of.
+        answerable: The cross-reader's probability that the hits answer the question, 0 to 1.
     """
 
     text: str
@@ -40,11 +40,11 @@ class MadeQuestion:
 
     @property
     def id(self) -> str:
-        """Another one for another question."""
+        """An id that differs between different questions."""
         return digest(json.dumps([self.text, self.kind, self.without], ensure_ascii=False))[:12]
 
     def to_row(self) -> Json:
-        """The line of a question file."""
+        """Return the line of a question file."""
         metadata: dict[str, Json] = {
             "answerable": self.kind != "unanswerable",
             "synthetic": True,
@@ -56,23 +56,23 @@ class MadeQuestion:
             metadata["without"] = list(self.without)
         if self.kind == "conflicting":
             metadata["wrong_answers"] = []
-        made = {"rule": self.rule, "chunks": list(self.chunks), "answerable": self.answerable}
+        origin = {"rule": self.rule, "chunks": list(self.chunks), "answerable": self.answerable}
         return {
             "_id": self.id,
             "text": self.text,
             "answers": list(self.answers),
-            "metadata": {**metadata, "made": made},
+            "metadata": {**metadata, "made": origin},
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What came of making questions.
+    """The outcome of making questions.
 
     Attributes:
-        questions: In an order that puts all kinds among the first.
-        refused: How many were formed and not taken, by the reason.
-        wanted: How many were asked for.
+        questions: The questions, in an order that puts all kinds among the first.
+        refusals: The number of questions that were formed and not taken, by the reason.
+        target: The number of questions asked for.
     """
 
     questions: tuple[MadeQuestion, ...]
@@ -81,11 +81,11 @@ class Made:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many there are of each kind."""
-        found = Counter(each.kind for each in self.questions)
-        return {kind: found[kind] for kind in KINDS if found[kind]}
+        """The number of questions of each kind."""
+        counter = Counter(question.kind for question in self.questions)
+        return {kind: counter[kind] for kind in KINDS if counter[kind]}
 
     def write(self, file: Path) -> None:
-        """Write them as a file of questions, one JSON object a line."""
-        lines = (json.dumps(each.to_row(), ensure_ascii=False) for each in self.questions)
+        """Write the questions to a file, one JSON object a line."""
+        lines = (json.dumps(question.to_row(), ensure_ascii=False) for question in self.questions)
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

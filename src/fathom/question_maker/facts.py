@@ -1,4 +1,4 @@
-"""What the chunks of an index say, each as a question with its answer."""
+"""Facts: the statements of the chunks of an index, each as a question with its answer."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +15,7 @@ from fathom.text.quotable import units
 from fathom.types import Chunk, Span
 
 MOST_CHUNKS = 20_000
-"""Of a larger index so many are looked at, drawn by the seed."""
+"""Chunks of a larger index that are looked at, drawn by the seed."""
 _SMALL = re.compile(r"\b[a-z][\w-]+")
 _KEY = re.compile(r"[^\W\d_][^<>{}=|]{1,60}$")
 _COLUMN = re.compile(
@@ -34,12 +34,12 @@ _FOR = re.compile(r"\b(?:in|per|fee|fine|price|cost|limit|default|deadline|rate)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A question that a part of a chunk answers.
+    """A question that a span of a chunk answers.
 
     Attributes:
-        answer: Verbatim from the chunk.
-        span: Where it stands in the chunk's text.
-        subject: What it is about, in the chunk's words; empty where that is the answer.
+        answer: The answer, verbatim from the chunk.
+        span: The span of the answer in the chunk's text.
+        subject: The subject of the question, in the chunk's words; empty where it is the answer.
     """
 
     question: str
@@ -55,63 +55,64 @@ class Fact:
 
     @property
     def document(self) -> str:
-        """The id of its document."""
+        """The id of the document of the chunk."""
         return self.chunk.document_id
 
 
 def is_named(subject: str) -> bool:
-    """Whether a subject holds a name, so that it is the same wherever it is told of."""
+    """Return whether a subject holds a name, so that it is the same thing in any document."""
     return bool(names(f"x {subject}"))
 
 
 def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:
-    """Chunks of all documents, at most `MOST_CHUNKS`, in an order that the seed draws."""
-    ids = [f"{each.id}#{at}" for each in index.documents() for at in range(each.chunks)]
-    drawn = sorted(ids, key=lambda each: (digest(f"{seed} {each}"), each))[:MOST_CHUNKS]
+    """Return chunks of all documents, at most `MOST_CHUNKS`, in an order drawn by the seed."""
+    ids = [f"{item.id}#{at}" for item in index.documents() for at in range(item.chunks)]
+    # A digest rather than a shuffle: a new document leaves the other chunks in order.
+    drawn = sorted(ids, key=lambda chunk_id: (digest(f"{seed} {chunk_id}"), chunk_id))[:MOST_CHUNKS]
     return index.chunks(drawn)
 
 
 def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
-    """The facts of a chunk in order; none of a text that speaks to a language model."""
+    """Yield the facts of a chunk in order; none of a text with orders to a language model."""
     language = language_of(chunk)
     if language not in languages or gives_orders(chunk.text):
         return
     small = frozenset(_SMALL.findall(chunk.text))
     for unit in units(chunk):
         if unit.kind in {"paragraph", "list_item"}:
-            for made in posed(unit.span.cut(chunk.text), language, small):
-                yield _fact(made, chunk, unit.span.start, language)
+            for question in posed(unit.span.cut(chunk.text), language, small):
+                yield _fact(question, chunk, unit.span.start, language)
     for table in tables_of(chunk):
         for row in table:
             yield from _cells(row, chunk, language, small)
 
 
 def language_of(chunk: Chunk) -> Language:
-    """That of its text, else that of its titles; a bare table is taken for English."""
-    found = (detect(text) for text in (chunk.text, chunk.context))
-    return next((each for each in found if each != "und"), "en")
+    """Return the language of the text, else of its titles; a bare table counts as English."""
+    languages = (detect(text) for text in (chunk.text, chunk.context))
+    return next((language for language in languages if language != "und"), "en")
 
 
-def _fact(made: Posed, chunk: Chunk, start: int, language: Language) -> Fact:
-    span = made.answer.shifted(start)
+def _fact(question: Posed, chunk: Chunk, start: int, language: Language) -> Fact:
+    span = question.answer.shifted(start)
     return Fact(
-        question=made.text,
+        question=question.text,
         answer=" ".join(span.cut(chunk.text).split()),
         chunk=chunk,
         span=span,
-        rule=made.rule,
+        rule=question.rule,
         language=language,
-        numeric=made.numeric,
-        several=made.several,
-        subject=made.subject,
-        items=made.items,
+        numeric=question.numeric,
+        several=question.several,
+        subject=question.subject,
+        items=question.items,
     )
 
 
 def _cells(
     row: Sequence[NamedCell], chunk: Chunk, language: Language, small: Collection[str]
 ) -> Iterator[Fact]:
-    """Each named cell of a row whose first cell says what the row is about."""
+    """Yield a fact for each named cell of a row whose first cell names the subject."""
     key, *cells = row
     about = " ".join(key.text.split())
     if not _KEY.match(about):
@@ -133,19 +134,19 @@ def _cells(
 
 
 def _within(about: str, small: Collection[str]) -> str:
-    """The first cell as it stands within a question: only names have a capital there."""
+    """Return the first cell as it stands within a question, where only names have a capital."""
     first, second, *_ = [*about.split(), "", ""]
-    known = second.islower() or first.lower() in small
-    return about[0].lower() + about[1:] if first[1:].islower() and known else about
+    is_common = second.islower() or first.lower() in small
+    return about[0].lower() + about[1:] if first[1:].islower() and is_common else about
 
 
 def _of_cell(name: str, about: str, language: Language) -> str:
     column = name if name.isupper() else name[0].lower() + name[1:]
     if language == "id":
         return f"{'Berapa' if _AMOUNTS.search(name) else 'Apa'} {column} {about}?"
-    placed = _PLACED.match(column)
-    if placed:
-        return f"Where {'are' if re.search(r'[^su]s$', about) else 'is'} {about} {placed[1]}?"
+    place = _PLACED.match(column)
+    if place:
+        return f"Where {'are' if re.search(r'[^su]s$', about) else 'is'} {about} {place[1]}?"
     many = re.search(r"[^su]s$", column.split(" in ")[0])
     if _PERSON.match(about) and not many:
         return f"What is {about}'s {column}?"

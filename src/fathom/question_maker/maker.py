@@ -1,4 +1,4 @@
-"""Makes questions of all kinds from an index; the same index and seed give the same questions."""
+"""The maker of questions of all kinds; one index and one seed always give the same questions."""
 
 import random
 import re
@@ -22,49 +22,49 @@ from fathom.types import Chunk
 
 _LANGUAGES: tuple[Language, ...] = ("en", "id")
 _TRIES = 12
-"""So many questions are looked at, at most, for each that is wanted."""
+"""Facts that are tried for each question asked for, at most."""
 _VALUES = frozenset(
     {"when", "where", "who", "by whom", "how much", "how many", "how long", "how large", "cell"}
 )
-"""Rules whose questions have one right answer."""
+"""Rules whose questions have one right answer, so that another answer is a conflict."""
 _A_DOCUMENT = 0.1
-"""Of all questions at most such a share, and three, are from one document."""
+"""Share of all questions that may come from one document, if that is more than three."""
 Written = Callable[[Sequence[Chunk], Sequence[Language]], Iterable[Fact]]
-"""Gives facts of chunks in some languages."""
+"""Writes facts of chunks in some languages."""
 OnMade = Callable[[int, int], None]
-"""Told how many questions are made, and how many are wanted."""
+"""Called with the number of questions made so far and the number asked for."""
 
 
 class Choice(NamedTuple):
-    """Which kinds and languages are wanted."""
+    """The kinds and languages of the questions to make."""
 
     kinds: tuple[Kind, ...]
     languages: tuple[Language, ...]
 
 
 def checked_choice(number: int, kinds: Sequence[str], languages: Sequence[str]) -> Choice:
-    """What is asked for, all where nothing is named.
+    """Check and return the selection of kinds and languages; all of them where none is named.
 
     Raises:
         UsageError: If a kind or a language is unknown, or the number below 1.
     """
     if number < 1:
         raise UsageError(f"number = {number}: ask for at least 1 question")
-    for each in kinds:
-        if each not in KINDS:
-            raise UsageError(f"kind {each!r}: choose of {', '.join(KINDS)}")
-    for each in languages:
-        if each not in _LANGUAGES:
-            raise UsageError(f"language {each!r}: choose of {', '.join(_LANGUAGES)}")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UsageError(f"kind {kind!r}: choose from {', '.join(KINDS)}")
+    for language in languages:
+        if language not in _LANGUAGES:
+            raise UsageError(f"language {language!r}: choose from {', '.join(_LANGUAGES)}")
     return Choice(
         tuple(kind for kind in KINDS if kind in (kinds or KINDS)),
-        tuple(each for each in _LANGUAGES if each in (languages or _LANGUAGES)),
+        tuple(code for code in _LANGUAGES if code in (languages or _LANGUAGES)),
     )
 
 
 @dataclass
 class _Work:
-    """What is made so far."""
+    """The questions made so far, and the number still to make of each kind."""
 
     wanted: dict[Kind, int]
     found: dict[Kind, list[MadeQuestion]] = field(default_factory=lambda: defaultdict(list))
@@ -75,12 +75,12 @@ class _Work:
     def lacks(self, kind: Kind) -> bool:
         return len(self.found[kind]) < self.wanted.get(kind, 0)
 
-    def add(self, made: MadeQuestion | None) -> bool:
-        """Whether it was taken."""
-        if made is None or made.text in self.texts or not self.lacks(made.kind):
+    def add(self, question: MadeQuestion | None) -> bool:
+        """Add a question unless it is a duplicate or not needed; return whether it was added."""
+        if question is None or question.text in self.texts or not self.lacks(question.kind):
             return False
-        self.texts.add(made.text)
-        self.found[made.kind].append(made)
+        self.texts.add(question.text)
+        self.found[question.kind].append(question)
         return True
 
     @property
@@ -90,10 +90,11 @@ class _Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionMaker:
-    """Makes questions from what an index holds.
+    """The maker of questions from the contents of an index.
 
     Attributes:
-        written: Gives what a language model asks about chunks, beside what the rules ask.
+        write_facts: Returns the facts that a language model writes about chunks, besides those of
+            the rules.
     """
 
     index: IndexReader
@@ -109,7 +110,7 @@ class QuestionMaker:
         seed: int = 0,
         on_made: OnMade = lambda _made, _wanted: None,
     ) -> Made:
-        """At most `number` questions, as many of each kind as the documents allow."""
+        """Return at most `number` questions, as many of each kind as the documents allow."""
         work = _Work(_shares(number, kinds))
         chunks = shuffled_chunks(self.index, seed)
         facts = [fact for chunk in chunks for fact in facts_of(chunk, languages)]
@@ -117,11 +118,13 @@ class QuestionMaker:
             facts += self.written(chunks[:number], languages)
         most = max(3, round(_A_DOCUMENT * number))
         named = sorted({name for fact in facts for name in _names(fact)})
+        # First, since hops need two facts each and are found rarely.
         self._join(work, facts, on_made)
         tries = _TRIES * number
         for fact in _in_turn(facts):
             kind = _kind(fact)
             needed = work.lacks(kind) or work.lacks("unanswerable") or work.lacks("conflicting")
+            # Without the limit a single long document would supply most questions.
             if not needed or work.documents[fact.document] >= most or tries <= 0:
                 continue
             tries -= 1
@@ -136,16 +139,16 @@ class QuestionMaker:
         return Made(questions=_mixed(work.found), refused=dict(work.refused), wanted=number)
 
     def _join(self, work: _Work, facts: Sequence[Fact], on_made: OnMade) -> None:
-        """Add questions over two documents, as far as such are wanted and found."""
+        """Add questions over two documents, as far as they are needed and found."""
         tries = _TRIES * work.wanted.get("multi-hop", 0)
         for hop in islice(hops(facts), tries):
             if not work.lacks("multi-hop"):
                 return
-            checked = [self.trip(fact) for fact in hop.facts]
-            refusal = next((each.refusal for each in checked if each.refusal), "")
+            outcomes = [self.trip(fact) for fact in hop.facts]
+            refusal = next((outcome.refusal for outcome in outcomes if outcome.refusal), "")
             if refusal:
                 work.refused[refusal] += 1
-            elif work.add(_joined(hop, checked)):
+            elif work.add(_joined(hop, outcomes)):
                 on_made(work.count, sum(work.wanted.values()))
 
     def _took(
@@ -153,22 +156,22 @@ class QuestionMaker:
     ) -> bool:
         if checked.rivals:
             # A thing can be described in several ways without a conflict; a value cannot.
-            rivals = [each for each in checked.rivals if _is_another(fact.answer, each.answer)]
+            rivals = [rival for rival in checked.rivals if _is_another(fact.answer, rival.answer)]
             if rivals and fact.rule in _VALUES and work.add(_conflict(fact, checked, rivals)):
                 return True
-            work.refused["another document answers it otherwise"] += 1
+            work.refused["another document gives another answer"] += 1
             return False
-        # What is asked with its answer is not asked without it too.
-        answered = work.lacks(_kind(fact)) and draw.random() >= _share_of_none(work)
-        if answered or not work.lacks("unanswerable"):
+        # A question goes in with its answer or without it, never both ways.
+        keep_answer = work.lacks(_kind(fact)) and draw.random() >= _share_of_none(work)
+        if keep_answer or not work.lacks("unanswerable"):
             return work.add(_single(fact, checked))
-        ways = [removed(fact, self.trip), twisted(fact, named, self.trip, draw)]
-        draw.shuffle(ways)
-        return any(work.add(way) for way in ways)
+        variants = [removed(fact, self.trip), twisted(fact, named, self.trip, draw)]
+        draw.shuffle(variants)
+        return any(work.add(variant) for variant in variants)
 
 
 def _names(fact: Fact) -> Iterator[str]:
-    """The names in a question that its chunk has within a sentence too: no capital misleads."""
+    """Yield the names in a question that its chunk has within a sentence, where capitals count."""
     for name in texts(fact.question):
         if re.search(rf"[a-z,] {re.escape(name)}\b", fact.chunk.text):
             yield name
@@ -186,19 +189,19 @@ def _kind(fact: Fact) -> Kind:
 
 
 def _shares(number: int, kinds: Sequence[Kind]) -> dict[Kind, int]:
-    """The same share of each; what is left over goes to the first."""
-    chosen = [kind for kind in KINDS if kind in kinds]
-    whole, rest = divmod(number, max(1, len(chosen)))
-    return {kind: whole + (at < rest) for at, kind in enumerate(chosen)}
+    """Return the number of questions of each kind, all alike; the first kinds get the remainder."""
+    chosen_kinds = [kind for kind in KINDS if kind in kinds]
+    whole, remainder = divmod(number, max(1, len(chosen_kinds)))
+    return {kind: whole + (at < remainder) for at, kind in enumerate(chosen_kinds)}
 
 
 def _in_turn(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """The facts, one of each rule in turn, so that no pattern drowns the others."""
+    """Yield the facts, one of each rule in turn, so that no pattern dominates."""
     by_rule: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         by_rule[fact.rule].append(fact)
     for at in range(max(map(len, by_rule.values()), default=0)):
-        yield from (own[at] for own in by_rule.values() if at < len(own))
+        yield from (rule_facts[at] for rule_facts in by_rule.values() if at < len(rule_facts))
 
 
 def _single(fact: Fact, checked: Checked) -> MadeQuestion:
@@ -214,7 +217,7 @@ def _single(fact: Fact, checked: Checked) -> MadeQuestion:
     )
 
 
-def _joined(hop: Hop, checked: Sequence[Checked]) -> MadeQuestion:
+def _joined(hop: Hop, outcomes: Sequence[Checked]) -> MadeQuestion:
     return MadeQuestion(
         text=hop.question,
         kind="multi-hop",
@@ -223,16 +226,21 @@ def _joined(hop: Hop, checked: Sequence[Checked]) -> MadeQuestion:
         relevant=tuple(fact.document for fact in hop.facts),
         rule=hop.rule,
         chunks=tuple(fact.chunk.id for fact in hop.facts),
-        answerable=min(each.answerable for each in checked),
+        answerable=min(outcome.answerable for outcome in outcomes),
     )
 
 
 def _is_another(answer: str, other: str) -> bool:
-    """Whether two answers are values of the same sort that cannot both be right."""
-    one, two = amount_of(answer), amount_of(other)
-    if one is None:
-        return two is None and any(texts(f"x {other}"))
-    return two is not None and len(one) == len(two) and not agree(one, two)
+    """Return whether two answers are values of one sort that cannot both be right."""
+    amount, other_amount = amount_of(answer), amount_of(other)
+    # An amount never contradicts a name, nor a name an amount.
+    if amount is None:
+        return other_amount is None and any(texts(f"x {other}"))
+    return (
+        other_amount is not None
+        and len(amount) == len(other_amount)
+        and not agree(amount, other_amount)
+    )
 
 
 def _conflict(fact: Fact, checked: Checked, rivals: Sequence[Rival]) -> MadeQuestion:
@@ -240,17 +248,22 @@ def _conflict(fact: Fact, checked: Checked, rivals: Sequence[Rival]) -> MadeQues
         text=fact.question,
         kind="conflicting",
         language=fact.language,
-        answers=tuple(dict.fromkeys([fact.answer, *(each.answer for each in rivals)])),
-        relevant=tuple(dict.fromkeys([fact.document, *(r.chunk.document_id for r in rivals)])),
+        answers=tuple(dict.fromkeys([fact.answer, *(rival.answer for rival in rivals)])),
+        relevant=tuple(
+            dict.fromkeys([fact.document, *(rival.chunk.document_id for rival in rivals)])
+        ),
         rule=fact.rule,
-        chunks=(fact.chunk.id, *(each.chunk.id for each in rivals)),
+        chunks=(fact.chunk.id, *(rival.chunk.id for rival in rivals)),
         answerable=checked.answerable,
     )
 
 
-def _mixed(found: dict[Kind, list[MadeQuestion]]) -> tuple[MadeQuestion, ...]:
-    """One of each kind in turn."""
-    longest = max(map(len, found.values()), default=0)
+def _mixed(by_kind: dict[Kind, list[MadeQuestion]]) -> tuple[MadeQuestion, ...]:
+    """Return the questions, one of each kind in turn."""
+    longest = max(map(len, by_kind.values()), default=0)
     return tuple(
-        found[kind][at] for at in range(longest) for kind in KINDS if at < len(found.get(kind, ()))
+        by_kind[kind][at]
+        for at in range(longest)
+        for kind in KINDS
+        if at < len(by_kind.get(kind, ()))
     )

@@ -1,7 +1,7 @@
-"""Questions that need two documents: one answer stands in the next question, or two are compared.
+"""Questions that need two documents, by a chain or by a comparison.
 
-As MuSiQue was made (Trivedi et al. 2022): where the answer to one question is named in another,
-the name is replaced by what the first question says of it.
+Chains are made as in MuSiQue (Trivedi et al. 2022): where the answer to one question is named in
+another, the name is replaced by its description from the first question.
 """
 
 import re
@@ -15,10 +15,10 @@ from fathom.text.entities import names
 from fathom.types import Span
 
 _A_NAME = 3
-"""So many chains, at most, go over one name."""
+"""Chains over one name, at most."""
 _LONGEST = 10
-"""Words of a description."""
-# What may follow a name that is a part of the question by itself, and does not tell of another.
+"""Words of a description, at most."""
+# Words that may follow a name on its own; other words would belong to a longer name.
 _GOES_ON = re.compile(
     r"\?|\s(?:in|on|at|for|by|to|from|with|is|was|were|are|has|have|and|during|before|after|"
     r"\w+ed|born|"
@@ -27,10 +27,10 @@ _GOES_ON = re.compile(
     r"oleh|untuk|lahir|wafat|memiliki|terdiri|(?:di|ber|ter|mem|men|meng)[a-z]{4,})\b"
 )
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w.'-]+){1,3}$")
-# How a question becomes the description of its answer; only forms that read well.
+# Forms of questions that read well as the description of their answer.
 _DESCRIBED = tuple(
-    (re.compile(asked), told)
-    for asked, told in (
+    (re.compile(form), wording)
+    for form, wording in (
         (r"(?:What|Who) (?:is|was|are|were) (the [^?]+ (?:of|for|in|at) [^?]+)\?$", r"\1"),
         (r"Who (?!is\b|was\b)(\w+ [^?]+)\?$", r"the person who \1"),
         (
@@ -44,8 +44,8 @@ _DESCRIBED = tuple(
 )
 # A template holds `_` where the subject stood.
 _COMPARED = tuple(
-    (re.compile(asked), told, earliest)
-    for asked, told, earliest in (
+    (re.compile(form), wording, earliest)
+    for form, wording, earliest in (
         (r"When (?:was|were) _ (\w+(?: \w+)?)\?$", r"Which was \1 first", True),
         (r"How much (?:does|do) _ cost([^?]*)\?$", r"Which costs more\1", False),
         (r"How many ([^?]+) (?:does|do) _ have\?$", r"Which has more \1", False),
@@ -61,9 +61,9 @@ class Hop:
     """A question over two facts of two documents.
 
     Attributes:
-        answer: Verbatim from the chunk of one of them.
+        answer: The answer, verbatim from a chunk of one of them.
         rule: `chain` or `comparison`.
-        facts: Both; each must pass the round trip alone.
+        facts: Both facts; each must pass the round trip alone.
     """
 
     question: str
@@ -73,15 +73,15 @@ class Hop:
 
 
 def hops(facts: Sequence[Fact]) -> Iterator[Hop]:
-    """What two facts together answer, chains and comparisons in turn; each fact at most once."""
+    """Yield chains and comparisons in turn; each fact is used at most once."""
     used: set[str] = set()
-    made = [list(_chains(facts)), list(_comparisons(facts))]
-    for at in range(max(map(len, made))):
-        for each in (own[at] for own in made if at < len(own)):
-            asked = {fact.question for fact in each.facts}
-            if not asked & used:
-                used |= asked
-                yield each
+    sorts = [list(_chains(facts)), list(_comparisons(facts))]
+    for at in range(max(map(len, sorts))):
+        for hop in (sort[at] for sort in sorts if at < len(sort)):
+            questions = {fact.question for fact in hop.facts}
+            if not questions & used:
+                used |= questions
+                yield hop
 
 
 def _chains(facts: Sequence[Fact]) -> Iterator[Hop]:
@@ -103,7 +103,7 @@ def _chains(facts: Sequence[Fact]) -> Iterator[Hop]:
 
 
 def _apart(first: Fact, second: Fact) -> bool:
-    """Whether both documents are needed."""
+    """Return whether both documents are needed."""
     return (
         first.document != second.document
         and first.language == second.language
@@ -115,46 +115,57 @@ def _apart(first: Fact, second: Fact) -> bool:
 
 def _chain(first: Fact, second: Fact, span: Span) -> Hop:
     before, after = second.question[: span.start], second.question[span.end :]
-    told = described(first)
-    told = told.removeprefix("the ") if re.search(r"\b[Tt]he $", before) else told
-    question = f"{before}{told}{after}"
+    description = described(first)
+    # The name may have had an article of its own.
+    description = (
+        description.removeprefix("the ") if re.search(r"\b[Tt]he $", before) else description
+    )
+    question = f"{before}{description}{after}"
     question = question[0].upper() + question[1:]
     return Hop(question=question, answer=second.answer, rule="chain", facts=(first, second))
 
 
 def described(fact: Fact) -> str:
-    """The answer of a fact's question in words; empty where no form reads well."""
-    for form, told in _DESCRIBED:
-        found = form.match(fact.question)
-        if found and (not told.startswith("the person") or _PERSON.match(fact.answer)):
-            words = found.expand(told)
+    """Return the description of the answer to a fact's question; empty where none reads well."""
+    for form, wording in _DESCRIBED:
+        match = form.match(fact.question)
+        # "Who won the cup?" may have a club for an answer.
+        if match and (not wording.startswith("the person") or _PERSON.match(fact.answer)):
+            words = match.expand(wording)
             return words if len(words.split()) <= _LONGEST else ""
     return ""
 
 
 def _comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
-    alike: dict[str, list[tuple[Fact, Amount]]] = defaultdict(list)
+    by_template: dict[str, list[tuple[Fact, Amount]]] = defaultdict(list)
     for fact in facts:
         amount = amount_of(fact.answer)
+        # Two questions that differ in the subject alone can be compared.
         if amount and is_named(fact.subject) and fact.question.count(fact.subject) == 1:
-            alike[fact.question.replace(fact.subject, "_")].append((fact, amount))
-    for template, group in alike.items():
-        for form, told, earliest in _COMPARED:
-            found = form.match(template)
-            if found:
-                yield from _compared(group, found.expand(told), earliest=earliest)
+            by_template[fact.question.replace(fact.subject, "_")].append((fact, amount))
+    for template, group in by_template.items():
+        for form, wording, earliest in _COMPARED:
+            match = form.match(template)
+            if match:
+                yield from _compared(group, match.expand(wording), earliest=earliest)
 
 
-def _compared(group: Sequence[tuple[Fact, Amount]], asked: str, *, earliest: bool) -> Iterator[Hop]:
-    """Each two of a group whose amounts differ, from two documents."""
-    for (one, here), (other, there) in zip(group[::2], group[1::2], strict=False):
-        if one.document == other.document or here == there or len(here) != len(there):
+def _compared(
+    group: Sequence[tuple[Fact, Amount]], wording: str, *, earliest: bool
+) -> Iterator[Hop]:
+    """Yield a comparison of each two facts of a group from two documents, if the amounts differ."""
+    for (first, amount_1), (second, amount_2) in zip(group[::2], group[1::2], strict=False):
+        if (
+            first.document == second.document
+            or amount_1 == amount_2
+            or len(amount_1) != len(amount_2)
+        ):
             continue
-        right = one if (here < there) == earliest else other
-        joint = "atau" if one.language == "id" else "or"
+        right = first if (amount_1 < amount_2) == earliest else second
+        joint = "atau" if first.language == "id" else "or"
         yield Hop(
-            question=f"{asked}, {one.subject} {joint} {other.subject}?",
+            question=f"{wording}, {first.subject} {joint} {second.subject}?",
             answer=re.sub(r"^(?:the|an?) ", "", right.subject),
             rule="comparison",
-            facts=(one, other),
+            facts=(first, second),
         )

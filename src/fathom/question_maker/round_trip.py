@@ -1,7 +1,7 @@
 """The round trip: a question is kept if its source is found with it and answers it, read alone.
 
-Whether the answer would be found among all that is found is not asked: what is easy for a strategy
-would be all that is left, and a calibration on such questions would promise too much.
+The check leaves out whether the answer would be found among all hits: only questions that are easy
+for a strategy would remain, and a calibration on them would promise too much.
 """
 
 import re
@@ -17,18 +17,18 @@ from fathom.types import Chunk, Filter, Hit, Query
 
 _ARTICLE = re.compile(r"^(?:the|an?) ")
 DEPTH = 10
-"""Among so many hits the source must be."""
+"""Hits among which the source must be."""
 _ALIKE = 0.6
 _ITEMS = 0.5
 _SURE = 0.5
 _OTHERS = 3
 _COMMON = 3
-"""So many other documents about a thing without a name make it none in particular."""
+"""Number of other documents about a thing without a name that make a question unclear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """What another document says to the same question."""
+    """The answer of another document to the same question."""
 
     answer: str
     chunk: Chunk
@@ -36,12 +36,12 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What came of a fact's question.
+    """The outcome of the round trip of a fact's question.
 
     Attributes:
-        refusal: Why it is not taken; empty where it is.
-        answerable: How likely its source answers it, as the reader sees it, 0 to 1.
-        rivals: Other documents that are about all that the question names, and say otherwise.
+        refusal: The reason for a refusal; empty where the question is accepted.
+        answerable: The reader's probability that the source answers the question, 0 to 1.
+        conflicts: Other answers of documents that cover as much of the question as the source does.
     """
 
     refusal: str = ""
@@ -51,10 +51,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
-    """Searches and reads for the questions of facts.
+    """The search and the reading that check the questions of facts.
 
     Attributes:
-        terms: The distinct content words of a text, stemmed.
+        extract_terms: Returns the distinct content words of a text, stemmed.
     """
 
     retriever: Retriever
@@ -62,38 +62,39 @@ class RoundTrip:
     terms: Callable[[str], frozenset[str]]
 
     def __call__(self, fact: Fact) -> Checked:
-        """Whether the question of a fact can be taken."""
+        """Return whether the question of a fact is accepted, with the reason and its conflicts."""
         draft = self.reader.draft(fact.question, [alone(fact.chunk)])
         if not _same(fact, draft.short_answer):
-            return Checked(refusal="its source is read otherwise")
+            return Checked(refusal="the reader finds another answer in the source")
         hits = self.hits(fact.question)
         if not any(_holds(hit.chunk, fact) for hit in hits):
-            return Checked(refusal="its source is not found")
+            return Checked(refusal="the source is not among the hits")
         if self._is_common(fact, hits):
-            return Checked(refusal="several documents are about such a thing")
+            return Checked(refusal="several documents describe such a thing")
         rivals = self._rivals(fact, hits)
         session = self.reader.pairs.session(fact.question)
         (reading,) = session.read([fact.chunk])
         return Checked(answerable=reading.answerable, rivals=tuple(rivals))
 
     def hits(self, question: str, *, without: Sequence[str] = (), k: int = DEPTH) -> list[Hit]:
-        """The first hits, as if some documents were not there."""
-        filters = tuple(Filter("document", "!=", each) for each in without)
+        """Return the first hits, with some documents left out."""
+        filters = tuple(Filter("document", "!=", document) for document in without)
         return self.retriever.retrieve(Query(text=question, filters=filters), k=k)
 
     def coverage(self, question: str, chunk: Chunk) -> float:
-        """Share of the question's words that a chunk holds, headings included."""
-        asked = self.terms(question)
-        return len(asked & self.terms(chunk.context)) / max(1, len(asked))
+        """Return the share of the question's words that a chunk holds, headings included."""
+        question_terms = self.terms(question)
+        return len(question_terms & self.terms(chunk.context)) / max(1, len(question_terms))
 
     def answerable(self, question: str, hits: Sequence[Hit]) -> float:
-        """How likely one of the first hits answers, as the reader sees it."""
+        """Return the reader's highest probability that one of the first hits answers."""
         session = self.reader.pairs.session(question)
         readings = session.read([hit.chunk for hit in hits[:_OTHERS]])
-        return max((each.answerable for each in readings), default=0.0)
+        return max((reading.answerable for reading in readings), default=0.0)
 
     def _is_common(self, fact: Fact, hits: Sequence[Hit]) -> bool:
-        """Whether it is about a thing without a name that other documents have too: "the club"."""
+        """Return whether a subject without a name occurs in many other documents: "the club"."""
+        # A row of a table identifies its subject as a name does.
         if not fact.subject or is_named(fact.subject) or fact.rule == "cell":
             return False
         thing = _ARTICLE.sub("", fact.subject).casefold()
@@ -102,9 +103,14 @@ class RoundTrip:
 
     def _rivals(self, fact: Fact, hits: Sequence[Hit]) -> list[Rival]:
         others = [hit for hit in hits if hit.chunk.document_id != fact.document]
-        own = self.coverage(fact.question, fact.chunk)
-        near = [h for h in others if self.coverage(fact.question, h.chunk) >= own][:_OTHERS]
-        found = []
+        source_coverage = self.coverage(fact.question, fact.chunk)
+        # A document that covers less is about something else, so it contradicts nothing.
+        near = [
+            candidate
+            for candidate in others
+            if self.coverage(fact.question, candidate.chunk) >= source_coverage
+        ][:_OTHERS]
+        conflicts = []
         for hit in near:
             draft = self.reader.draft(fact.question, [alone(hit.chunk)])
             if (
@@ -112,24 +118,24 @@ class RoundTrip:
                 and draft.short_answer
                 and not _same(fact, draft.short_answer)
             ):
-                found.append(Rival(answer=draft.short_answer, chunk=hit.chunk))
-        return found
+                conflicts.append(Rival(answer=draft.short_answer, chunk=hit.chunk))
+        return conflicts
 
 
 def alone(chunk: Chunk) -> Hit:
-    """A chunk as the only hit."""
+    """Return a chunk as the only hit."""
     return Hit(chunk=chunk, score=1.0, rank=1, retriever="source")
 
 
-def _same(fact: Fact, said: str) -> bool:
-    if not said:
+def _same(fact: Fact, answer: str) -> bool:
+    if not answer:
         return False
     if fact.several:
-        told = normalize_answer(said)
-        return sum(normalize_answer(item) in told for item in fact.items) >= _ITEMS * len(
+        normalized = normalize_answer(answer)
+        return sum(normalize_answer(item) in normalized for item in fact.items) >= _ITEMS * len(
             fact.items
         )
-    return answers_match(fact.question, said, fact.answer) or f1(said, [fact.answer]) >= _ALIKE
+    return answers_match(fact.question, answer, fact.answer) or f1(answer, [fact.answer]) >= _ALIKE
 
 
 def _holds(chunk: Chunk, fact: Fact) -> bool:

@@ -1,7 +1,7 @@
-"""Questions that the documents do not answer: their source left out, or a detail exchanged.
+"""Questions that the documents do not answer: the source is left out, or a detail is exchanged.
 
-How sure the reader is that they have no answer is noted with them; nothing is chosen by it, or
-only those that are easy to refuse would be left.
+The reader's probability that they have an answer is recorded with them; nothing is selected by it,
+or only the questions that are easy to refuse would remain.
 """
 
 import random
@@ -23,60 +23,63 @@ _NUMBER = re.compile(r"(?<![\w.,-])\d[\d,.]*\d(?![\w])|(?<![\w.,-])\d(?!\w)")
 
 
 def removed(fact: Fact, trip: RoundTrip) -> MadeQuestion | None:
-    """The fact's question, asked without the documents that answer it; `None` if they are many."""
+    """Return the fact's question without the documents that answer it; `None` if they are many."""
     without = [fact.document]
+    # Each round may bring up further documents with the answer.
     while len(without) <= _MOST_LEFT_OUT:
         hits = trip.hits(fact.question, without=without, k=_LOOKED_AT)
         more = [hit for hit in hits if _says(fact, hit, trip)]
         if not more:
-            made = _made(fact, fact.question, "removed", trip.answerable(fact.question, hits))
-            return replace(made, without=tuple(without))
+            question = _made(fact, fact.question, "removed", trip.answerable(fact.question, hits))
+            return replace(question, without=tuple(without))
         without += dict.fromkeys(hit.chunk.document_id for hit in more)
     return None
 
 
 def _says(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
-    """Whether a hit may hold the answer: its words, and about what is asked."""
-    held = normalize_answer(fact.answer) in normalize_answer(hit.chunk.text)
-    return held and trip.coverage(fact.question, hit.chunk) >= _NEAR
+    """Return whether a hit may hold the answer: it has its words and is about the question."""
+    has_answer = normalize_answer(fact.answer) in normalize_answer(hit.chunk.text)
+    return has_answer and trip.coverage(fact.question, hit.chunk) >= _NEAR
 
 
 def twisted(
     fact: Fact, others: Sequence[str], trip: RoundTrip, draw: random.Random
 ) -> MadeQuestion | None:
-    """The question about another number, year or name; `None` where nothing says so surely.
+    """Return the question with another number, year or name; `None` where a chunk may answer it.
 
     Args:
-        fact: Whose question is changed.
-        others: Names that other questions are about.
-        trip: Sees whether a chunk could answer the new question.
-        draw: Decides which it is.
+        fact: The fact whose question is changed.
+        others: Names in other questions.
+        trip: Measures whether a chunk could answer the new question.
+        draw: Draws the change.
     """
-    held = trip.coverage(fact.question, fact.chunk)
+    source_coverage = trip.coverage(fact.question, fact.chunk)
     for question in _twists(fact, others, draw):
         hits = trip.hits(question, k=_LOOKED_AT)
-        if all(trip.coverage(question, hit.chunk) < held for hit in hits):
+        # A chunk with as many words of the question as the source had might answer it.
+        if all(trip.coverage(question, hit.chunk) < source_coverage for hit in hits):
             return _made(fact, question, "twisted", trip.answerable(question, hits))
     return None
 
 
 def _twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list[str]:
-    question, found = fact.question, []
+    question, twists = fact.question, []
     number = _NUMBER.search(question)
     if number:
-        found.append(_put(question, number.start(), number.end(), _other_number(number[0], draw)))
+        twists.append(_put(question, number.start(), number.end(), _other_number(number[0], draw)))
     inside = [span for span in names(question) if span.start > 0]
     if inside:
-        span = max(inside, key=lambda each: each.end - each.start)
-        own = span.cut(question)
-        new = [each for each in others if each not in question and own not in each]
-        new = [each for each in new if len(each.split()) == len(own.split())]
-        found += [
-            _put(question, span.start, span.end, each)
-            for each in draw.sample(new, min(2, len(new)))
+        span = max(inside, key=lambda name_span: name_span.end - name_span.start)
+        name = span.cut(question)
+        new = [other for other in others if other not in question and name not in other]
+        # Names of as many words are more likely of the same sort.
+        new = [other for other in new if len(other.split()) == len(name.split())]
+        twists += [
+            _put(question, span.start, span.end, other)
+            for other in draw.sample(new, min(2, len(new)))
         ]
-    draw.shuffle(found)
-    return found
+    draw.shuffle(twists)
+    return twists
 
 
 def _put(question: str, start: int, end: int, new: str) -> str:
@@ -84,10 +87,10 @@ def _put(question: str, start: int, end: int, new: str) -> str:
 
 
 def _other_number(number: str, draw: random.Random) -> str:
-    """A number of the same shape and about the same size, in which the last digits differ."""
+    """Return a number of the same shape and about the same size, with another last digit."""
     places = [at for at, char in enumerate(number) if char.isdigit()]
     at = places[-1] if len(places) > 1 else places[0]
-    digit = draw.choice([each for each in "123456789" if each != number[at]])
+    digit = draw.choice([other for other in "123456789" if other != number[at]])
     return number[:at] + digit + number[at + 1 :]
 
 

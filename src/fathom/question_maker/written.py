@@ -1,4 +1,4 @@
-"""Questions that a language model writes about chunks, each as a fact."""
+"""Facts from questions that a language model writes about chunks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,27 +19,29 @@ def written_facts(
     languages: Sequence[Language],
     budget: Budget,
 ) -> Iterator[Fact]:
-    """What a model asks about chunks, one call a chunk; texts that give it orders are not shown.
+    """Yield the facts of a model's questions about chunks, with one call for each chunk.
+
+    The model is not shown texts that give orders to it.
 
     Args:
-        questioner: Asks the model.
-        chunks: In the order in which they are asked about.
-        languages: Chunks in others are passed over.
-        budget: What one chunk may spend.
+        questioner: The agent that asks the model.
+        chunks: The chunks, in the order in which they are asked about.
+        languages: The languages of the questions; chunks in others are skipped.
+        budget: The budget of one chunk.
     """
     for chunk in chunks:
         language = language_of(chunk)
         if language not in languages or gives_orders(chunk.text):
             continue
         with run_alone(chunk.id, what="questions", budget=budget) as run:
-            found = in_loop(questioner.ask(chunk, run))
-        for each in found:
-            answer = " ".join(each.answer.cut(chunk.text).split())
+            written = in_loop(questioner.ask(chunk, run))
+        for question in written:
+            answer = " ".join(question.answer.cut(chunk.text).split())
             yield Fact(
-                question=each.question,
+                question=question.question,
                 answer=answer,
                 chunk=chunk,
-                span=each.answer,
+                span=question.answer,
                 rule=questioner.prompt.id,
                 language=language,
                 numeric=answer[:1].isdigit() and bool(quantities(answer)),

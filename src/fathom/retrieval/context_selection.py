@@ -66,6 +66,7 @@ class Selection:
         chosen = self._fill([], ordered, self.settings.fine - slots)
         chosen = self._fill(chosen, lists, self.settings.fine)
         chosen = self._fill(chosen, ordered, self.settings.fine)
+        # Lists were added out of turn; the hits go back into the order of their scores.
         places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
         return ranked(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
 

@@ -109,6 +109,7 @@ def min_max(scores: Sequence[float]) -> list[float]:
         return []
     low, high = min(scores), max(scores)
     if high == low:
+        # 1 rather than 0, which is the score of a chunk that the ranking lacks.
         return [1.0] * len(scores)
     return [(score - low) / (high - low) for score in scores]
 

@@ -71,6 +71,7 @@ class HybridRetriever:
         votes = Counter(
             match.chunk_id for ranking in rankings for match in ranking[: self.agreeing]
         )
+        # Only questions for a meaning are rearranged; other queries have no term.
         term = asked_term(query.text) if self.defining else ""
         hits = to_hits(
             fused[: max(k, self.defining) if term else k],

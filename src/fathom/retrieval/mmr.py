@@ -51,7 +51,7 @@ def by_terms(hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]) -> Sim
     terms_by_id = {hit.chunk.id: terms(hit.chunk.text) for hit in hits}
 
     def measure_overlap(first: Hit, second: Hit) -> float:
-        one, other = terms_by_id[first.chunk.id], terms_by_id[second.chunk.id]
-        return len(one & other) / len(one | other) if one or other else 1.0
+        terms_1, terms_2 = terms_by_id[first.chunk.id], terms_by_id[second.chunk.id]
+        return len(terms_1 & terms_2) / len(terms_1 | terms_2) if terms_1 or terms_2 else 1.0
 
     return measure_overlap

@@ -57,6 +57,7 @@ def _parse(text: str) -> Filter:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
     values = [typed(part) for part in match["value"].split(",")]
+    # "year=2020,2021" accepts any of the values; other comparisons have no such meaning.
     if len(values) > 1:
         if op != "=":
             raise UsageError(f"filter {text!r}: several values go with = only")

@@ -95,6 +95,7 @@ class Reranker:
         """Return whether no later hit can displace one of the `keep` best so far."""
         if len(scores) < keep:
             return False
+        # An unread hit has at most merit 1, and no larger share than the next one.
         return sorted(scores, reverse=True)[keep - 1] >= self._mixed(1.0, share)
 
     def _mixed(self, hit_merit: float, share: float) -> float:

@@ -1,4 +1,4 @@
-"""Questions that a sentence answers, by rules for its pattern; English and Indonesian."""
+"""Rules that turn a sentence into questions that it answers; English and Indonesian."""
 
 from collections.abc import Collection
 
@@ -10,14 +10,16 @@ __all__ = ["Posed", "posed"]
 
 
 def posed(sentence: str, language: Language, common: Collection[str] = ()) -> list[Posed]:
-    """The questions that `sentence` answers by itself; none where no pattern fits.
+    """Return the questions that `sentence` answers by itself; none where no pattern fits.
 
-    Deterministic. What a question asks for is the text of its span, verbatim.
+    Deterministic. The answer to a question is the text of its span, verbatim.
 
     Args:
-        sentence: One, as a document has it.
-        language: `id`; anything else is taken for English.
+        sentence: One sentence of a document.
+        language: `id`; anything else counts as English.
         common: Words that the document has in small letters too, so that they are no names.
     """
     rules = indonesian.posed if language == "id" else english.posed
-    return [each for each in rules(sentence, common) if each.answer.cut(sentence).strip()]
+    return [
+        question for question in rules(sentence, common) if question.answer.cut(sentence).strip()
+    ]

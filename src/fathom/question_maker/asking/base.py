@@ -1,11 +1,12 @@
-"""What a question made of a sentence is, and when a sentence can be asked about at all."""
+"""A question posed by rule, and the test whether a sentence is fit for one."""
 
 import re
 from dataclasses import dataclass
 
 from fathom.types import Span
 
-_LEAST, _MOST = 4, 45  # words of a sentence
+_LEAST, _MOST = 4, 45
+"""Words of a sentence that can be asked about."""
 _ODD = re.compile(r"[|\\{}<>=_\[\]\u2026]|https?:|\s-\s*$|\n\s*\n|^\W*\d+[.)]")
 _ENDS = re.compile(r"[.](?:[\"'\u201d)]*)$")
 _BLANKS = re.compile(r"\s+")
@@ -15,16 +16,16 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """A question with its answer.
+    """A question that a sentence answers.
 
     Attributes:
         text: The question.
-        answer: Where the answer stands in the sentence.
-        rule: Which pattern it was made by: `when`, `how many`, ...
-        numeric: Whether a number or an amount is asked for.
-        several: Whether a list is asked for.
-        subject: What the question is about, as the sentence names it.
-        items: Of a list: its members.
+        answer: The span of the answer in the sentence.
+        rule: The pattern behind the question: `when`, `how many`, ...
+        numeric: Whether the answer is a number or an amount.
+        several: Whether the answer is a list.
+        subject: The subject of the question, as the sentence names it.
+        items: The items of a list.
     """
 
     text: str
@@ -37,20 +38,21 @@ class Posed:
 
 
 def plain(sentence: str) -> bool:
-    """Whether a sentence is whole, of a usual length, and holds no markup, code or table."""
+    """Return whether a sentence is whole, of a usual length, and free of markup and code."""
     words = sentence.split()
     return (
         _LEAST <= len(words) <= _MOST
         and not _ODD.search(sentence)
         and sentence[0].isupper()
         and bool(_ENDS.search(sentence))
+        # An open bracket or quotation mark means that the sentence was split wrongly.
         and sentence.count("(") == sentence.count(")")
         and sentence.count('"') % 2 == 0
     )
 
 
 def tidy(question: str) -> str:
-    """A question in one line: one blank between words, none before marks, no asides."""
+    """Return a question in one line, with single blanks, none before marks, and no brackets."""
     text = _BLANKS.sub(" ", _ASIDE.sub("", question)).strip().rstrip(".,;: ?")
     text = _MARKS.sub(r"\1", text).replace(" 's ", "'s ")
     return f"{text[:1].upper()}{text[1:]}?" if text else ""

@@ -1,4 +1,4 @@
-"""The main clause of an English sentence, taken apart so that a part of it can be asked for."""
+"""The main clause of an English sentence, taken apart so that an element can be asked for."""
 
 import re
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _ADVERB = re.compile(
     r"(?:first|also|then|now|often|always|only|later|still|further|well|even|just|already|soon|"
     r"thus|long|\w{3,}ly)$"
 )
-# What a subject may not begin with: it would point elsewhere, or be none.
+# Words that no subject may begin with: it would refer to another sentence, or be no subject.
 _POINTS = word_set("""
 it this that these those they he she we i you there here its their his her our my your such
 another other others both each some many most all several few one if when while although though
@@ -53,8 +53,9 @@ _TWO = re.compile(
     r"|^the (?:first|second|third|fourth|fifth|sixth|primary \w+|main \w+|highlight)$",
     re.IGNORECASE,
 )
-"""Two things in a subject, or one that only its place in the text tells."""
+"""Subjects that name two things, or one that only its place in the text identifies."""
 _LONGEST = 11
+"""Words of a sentence before its verb, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,13 @@ class Clause:
     """The main clause of a sentence.
 
     Attributes:
-        subject: Where it stands.
-        aux: What goes before the subject in a question.
-        verb: What follows the subject then; empty where `aux` is the only verb.
-        finite: All of the verb, as the sentence has it.
-        tail: What follows the verb, to the end of the clause.
+        subject: The span of the subject.
+        aux: The auxiliary verb before the subject in a question.
+        verb: The verb behind the subject in a question; empty where `aux` is the only verb.
+        finite: The span of the whole verb in the sentence.
+        tail: The span from behind the verb to the end of the clause.
         passive: Whether something is done to the subject.
-        when: A time that stands before the subject.
+        when: The span of a time before the subject.
         common: Words that are no names, whatever their capitals.
     """
 
@@ -89,20 +90,20 @@ class Clause:
 
     @property
     def rest(self) -> str:
-        """The tail's text."""
+        """The text of the tail."""
         return self.tail.cut(self.sentence)
 
     @property
     def main(self) -> str:
-        """The last word of the verb as the question has it; empty where there is none."""
+        """The last word of the verb in the question; empty where there is none."""
         return self.verb.split()[-1] if self.verb else ""
 
     def asked(self, word: str, rest: str) -> str:
-        """The clause turned into a question behind a question word."""
+        """Return the clause as a question behind a question word."""
         return tidy(f"{word} {self.aux} {self.about} {self.verb} {rest}")
 
     def without(self, start: int, end: int) -> str:
-        """The tail without a part of it; offsets are those of the sentence."""
+        """Return the text of the tail without one span; offsets are those of the sentence."""
         return f"{self.sentence[self.tail.start : start]} {self.sentence[end : self.tail.end]}"
 
 
@@ -113,7 +114,7 @@ class _Word(NamedTuple):
 
 
 class _Verb(NamedTuple):
-    """A verb: its parts in a question, how many words it has, and whether it is passive."""
+    """A verb: its words in a question, their number in the sentence, and whether it is passive."""
 
     aux: str
     verb: str
@@ -122,14 +123,14 @@ class _Verb(NamedTuple):
 
 
 def lowered(text: str, common: Collection[str]) -> str:
-    """A noun as it stands within a sentence: small where its capital was that of a beginning."""
+    """Return a noun as it stands within a sentence, without the capital of a first word."""
     head, _, _ = text.partition(" ")
     small = head in {"The", "A", "An"} or (head.lower() in common and head[1:].islower())
     return f"{head.lower()}{text[len(head) :]}" if small else text
 
 
 def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
-    """The clause that a sentence consists of or begins with; `None` where that is not clear."""
+    """Return the clause that a sentence is or begins with; `None` where it is not clear."""
     start, when = 0, None
     if re.match(r"(?:In|On|Since|At|By)\s", sentence):
         when = _leading_time(sentence)
@@ -137,15 +138,16 @@ def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
             return None
         start = when.end + 2
     words = [
-        _Word(found[0].strip("()\"'"), found.start(), found.end())
-        for found in re.compile(r"\S+").finditer(sentence, start)
+        _Word(match[0].strip("()\"'"), match.start(), match.end())
+        for match in re.compile(r"\S+").finditer(sentence, start)
     ]
     at = _verb_at(words)
     verb = _verb(words, at) if at else None
     if verb is None or at + verb.words >= len(words):
         return None
+    # Without the full stop.
     tail = Span(words[at + verb.words].start, len(sentence) - 1)
-    made = Clause(
+    clause = Clause(
         sentence=sentence,
         subject=Span(words[0].start, words[at - 1].end),
         aux=verb.aux,
@@ -156,25 +158,27 @@ def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
         when=when,
         common=common,
     )
-    return made if _is_whole(made) else None
+    return clause if _is_whole(clause) else None
 
 
 def _leading_time(sentence: str) -> Span | None:
-    """The time that a sentence begins with: "In 1891, ..."."""
+    """Return the time at the beginning of a sentence: "In 1891, ..."."""
     comma, first = sentence.find(", "), sentence.find(" ") + 1
     times = spans_of("time", sentence, "") or []
     return next((span for span in times if span.start == first and span.end == comma), None)
 
 
 def _verb_at(words: list[_Word]) -> int:
-    """Where the verb of the first subject begins; 0 where none is sure."""
+    """Return the index of the word where the verb begins; 0 where none is sure."""
     first = words[0].text.lower() if words else ","
     if first in _POINTS or first in thirds() or first.endswith(","):
         return 0
     if first.endswith(("ing", "ed")) and words[1].text in _HANGING:
-        return 0  # "Dating back to 1936 the museum ..."
+        # "Dating back to 1936 the museum ...": a participle comes before the subject.
+        return 0
     for at in range(1, min(len(words) - 1, _LONGEST)):
         word = words[at].text
+        # A clause within the subject: its verb would be taken for the main one.
         if words[at - 1].text[-1:] in ",;:" or word.lower() in _SUBORDINATE:
             return 0
         if word in _FINITE or _is_finite(words, at):
@@ -187,13 +191,14 @@ def _is_finite(words: list[_Word], at: int) -> bool:
     if is_noun(before.lower()) or before.lower() in _NO_VERB_AFTER:
         return False
     if word in pasts():
+        # "The bridge built in 1901 was closed": the first verb form is a participle.
         reduced = after in {"in", "by", "on", "for", "to", "from", "with", "at"}
         return not (reduced and _another_verb(words[at + 1 : at + 10]))
     return word in thirds() and not before.endswith("ss") and after not in _FINITE
 
 
 def _another_verb(words: list[_Word]) -> bool:
-    """Whether a further verb follows in the same clause, so that the first one was none."""
+    """Return whether a further verb follows in the clause, so that the first form is no verb."""
     for word, _, _ in words:
         if word.lower() in _FINITE:
             return True
@@ -204,10 +209,10 @@ def _another_verb(words: list[_Word]) -> bool:
 
 def _verb(words: list[_Word], at: int) -> _Verb | None:
     word = words[at].text
-    rest = [each.text.lower() for each in words[at + 1 :]]
-    adverbs = next((n for n, each in enumerate(rest) if not _ADVERB.fullmatch(each)), len(rest))
-    told, rest = rest[:adverbs], [*rest[adverbs:], "", ""]
-    lead = "".join(f"{each} " for each in told)
+    rest = [follower.text.lower() for follower in words[at + 1 :]]
+    adverbs = next((n for n, text in enumerate(rest) if not _ADVERB.fullmatch(text)), len(rest))
+    adverb_words, rest = rest[:adverbs], [*rest[adverbs:], "", ""]
+    lead = "".join(f"{adverb} " for adverb in adverb_words)
     if word in BE:
         return _of_be(word, lead, rest[0], adverbs)
     if word in _MODALS:
@@ -216,14 +221,15 @@ def _verb(words: list[_Word], at: int) -> _Verb | None:
         return _Verb(word, lead + done, adverbs + 2 + passive, passive)
     if word in HAVE:
         return _of_have(word, lead, rest, adverbs)
-    if told:
+    # Adverbs are understood behind an auxiliary only: "was later built".
+    if adverb_words:
         return None
     past = pasts().get(word)
     return _Verb("did", past, 1) if past else _Verb("does", thirds()[word], 1)
 
 
 def _is_done(word: str) -> bool:
-    """Whether a word behind a form of be or have is a past participle."""
+    """Return whether a word behind a form of be or have is a past participle."""
     return word in participles() or (word.endswith("ed") and len(word) > 4)
 
 
@@ -244,17 +250,18 @@ def _of_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | Non
 
 
 def _core(sentence: str, tail: Span) -> Span:
-    """The tail up to the end of the main clause; commas of dates and places are passed."""
-    kept = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
-    ends = [found.start() for found in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
-    joined = _JOINED.finditer(sentence, tail.start, tail.end)
-    ends += [found.start() for found in joined if found["verb"] in pasts() | thirds()]
-    free = [at for at in ends if not any(span.start < at < span.end for span in kept)]
-    return Span(tail.start, max(tail.start, min(free, default=tail.end)))
+    """Return the tail up to the end of the main clause, past the commas of dates and places."""
+    protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    ends = [match.start() for match in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
+    joints = _JOINED.finditer(sentence, tail.start, tail.end)
+    # "and" before a verb begins another clause, elsewhere it joins two nouns.
+    ends += [match.start() for match in joints if match["verb"] in pasts() | thirds()]
+    outside = [at for at in ends if not any(span.start < at < span.end for span in protected)]
+    return Span(tail.start, max(tail.start, min(outside, default=tail.end)))
 
 
 def _is_whole(clause: Clause) -> bool:
-    """Whether the clause has one verb, and a subject that can be understood alone."""
+    """Return whether the clause has one verb, and a subject that can be understood alone."""
     subject = clause.subject.cut(clause.sentence)
     if re.search(r"\b(?:is|are|was|were|has|had)\b|[;:]\s", clause.rest):
         return False

@@ -1,4 +1,4 @@
-"""English sentences become questions: one part of the main clause is asked for."""
+"""Rules that turn an English sentence into questions, each for one element of the main clause."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -109,21 +109,22 @@ _DO = re.compile(
 
 
 def posed(sentence: str, common: Collection[str]) -> list[Posed]:
-    """The questions of an English sentence; see `asking.posed`."""
+    """Return the questions of an English sentence; `asking.pose_questions` has the arguments."""
     if not plain(sentence) or _SPEECH.search(sentence):
         return []
-    found = [*_condition(sentence), *_instruction(sentence)]
+    questions = [*_condition(sentence), *_instruction(sentence)]
     clause = clause_of(sentence, common)
+    # A denied clause answers no question, and "it" means nothing outside of the text.
     if clause and not _DENIES.search(clause.rest) and not _POINTS_BACK.search(clause.about):
-        found += [made for rule in _RULES for made in rule(clause)]
-    return [each for each in found if _is_sound(each)]
+        questions += [question for rule in _RULES for question in rule(clause)]
+    return [question for question in questions if _is_sound(question)]
 
 
-def _is_sound(made: Posed) -> bool:
-    words = len(made.text.split())
-    broken = _POINTS_BACK.search(made.text) or _CUT_OFF.search(made.text)
-    whole = made.text.count("(") == made.text.count(")") and " et al" not in made.text
-    return _SHORTEST <= words <= _LONGEST and whole and not broken
+def _is_sound(question: Posed) -> bool:
+    length = len(question.text.split())
+    broken = _POINTS_BACK.search(question.text) or _CUT_OFF.search(question.text)
+    whole = question.text.count("(") == question.text.count(")") and " et al" not in question.text
+    return _SHORTEST <= length <= _LONGEST and whole and not broken
 
 
 def _when(clause: Clause) -> Iterator[Posed]:
@@ -137,6 +138,7 @@ def _when(clause: Clause) -> Iterator[Posed]:
     times = [span for span in spans_of("time", sentence, "") or () if tail.start <= span.start]
     inside = [span for span in times if span.end <= tail.end]
     before = _TIME_BEFORE.search(sentence[tail.start : inside[0].start]) if inside else None
+    # Two times or a range: one of them alone would be half an answer.
     if before is None or len(inside) > 1 or _RANGE.match(sentence[inside[0].end :]):
         return
     prep = before["prep"]
@@ -156,72 +158,75 @@ def _where(clause: Clause) -> Iterator[Posed]:
     times = spans_of("time", sentence, "") or ()
     for span in spans_of("place", sentence, clause.subject.cut(sentence)) or ():
         before = _PLACE_BEFORE.search(sentence[tail.start : max(tail.start, span.start)])
-        timed = any(each.start < span.end and span.start < each.end for each in times)
-        if before and span.end <= tail.end and not timed:
+        is_time = any(time.start < span.end and span.start < time.end for time in times)
+        # Names of times look like places behind "in" or "on": "in March".
+        if before and span.end <= tail.end and not is_time:
             rest = clause.without(tail.start + before.start(), span.end)
             yield Posed(clause.asked("Where", rest), span, "where", subject=clause.about)
             return
 
 
 def _agent(clause: Clause) -> Iterator[Posed]:
-    found = _AGENT.search(clause.rest) if clause.passive else None
-    if not found or clause.aux not in {"was", "were"}:
+    match = _AGENT.search(clause.rest) if clause.passive else None
+    if not match or clause.aux not in {"was", "were"}:
         return
-    at = clause.tail.start + found.start("who")
+    at = clause.tail.start + match.start("who")
+    # The name may follow "the ", which has four characters.
     who = next((span for span in names(clause.sentence) if span.start in {at, at + 4}), None)
     if who is None or spans_of("time", who.cut(clause.sentence), ""):
         return
     if not _AGENT_ENDS.match(clause.sentence[who.end :]):
         return
-    rest = clause.without(clause.tail.start + found.start(), who.end)
+    rest = clause.without(clause.tail.start + match.start(), who.end)
     past = participles().get(clause.main, clause.main)
     text = tidy(f"Who {past} {clause.about} {rest}")
     yield Posed(text, who, "by whom", subject=clause.about)
 
 
 def _paid(clause: Clause) -> Iterator[Posed]:
-    found = _MONEY.match(clause.rest)
-    if found and (clause.main in _PAID or (not clause.verb and clause.aux in BE)):
-        yield _number(clause, clause.asked("How much", found["rest"]), found, "how much")
+    match = _MONEY.match(clause.rest)
+    if match and (clause.main in _PAID or (not clause.verb and clause.aux in BE)):
+        yield _number(clause, clause.asked("How much", match["rest"]), match, "how much")
 
 
 def _counted(clause: Clause) -> Iterator[Posed]:
-    found = _COUNT.match(clause.rest)
-    if not found or not clause.verb or clause.passive or found["num"] == "one":
+    match = _COUNT.match(clause.rest)
+    if not match or not clause.verb or clause.passive or match["num"] == "one":
         return
-    if re.match(r"(?:hundred|more|other|of)\b", found["things"]):
+    # These words belong to the number.
+    if re.match(r"(?:hundred|more|other|of)\b", match["things"]):
         return
-    if re.search(rf"\b(?:{_UNIT}|{_CURRENCY})$", found["things"]) or re.match(
-        rf"\s*(?:to|-)\s*\d|\s(?:of|and|or|{_FIGURE})\b|/", found["rest"]
+    if re.search(rf"\b(?:{_UNIT}|{_CURRENCY})$", match["things"]) or re.match(
+        rf"\s*(?:to|-)\s*\d|\s(?:of|and|or|{_FIGURE})\b|/", match["rest"]
     ):
         return
-    how = f"{(found['bound'] or '').capitalize()}how many {found['things']}"
-    yield _number(clause, clause.asked(how, found["rest"]), found, "how many")
+    how = f"{(match['bound'] or '').capitalize()}how many {match['things']}"
+    yield _number(clause, clause.asked(how, match["rest"]), match, "how many")
 
 
 def _measured(clause: Clause) -> Iterator[Posed]:
-    found = _MEASURE.match(clause.rest) if not clause.verb else None
-    if found:
-        how = {"away": "far away"}.get(found["how"], found["how"])
-        yield _number(clause, clause.asked(f"How {how}", found["rest"]), found, "how long")
+    match = _MEASURE.match(clause.rest) if not clause.verb else None
+    if match:
+        how = {"away": "far away"}.get(match["how"], match["how"])
+        yield _number(clause, clause.asked(f"How {how}", match["rest"]), match, "how long")
 
 
 def _lasting(clause: Clause) -> Iterator[Posed]:
-    found = _LASTS.search(clause.rest)
-    if not found or not clause.verb or _LASTS_NOT.match(clause.rest[found.end() :]):
+    match = _LASTS.search(clause.rest)
+    if not match or not clause.verb or _LASTS_NOT.match(clause.rest[match.end() :]):
         return
-    unit = found["unit"] if found["unit"].endswith(("s", "feet")) else f"{found['unit']}s"
-    word = {"every": "How often", "for": f"For how many {unit}"}.get(found["prep"])
-    if found["prep"].startswith("for") and not _LENGTH.search(unit):
-        word = "How long" if found["prep"] == "for" else "For how long at most"
+    unit = match["unit"] if match["unit"].endswith(("s", "feet")) else f"{match['unit']}s"
+    word = {"every": "How often", "for": f"For how many {unit}"}.get(match["prep"])
+    if match["prep"].startswith("for") and not _LENGTH.search(unit):
+        word = "How long" if match["prep"] == "for" else "For how long at most"
     start = clause.tail.start
-    rest = clause.without(start + found.start(), start + found.end())
-    asked = clause.asked(word or f"{found['prep'].capitalize()} how many {unit}", rest)
-    yield _number(clause, asked, found, "how long")
+    rest = clause.without(start + match.start(), start + match.end())
+    text = clause.asked(word or f"{match['prep'].capitalize()} how many {unit}", rest)
+    yield _number(clause, text, match, "how long")
 
 
-def _number(clause: Clause, text: str, found: re.Match[str], rule: str) -> Posed:
-    span = Span(*found.span("num")).shifted(clause.tail.start)
+def _number(clause: Clause, text: str, match: re.Match[str], rule: str) -> Posed:
+    span = Span(*match.span("num")).shifted(clause.tail.start)
     return Posed(text, span, rule, numeric=True, subject=clause.about)
 
 
@@ -231,12 +236,13 @@ def _who(clause: Clause) -> Iterator[Posed]:
     people = len(words) in {2, 3} and all(
         word[0].isupper() and word[1:].islower() for word in words
     )
-    known = names(clause.sentence)
-    if clause.subject not in known or not people or clause.passive:
+    name_spans = names(clause.sentence)
+    if clause.subject not in name_spans or not people or clause.passive:
         return
-    told = any(clause.tail.start <= span.start < clause.tail.end for span in known)
+    has_name = any(clause.tail.start <= span.start < clause.tail.end for span in name_spans)
     finite = clause.finite.cut(clause.sentence)
-    if finite.split()[-1] in _HUMAN and (told or len(clause.rest.split()) > 4):
+    # A bare short predicate fits many people, so the question would have many answers.
+    if finite.split()[-1] in _HUMAN and (has_name or len(clause.rest.split()) > 4):
         yield Posed(tidy(f"Who {finite} {clause.rest}"), clause.subject, "who")
 
 
@@ -244,34 +250,35 @@ def _identity(clause: Clause) -> Iterator[Posed]:
     if clause.verb or clause.aux not in BE:
         return
     rest, subject = clause.rest.strip(), clause.subject.cut(clause.sentence)
-    named = clause.subject in names(clause.sentence)
-    turned = _REVERSED.match(rest) if named else None
-    if turned and names(f"x {turned['whose']}"):
-        word = "Who" if turned["noun"].lower() in _ROLES else "What"
-        yield Posed(tidy(f"{word} {clause.aux} {turned['what']}"), clause.subject, "which")
+    is_named = clause.subject in names(clause.sentence)
+    reversed_match = _REVERSED.match(rest) if is_named else None
+    if reversed_match and names(f"x {reversed_match['whose']}"):
+        # "Oslo is the capital of Norway" asks for the name: "What is the capital of Norway?"
+        word = "Who" if reversed_match["noun"].lower() in _ROLES else "What"
+        yield Posed(tidy(f"{word} {clause.aux} {reversed_match['what']}"), clause.subject, "which")
     elif _OF.match(subject) and len(rest.split()) <= 8:
         if re.match(r"\d", rest) or (
-            (named or names(f"x {rest}")) and re.match("the |an? |[A-Z]", rest)
+            (is_named or names(f"x {rest}")) and re.match("the |an? |[A-Z]", rest)
         ):
             role = any(word in _ROLES for word in subject.lower().split()[1:3])
             yield _said(clause, "Who" if role else "What")
     elif _DEFINED.match(rest):
         words = len(subject.split())
-        person = named and 1 < words < 5 and _PERSON.match(rest)
-        said = _said(clause, "Who" if person else "What")
+        person = is_named and 1 < words < 5 and _PERSON.match(rest)
+        definition = _said(clause, "Who" if person else "What")
         if (
             words <= 5
-            and (named or words > 1)
-            and len(said.answer.cut(clause.sentence).split()) > 2
+            and (is_named or words > 1)
+            and len(definition.answer.cut(clause.sentence).split()) > 2
         ):
-            yield said
+            yield definition
 
 
 def _said(clause: Clause, word: str) -> Posed:
-    """What the subject is said to be, without an aside at its end."""
+    """Pose the question for the definition of the subject, without brackets at its end."""
     rest = clause.rest.rstrip()
-    further = _RELATIVE.match(clause.sentence, clause.tail.start + len(rest))
-    rest = re.sub(r"\s*\([^()]*\)$", "", rest + (further[0] if further else ""))
+    relative = _RELATIVE.match(clause.sentence, clause.tail.start + len(rest))
+    rest = re.sub(r"\s*\([^()]*\)$", "", rest + (relative[0] if relative else ""))
     span = Span(clause.tail.start, clause.tail.start + len(rest))
     text = tidy(f"{word} {clause.aux} {clause.about}")
     return Posed(text, span, "what is", numeric=rest[:1].isdigit(), subject=clause.about)
@@ -281,29 +288,30 @@ def _listed(clause: Clause) -> Iterator[Posed]:
     if clause.finite.cut(clause.sentence).lower() not in _LISTING:
         return
     verb = clause.main
+    # "consist of": the items begin behind the three characters of "of ".
     start = clause.tail.start + (3 if re.match(r"of\s", clause.rest) else 0)
-    found = _LISTED.match(clause.sentence[start : len(clause.sentence) - 1])
-    if found:
-        items = tuple(filter(None, map(str.strip, _ITEMS.split(found["items"]))))
+    match = _LISTED.match(clause.sentence[start : len(clause.sentence) - 1])
+    if match:
+        items = tuple(filter(None, map(str.strip, _ITEMS.split(match["items"]))))
         aux = clause.aux
         text = tidy(f"What {aux} {clause.about} {verb} {'of' if verb == 'consist' else ''}")
-        span = Span(start, start + found.end())
+        span = Span(start, start + match.end())
         yield Posed(text, span, "list", several=True, subject=clause.about, items=items)
 
 
 def _reason(clause: Clause) -> Iterator[Posed]:
-    found = _BECAUSE.search(clause.sentence, clause.tail.end)
-    if found and not clause.sentence[clause.tail.end : found.start()].strip(" ,"):
-        span = Span(*found.span("why"))
+    match = _BECAUSE.search(clause.sentence, clause.tail.end)
+    if match and not clause.sentence[clause.tail.end : match.start()].strip(" ,"):
+        span = Span(*match.span("why"))
         yield Posed(clause.asked("Why", clause.rest), span, "why", subject=clause.about)
 
 
 def _shared(clause: Clause) -> Iterator[Posed]:
-    found = _SHARE.match(clause.subject.cut(clause.sentence))
-    if found:
-        span = Span(*found.span("num")).shifted(clause.subject.start)
-        told = clause.sentence[clause.finite.start : clause.tail.end]
-        text = tidy(f"What percentage of {found['what']} {told}")
+    match = _SHARE.match(clause.subject.cut(clause.sentence))
+    if match:
+        span = Span(*match.span("num")).shifted(clause.subject.start)
+        predicate = clause.sentence[clause.finite.start : clause.tail.end]
+        text = tidy(f"What percentage of {match['what']} {predicate}")
         yield Posed(text, span, "what share", numeric=True)
 
 
@@ -324,12 +332,12 @@ _RULES: tuple[Callable[[Clause], Iterator[Posed]], ...] = (
 
 
 def _condition(sentence: str) -> Iterator[Posed]:
-    found = _IF.match(sentence)
-    if found and not _POINTS_BACK.search(found["cond"]) and not _POINTS_BACK.match(found["then"]):
-        yield Posed(tidy(f"What happens if {found['cond']}"), Span(*found.span("then")), "what if")
+    match = _IF.match(sentence)
+    if match and not _POINTS_BACK.search(match["cond"]) and not _POINTS_BACK.match(match["then"]):
+        yield Posed(tidy(f"What happens if {match['cond']}"), Span(*match.span("then")), "what if")
 
 
 def _instruction(sentence: str) -> Iterator[Posed]:
-    found = _DO.match(sentence)
-    if found and not _POINTS_BACK.search(found["goal"]):
-        yield Posed(tidy(f"How do I {found['goal']}"), Span(*found.span("how")), "how")
+    match = _DO.match(sentence)
+    if match and not _POINTS_BACK.search(match["goal"]):
+        yield Posed(tidy(f"How do I {match['goal']}"), Span(*match.span("how")), "how")

@@ -1,4 +1,4 @@
-"""Indonesian sentences become questions: a question word stands where the answer stood."""
+"""Rules that turn an Indonesian sentence into questions: a question word replaces the answer."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -75,7 +75,7 @@ _MEASURE = re.compile(
 )
 _AGENT = re.compile(r"\boleh\s+(?P<who>.+)$")
 _REVERSED = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
-# What there is only one of.
+# Nouns and attributes that fit one thing only.
 _ONE = re.compile(
     r"\b(?:ter[a-z]{4,}|pertama|kedua|ketiga|terakhir|ibu kota|pusat|presiden|ketua|direktur|"
     r"pendiri|raja|"
@@ -100,7 +100,7 @@ _SHORTEST, _LONGEST = 3, 24
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """The main clause: subject, verb, and what follows to its end."""
+    """The main clause of a sentence: its subject, its verb, and the tail up to its end."""
 
     sentence: str
     subject: str
@@ -112,28 +112,32 @@ class _Clause:
         return self.tail.cut(self.sentence)
 
     def without(self, start: int, end: int) -> str:
-        """Verb and tail without a part; offsets are those of the sentence."""
+        """Return the verb and the tail without one span; offsets are those of the sentence."""
         before, after = self.sentence[self.tail.start : start], self.sentence[end : self.tail.end]
         return f"{self.verb} {before} {after}"
 
 
 def posed(sentence: str, common: Collection[str]) -> list[Posed]:
-    """The questions of an Indonesian sentence; see `asking.posed`."""
+    """Return the questions of an Indonesian sentence; `asking.pose_questions` has the arguments."""
     clause = _clause(sentence, common) if plain(sentence) else None
     if clause is None:
         return []
-    found = [made for rule in _RULES for made in rule(clause)]
-    return [each for each in found if _is_sound(each)]
+    questions = [question for rule in _RULES for question in rule(clause)]
+    return [question for question in questions if _is_sound(question)]
 
 
-def _is_sound(made: Posed) -> bool:
-    cut = re.search(
-        r"\b(?:dan|atau|di|ke|dari|oleh|pada|untuk|dengan|yang|adalah|tahun|sekitar)\?$", made.text
+def _is_sound(question: Posed) -> bool:
+    cut_off = re.search(
+        r"\b(?:dan|atau|di|ke|dari|oleh|pada|untuk|dengan|yang|adalah|tahun|sekitar)\?$",
+        question.text,
     )
-    words = len(made.text.split())
-    whole = made.text.count("(") == made.text.count(")")
+    length = len(question.text.split())
+    balanced = question.text.count("(") == question.text.count(")")
     return (
-        _SHORTEST <= words <= _LONGEST and whole and not cut and not _POINTS_BACK.search(made.text)
+        _SHORTEST <= length <= _LONGEST
+        and balanced
+        and not cut_off
+        and not _POINTS_BACK.search(question.text)
     )
 
 
@@ -147,6 +151,7 @@ def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
         return None
     tail = Span(verb.end(), len(sentence) - 1)
     tail = _core(sentence, tail)
+    # A denied clause answers no question; a quotation is another speaker's sentence.
     if _DENIES.search(sentence[: tail.end]) or '"' in sentence:
         return None
     small = first in common and subject[1:2].islower()
@@ -156,10 +161,11 @@ def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
 
 
 def _core(sentence: str, tail: Span) -> Span:
-    kept = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
-    for found in _ENDS.finditer(sentence, tail.start, tail.end):
-        if not any(span.start < found.start() < span.end for span in kept):
-            return Span(tail.start, found.start())
+    protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    for match in _ENDS.finditer(sentence, tail.start, tail.end):
+        # A comma within a date or a place does not end the clause.
+        if not any(span.start < match.start() < span.end for span in protected):
+            return Span(tail.start, match.start())
     return tail
 
 
@@ -204,44 +210,45 @@ def _counted(clause: _Clause) -> Iterator[Posed]:
         yield _number(clause, f"Berapa {measured['what']} {clause.subject}", measured, "how large")
         return
     money = _MONEY.search(clause.rest)
+    # Only an amount at the end: text behind it would be lost from the question.
     if money and not clause.rest[money.end() :].strip():
-        told = clause.without(clause.tail.start + money.start(), clause.tail.end)
-        told = re.sub(rf"^{_IS}\s*", "", told)
-        asked = (
-            f"Berapa {told} {clause.subject}"
-            if not told.strip()
-            else f"{clause.subject} {told} berapa"
+        remainder = clause.without(clause.tail.start + money.start(), clause.tail.end)
+        remainder = re.sub(rf"^{_IS}\s*", "", remainder)
+        text = (
+            f"Berapa {remainder} {clause.subject}"
+            if not remainder.strip()
+            else f"{clause.subject} {remainder} berapa"
         )
-        yield _number(clause, asked, money, "how much")
+        yield _number(clause, text, money, "how much")
         return
-    found = _COUNT.search(clause.rest)
-    if not found or re.search(_IS, clause.verb) or _COUNT.search(clause.rest, found.end()):
+    match = _COUNT.search(clause.rest)
+    if not match or re.search(_IS, clause.verb) or _COUNT.search(clause.rest, match.end()):
         return
-    if spans_of("time", found["num"], "") or re.match(
-        r"\s*(?:-|sampai|hingga)\s*\d", clause.rest[found.end() :]
+    if spans_of("time", match["num"], "") or re.match(
+        r"\s*(?:-|sampai|hingga)\s*\d", clause.rest[match.end() :]
     ):
         return
-    head, after = clause.rest[: found.start()], clause.rest[found.end() :]
-    things = f"{found['bound'] or ''}berapa {found['things']}"
-    asked = f"{clause.subject} {clause.verb} {head} {things} {after}"
-    yield _number(clause, asked, found, "how many")
+    head, after = clause.rest[: match.start()], clause.rest[match.end() :]
+    things = f"{match['bound'] or ''}berapa {match['things']}"
+    text = f"{clause.subject} {clause.verb} {head} {things} {after}"
+    yield _number(clause, text, match, "how many")
 
 
-def _number(clause: _Clause, text: str, found: re.Match[str], rule: str) -> Posed:
-    span = Span(*found.span("num")).shifted(clause.tail.start)
+def _number(clause: _Clause, text: str, match: re.Match[str], rule: str) -> Posed:
+    span = Span(*match.span("num")).shifted(clause.tail.start)
     return Posed(tidy(text), span, rule, numeric=True, subject=clause.subject)
 
 
 def _agent(clause: _Clause) -> Iterator[Posed]:
-    found = _AGENT.search(clause.rest) if re.match(r"(?:\w+ )*di[a-z]", clause.verb) else None
-    if not found:
+    match = _AGENT.search(clause.rest) if re.match(r"(?:\w+ )*di[a-z]", clause.verb) else None
+    if not match:
         return
-    at = clause.tail.start + found.start("who")
+    at = clause.tail.start + match.start("who")
     who = next((span for span in names(clause.sentence) if span.start == at), None)
     if who and re.match(
         r"\s*(?:$|[.;]|(?:pada|di|dari|dengan|untuk|dalam|sejak|ke)\s)", clause.sentence[who.end :]
     ):
-        rest = clause.without(clause.tail.start + found.start(), who.end)
+        rest = clause.without(clause.tail.start + match.start(), who.end)
         yield Posed(
             tidy(f"Oleh siapa {clause.subject} {rest}"), who, "by whom", subject=clause.subject
         )
@@ -252,21 +259,27 @@ def _identity(clause: _Clause) -> Iterator[Posed]:
         return
     rest = re.sub(r"\s*\([^()]*\)$", "", clause.rest.rstrip())
     start = clause.tail.start
-    named = [
+    name_spans = [
         span
         for span in names(clause.sentence)
         if span.start == 0 and span.end == len(clause.subject)
     ]
-    turned = _REVERSED.match(rest)
-    if named and turned and _ONE.search(turned["what"]) and not _ACTS.match(rest.split()[0]):
+    reversed_match = _REVERSED.match(rest)
+    if (
+        name_spans
+        and reversed_match
+        and _ONE.search(reversed_match["what"])
+        and not _ACTS.match(rest.split()[0])
+    ):
+        # A role that only one can have asks for its holder, other nouns for a definition.
         word = "Siapa" if _PEOPLE.match(rest) else "Apa"
-        yield Posed(tidy(f"{word} {turned['what']}"), named[0], "which")
+        yield Posed(tidy(f"{word} {reversed_match['what']}"), name_spans[0], "which")
     elif (
         len(rest.split()) >= 3
         and len(clause.subject.split()) <= 5
-        and (named or " " in clause.subject)
+        and (name_spans or " " in clause.subject)
     ):
-        person = named and _PEOPLE.match(rest)
+        person = name_spans and _PEOPLE.match(rest)
         text = f"Siapa {clause.subject}" if person else f"Apa yang dimaksud dengan {clause.subject}"
         text = (
             f"Siapakah {clause.subject} sebenarnya"
@@ -279,18 +292,18 @@ def _identity(clause: _Clause) -> Iterator[Posed]:
 def _listed(clause: _Clause) -> Iterator[Posed]:
     if clause.verb != "terdiri":
         return
-    found = _LISTED.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
-    if found:
-        items = tuple(filter(None, map(str.strip, _ITEMS.split(found["items"]))))
-        span = Span(*found.span("items")).shifted(clause.tail.start)
+    match = _LISTED.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
+    if match:
+        items = tuple(filter(None, map(str.strip, _ITEMS.split(match["items"]))))
+        span = Span(*match.span("items")).shifted(clause.tail.start)
         text = tidy(f"{clause.subject} terdiri atas apa saja")
         yield Posed(text, span, "list", several=True, subject=clause.subject, items=items)
 
 
 def _reason(clause: _Clause) -> Iterator[Posed]:
-    found = _BECAUSE.match(clause.sentence[clause.tail.end :])
-    if found:
-        span = Span(*found.span("why")).shifted(clause.tail.end)
+    match = _BECAUSE.match(clause.sentence[clause.tail.end :])
+    if match:
+        span = Span(*match.span("why")).shifted(clause.tail.end)
         text = tidy(f"Mengapa {clause.subject} {clause.verb} {clause.rest}")
         yield Posed(text, span, "why", subject=clause.subject)
 

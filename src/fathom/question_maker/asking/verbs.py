@@ -1,11 +1,11 @@
-"""Forms of the English verbs that questions are asked with."""
+"""Forms of the English verbs for questions."""
 
 import re
 from functools import cache
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(words.split())
 
 
@@ -44,7 +44,7 @@ _IRREGULAR = (
     "|take took taken|teach taught taught|tell told told|think thought thought"
     "|undergo underwent undergone|wear wore worn|win won won|write wrote written"
 )
-# Third persons that are more often plurals.
+# Forms that are a third person of a verb, but more often a plural noun.
 _NOUNS = word_set("""
 acts aids aims calls causes changes checks claims controls covers demands designs displays ends
 estimates exports features fires forces forms gains grants hosts houses imports increases
@@ -62,6 +62,7 @@ def _past(base: str) -> str:
         return f"{base}d"
     if base.endswith("y") and base[-2] not in "aeiou":
         return f"{base[:-1]}ied"
+    # English doubles the last consonant of a stressed syllable only: "planned", but "opened".
     short = len(re.findall(r"[aeiou]+", base)) == 1 or base in _STRESSED_LAST
     return f"{base}{base[-1]}ed" if short and _DOUBLED.search(base) else f"{base}ed"
 
@@ -80,25 +81,26 @@ def _rows() -> list[list[str]]:
 
 @cache
 def pasts() -> dict[str, str]:
-    """The base of each form of the past tense."""
-    regular = {_past(base): base for base in _REGULAR - {"base"}}  # "based" is a participle
+    """Return the base of each form of the past tense."""
+    # Without "base": "based" is nearly always a participle.
+    regular = {_past(base): base for base in _REGULAR - {"base"}}
     return regular | {past: base for base, past, _ in _rows()}
 
 
 @cache
 def thirds() -> dict[str, str]:
-    """The base of each third person that is more often a verb than a plural."""
+    """Return the base of each third person that is more often a verb than a plural."""
     bases = {*_REGULAR, *(base for base, _, _ in _rows())}
     return {third: base for base in bases if (third := _third(base)) not in _NOUNS}
 
 
 @cache
 def participles() -> dict[str, str]:
-    """The past tense of each past participle."""
+    """Return the past tense of each past participle."""
     regular = {_past(base): _past(base) for base in _REGULAR}
     return regular | {participle: past for _, past, participle in _rows()}
 
 
 def is_noun(word: str) -> bool:
-    """Whether a third person is more often a plural."""
+    """Return whether a form like a third person is more often a plural."""
     return word in _NOUNS
