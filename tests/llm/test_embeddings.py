@@ -143,7 +143,7 @@ def test_odd_texts_can_be_sent() -> None:
         (NAME, {"offline": True}, "needs a socket and --offline allows none"),
         ("openai:", {}, "names no model"),
         (NAME, {"environment": {}}, "export OPENAI_API_KEY"),
-        (NAME, {"base_url": "host"}, "is no address"),
+        (NAME, {"base_url": "host"}, "is not an address"),
     ],
 )
 def test_what_cannot_work_is_refused_before_any_socket(

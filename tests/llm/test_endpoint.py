@@ -19,7 +19,7 @@ KEYS = {"OPENAI_API_KEY": CANARY}
         ("gemini:pro", {}, "openai:, groq:, anthropic:, ollama:"),
         ("openai:m", {"environment": {}}, "run: export OPENAI_API_KEY=..."),
         ("openai:m", {"environment": {"OPENAI_API_KEY": " \n"}}, "export OPENAI_API_KEY"),
-        ("openai:m", {"environment": {"OPENAI_API_KEY": "sk-\nX: y"}}, "holds something that is"),
+        ("openai:m", {"environment": {"OPENAI_API_KEY": "sk-\nX: y"}}, "does not hold a key"),
         ("openai:m", {"key_env": "MINE"}, "export MINE=..."),
         ("openai:m", {"offline": True}, "--offline"),
         ("openai:m", {"offline": True, "base_url": "http://127.0.0.1:1/v1"}, "--offline"),

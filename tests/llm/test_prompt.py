@@ -43,7 +43,7 @@ def test_another_text_is_another_version(tmp_path: Path) -> None:
     [
         (b"Guide them.", "lacks the placeholder $most"),
         (b"Guide $most or $least.", "has the unknown placeholder $least"),
-        (b"Guide $most for $5.", "holds a $ that names nothing; write $$ for the sign"),
+        (b"Guide $most for $5.", "holds a $ without a name; write $$ for a dollar sign"),
         (b" \n", "must hold 1 to 40000 characters"),
         (b"\xff$most", "cannot be read: is not UTF-8 text"),
         (None, "cannot be read: No such file or directory"),

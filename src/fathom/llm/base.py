@@ -1,4 +1,4 @@
-"""What a language model promises."""
+"""The protocol of language models and the values that it exchanges."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -23,16 +23,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a model is asked, and within which limits.
+    """One request to a model, with its limits.
 
     Attributes:
-        messages: Oldest first.
-        schema: A JSON schema the answer should fit, asked of the server where it knows how.
-            A wish, not a promise: the caller checks the answer.
-        max_tokens: At most so many completion tokens, reasoning included, by our own count.
-        deadline: Instant of `time.monotonic`, the clock of asyncio, when it must be over.
-        on_text: Gets the answer's text, without reasoning, as it comes. What it got is
-            provisional: the completion's text is what counts.
+        messages: The conversation, oldest message first.
+        schema: A JSON schema that the answer should fit. It is sent to servers that support
+            schemas. No server guarantees it, so the caller checks the answer.
+        max_tokens: The most completion tokens by our own count, reasoning included.
+        deadline: The instant of `time.monotonic`, the clock of asyncio, at which the call must be
+            over.
+        on_text: Receives the text of the answer, without reasoning, while it arrives. This text is
+            provisional: only the text of the completion counts.
     """
 
     messages: Sequence[Message]
@@ -45,15 +46,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What a model answered.
+    """The reply of a model.
 
     Attributes:
         text: The answer without its reasoning; may be empty.
-        model: `provider:model`, as it was named by us.
-        finish: `length` when the answer was cut at `max_tokens`, by the server or by us.
-        usage: What it cost by our own count, failed tries included.
-        reported: What the server says it used, believed by nobody without a check.
-        reasoning_tokens: How many of the completion tokens were reasoning, by our count.
+        model: The name that we use, `provider:model`.
+        finish: `length` if the server or Fathom cut the answer at `max_tokens`.
+        usage: The cost by our own count, failed tries included.
+        reported: The server's own figures. Nothing believes them without a check.
+        reasoning_tokens: The number of completion tokens that were reasoning, by our count.
     """
 
     text: str
@@ -65,19 +66,19 @@ class Completion:
 
 
 class ChatModel(Protocol):
-    """Completes a conversation; every implementation passes `tests/llm/test_conformance.py`."""
+    """A language model; every implementation passes `tests/llm/test_conformance.py`."""
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name, `provider:model`."""
         ...
 
     async def complete(self, call: Call) -> Completion:
-        """Answer; who cancels it ends its connection.
+        """Return the model's answer to a conversation. Cancelling the call ends its connection.
 
         Raises:
             ModelUnavailable: If there was no answer in time.
             ModelRefused: If the model or its server declined.
-            MalformedReply: If what came is not a chat reply.
+            MalformedReply: If the reply is not a chat reply.
         """
         ...

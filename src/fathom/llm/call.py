@@ -1,4 +1,4 @@
-"""How a role asks its language model: within the budget of the run, and into its record."""
+"""Calls of language models by roles, within the budget of a run and recorded in its trace."""
 
 from dataclasses import dataclass, field
 from typing import Generic, Literal
@@ -29,19 +29,19 @@ AgentRole = Literal[
     "planner",
     "questioner",
 ]
-"""Who may have a language model."""
+"""The roles that may have a language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleModel:
-    """What a role asks.
+    """A language model together with the limits under which a role uses it.
 
     Attributes:
-        chat: Makes one call per `complete`.
-        price: What it charges; `None` is unknown.
-        retry: How often a fault that may pass is tried again.
-        breaker: That of the model's endpoint.
-        max_tokens: At most so many completion tokens a call.
+        chat: The model. Each `complete` makes one call.
+        price: The price of its tokens; `None` if it is unknown.
+        retry: The policy for trying again after a fault that may pass.
+        breaker: The circuit breaker of the model's endpoint.
+        max_tokens: The most completion tokens of one call.
     """
 
     chat: ChatModel
@@ -51,7 +51,9 @@ class RoleModel:
     max_tokens: int = 800
 
     def within(self, context: RunContext) -> ChatModel:
-        """The model as one step of a run may use it."""
+        """Return the model as one step of a run may use it: metered, retried and recorded."""
+        # Metering is innermost, so that every try is reserved and booked on its own. Recording is
+        # outermost, so that a replay needs neither retries nor a circuit breaker.
         metered = Metered(self.chat, context.ledger, self.price)
         retrying = Retrying(metered, policy=self.retry, breaker=self.breaker)
         return RecordedModel(retrying, context)
@@ -59,13 +61,13 @@ class RoleModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply(Generic[Reply]):
-    """What a language model replied, or why there is no reply.
+    """The reply of a language model, or the reason why there is none.
 
     Attributes:
-        value: `None` where the model could not or might not answer.
-        usage: What it cost all the same; `None` where nothing was asked.
-        failure: Why there is no value; `None` where there is one.
-        repaired: Whether the first reply could not be used.
+        value: The reply; `None` if the model gave none or the budget did not allow the call.
+        usage: The cost, also of a failed call; `None` if nothing was sent.
+        failure: The error in place of a value; `None` if there is a value.
+        repaired: Whether the first reply was unusable.
     """
 
     value: Reply | None = None
@@ -75,19 +77,20 @@ class ModelReply(Generic[Reply]):
 
     @property
     def reason(self) -> str:
-        """Why there is no value, or that it took a repair; else empty."""
+        """The reason for a missing value, or a note that a repair was needed; else empty."""
         if self.failure is not None:
             return str(self.failure)
         return "after one repair" if self.repaired else ""
 
     def required(self) -> Reply:
-        """The value, where nothing else would do.
+        """Return the value, for callers that have no other way.
 
         Raises:
-            BudgetRefused: Where the budget did not allow the call.
-            CallFailed: Where it gave no usable reply.
+            BudgetRefused: If the budget did not allow the call.
+            CallFailure: If the call gave no usable reply.
         """
         if self.value is None:
+            # Every reply without a value is made with a failure; the type checker cannot know this.
             assert self.failure is not None
             raise self.failure
         return self.value
@@ -101,28 +104,28 @@ async def ask_model(
     *,
     on_text: OnText | None = None,
 ) -> ModelReply[Reply]:
-    """Ask `model` for an object of type `kind`, as one step of the run; see `ask_for`.
+    """Ask `model` for an object of type `kind`, as one step of the run, through `request_object`.
 
-    The step says which model was asked with which prompt, and what it cost. Each call and each try
-    of it is reserved before and booked after, and what came of it is an event of the step, which a
-    replay gives again. The tokens are at most `model.max_tokens` a call, and the time is that of
-    the run.
+    The step names the model and the prompt, and holds the cost. Each call and each of its tries is
+    reserved before and booked after. The outcome is an event of the step, which a replay returns
+    again. Each call may take `model.max_tokens` tokens and the time of the run.
 
     Returns:
-        Also where the budget refused or the model failed: the role may have another way.
+        A reply also if the budget refused or the model failed, because the role may have another
+        way.
     """
     inputs = {"model": model.chat.name, "prompt": asked.prompt}
-    with context.step("ask", agent=asked.agent, inputs=inputs) as here:
-        reply = await _replied(model, kind, asked, here, on_text)
+    with context.step("ask", agent=asked.agent, inputs=inputs) as step:
+        reply = await _replied(model, kind, asked, step, on_text)
         outputs = None if reply.value is None else {"reply": reply.value}
-        here.done(outputs=outputs, usage=reply.usage, reason=reply.reason)
+        step.done(outputs=outputs, usage=reply.usage, reason=reply.reason)
     return reply
 
 
 async def _replied(
     model: RoleModel,
     kind: type[Reply],
-    asked: Asked,
+    request: Asked,
     context: RunContext,
     on_text: OnText | None,
 ) -> ModelReply[Reply]:
@@ -130,28 +133,28 @@ async def _replied(
         reply = await ask_for(
             kind,
             model.within(context),
-            asked,
+            request,
             max_tokens=model.max_tokens,
             deadline=context.deadline,
             on_text=on_text,
         )
-    except BudgetRefused as refused:
-        return ModelReply(failure=refused)
-    except CallFailed as failed:
-        return ModelReply(failure=failed, usage=failed.usage)
+    except BudgetRefused as refusal:
+        return ModelReply(failure=refusal)
+    except CallFailed as failure:
+        return ModelReply(failure=failure, usage=failure.usage)
     return ModelReply(value=reply.value, usage=reply.usage, repaired=reply.repaired)
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A `ChatModel` that cannot be asked: in a replay only the record answers."""
+    """A `ChatModel` that cannot be asked, for replays: there only the record answers."""
 
     name: str
 
     async def complete(self, call: Call) -> Completion:  # noqa: ARG002
-        """Always fails.
+        """Raise an error, because a replay calls no model.
 
         Raises:
-            ModelUnavailable: That it is not there.
+            ModelUnavailable: Always.
         """
         raise ModelUnavailable(f"{self.name}: a replay asks no language model")

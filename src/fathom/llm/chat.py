@@ -1,4 +1,4 @@
-"""One request to one language model, cut at its limits. Models are named `provider:model`."""
+"""One request to one language model, cut off at its limits. Models are named `provider:model`."""
 
 import asyncio
 import importlib
@@ -21,21 +21,22 @@ from fathom.llm.reply import StreamedReply
 from fathom.llm.tokens import prompt_tokens
 from fathom.usage import Usage
 
-# An SDK leaves a chain of three generators; the loop needs two turns for each.
+# An SDK leaves a chain of three generators, and the event loop needs two turns to close each.
+# Twice as many turns leave a margin.
 _TURNS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyLimits:
-    """How long one request may be silent, and how much it may send.
+    """Limits on the silence and the size of one reply.
 
     Attributes:
-        first_s: Seconds until the first words, connecting included.
-        silence_s: Seconds between words.
-        base_bytes: Bytes of a reply beside its tokens.
-        bytes_per_token: A streamed token comes in some 300 bytes.
-        cuts: Whether a reply is cut at its tokens by our own count, which is an estimate; needless
-            where the server is our own.
+        first_s: The most seconds until the first text, connecting included.
+        silence_s: The most seconds between two pieces of text.
+        base_bytes: The bytes that a reply may have in addition to those of its tokens.
+        bytes_per_token: The bytes for each token; a streamed token takes some 300 bytes.
+        cuts: Whether to cut a reply at its tokens by our own count, which is an estimate. A server
+            of our own holds the limit itself.
     """
 
     first_s: float = 60.0
@@ -46,7 +47,7 @@ class ReplyLimits:
 
 
 class LangChainChat:
-    """A `ChatModel` over a LangChain chat model; one connection per call, none kept."""
+    """A `ChatModel` over a LangChain chat model. Every call opens and closes its own connection."""
 
     def __init__(self, endpoint: Endpoint, limits: ReplyLimits | None = None) -> None:
         self.endpoint = endpoint
@@ -60,74 +61,84 @@ class LangChainChat:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name, `provider:model`."""
         return self.endpoint.name
 
     def prepare(self) -> None:
         """Import the provider and build a model once, which takes 1 to 4 seconds.
 
-        To be called before a deadline is set: the first call does the same otherwise, and nothing
+        Call this before a deadline is set. Otherwise the first call does the same work, and nothing
         can interrupt an import.
         """
         if self._adapter is None:
-            # In a thread of its own, as there may or may not be a loop in this one.
+            # asyncio.run needs a thread without a running loop, and this thread may have one.
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, self._open_once()).result()
 
     async def _open_once(self) -> None:
         adapter, _ = self._loaded()
-        async with adapter.opened(self._request(None, 1, 1.0)):
+        async with adapter.open_model(self._request(None, 1, 1.0)):
             pass
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`."""
+        """Send the call to the provider and return its completion."""
         request = self._request(call.schema, call.max_tokens, call.deadline - time.monotonic())
         prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
-        sent = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
+        request_usage = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
         reply = StreamedReply(call.max_tokens, cuts=self._limits.cuts)
-        total = asyncio.timeout_at(call.deadline)
+        timeout = asyncio.timeout_at(call.deadline)
         try:
             with _untraced():
-                async with total:
-                    await self._read(request, call, sent, reply)
+                async with timeout:
+                    await self._read(request, call, request_usage, reply)
         except TimeoutError:
             if not reply.full:
-                raise self._late(total.expired(), _count(sent, reply)) from None
+                raise self._late(timeout.expired(), _count(request_usage, reply)) from None
+        # The loop must close the SDK's generators now, or they outlive the call's connection.
         await _settled()
         _tell(call.on_text, reply.end())
-        return self._completion(reply, _count(sent, reply))
+        return self._completion(reply, _count(request_usage, reply))
 
-    async def _read(self, request: Request, call: Call, sent: Usage, reply: StreamedReply) -> None:
+    async def _read(
+        self, request: Request, call: Call, request_usage: Usage, reply: StreamedReply
+    ) -> None:
         clock = asyncio.get_running_loop().time
-        async with asyncio.timeout(self._limits.first_s) as silence:
-            async with aclosing(self._chunks(request, call.messages, sent, reply)) as chunks:
+        async with asyncio.timeout(self._limits.first_s) as timeout:
+            async with aclosing(
+                self._chunks(request, call.messages, request_usage, reply)
+            ) as chunks:
                 async for chunk in chunks:
                     _tell(call.on_text, reply.add(chunk))
-                    # A full reply ends where the SDK next waits, so that it tidies up itself.
-                    silence.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
+                    # A full reply ends where the SDK next waits, so that it cleans up after itself.
+                    timeout.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
 
     async def _chunks(
-        self, request: Request, messages: Sequence[Message], sent: Usage, reply: StreamedReply
+        self,
+        request: Request,
+        messages: Sequence[Message],
+        request_usage: Usage,
+        reply: StreamedReply,
     ) -> AsyncGenerator[Any, None]:
-        """The chunks of the reply; whatever an SDK raises becomes a typed error."""
+        """Yield the chunks of the reply, and turn any error of an SDK into a typed one."""
         adapter, _ = self._loaded()
         try:
-            async with adapter.opened(request) as model:
+            async with adapter.open_model(request) as model:
                 turns = _turns(messages, system=request.capabilities.system)
                 async with aclosing(model.astream(turns)) as stream:
                     async for chunk in stream:
                         yield chunk
-        except ReplyTooLarge as much:
-            usage = _count(sent, reply)
-            raise ModelFault(f"{self.name} sent {much}", usage, retriable=False) from None
+        except ReplyTooLarge as excess:
+            usage = _count(request_usage, reply)
+            raise ModelFault(f"{self.name} sent {excess}", usage, retriable=False) from None
         except Exception as error:  # noqa: BLE001 - SDKs raise what they like
-            raise self._failure(error, request, _count(sent, reply)) from None
+            raise self._failure(error, request, _count(request_usage, reply)) from None
 
     def _failure(self, error: Exception, request: Request, usage: Usage) -> Exception:
         capabilities = without_refused(request.capabilities, error)
         if capabilities != request.capabilities:
             self._capabilities = self._capabilities.also(capabilities)
             reason = f"{self.name} does not know an option of the request; it is left out now"
+            # The server refused the request before it generated anything, so only the call counts.
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
         return failure_of(error, self.endpoint, usage)
 
@@ -161,6 +172,8 @@ class LangChainChat:
             schema=schema,
             capabilities=self._capabilities,
             hooks=byte_limit(limits.base_bytes + limits.bytes_per_token * max_tokens),
+            # Connecting and the TLS handshake take up to this time each; together they must stay
+            # below the time that is left.
             connect_s=max(0.01, 0.4 * min(left_s, limits.first_s)),
             tls=self._loaded()[1],
         )
@@ -168,30 +181,33 @@ class LangChainChat:
     def _loaded(self) -> tuple[ModuleType, ssl.SSLContext]:
         if self._adapter is None or self._tls is None:
             self._adapter = importlib.import_module(self.endpoint.adapter)
-            self._tls = self._adapter.tls()
+            self._tls = self._adapter.create_tls()
         return self._adapter, self._tls
 
 
 def _untraced() -> AbstractContextManager[None]:
-    """LangSmith off, whatever the environment says: no text leaves for another server."""
+    """Switch LangSmith off, whatever the environment says, so that no text reaches its server."""
     from langsmith import tracing_context
 
     return tracing_context(enabled=False)
 
 
 async def _settled() -> None:
-    """Some turns of the loop, in which it closes the generators that SDKs leave behind."""
+    """Give the event loop some turns to close the generators that SDKs leave behind."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
 def _turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
-    """The conversation as LangChain takes it; without a system its words begin the first turn."""
+    """Return the conversation in LangChain's form.
+
+    Without `system`, the text of the system message is put before the first turn.
+    """
     turns = [(message.role, message.text) for message in messages]
     if system or len(turns) < 2 or turns[0][0] != "system":
         return [*turns]
-    (_, told), (role, asked), *rest = turns
-    return [(role, f"{told}\n\n{asked}"), *rest]
+    (_, instructions), (role, question), *rest = turns
+    return [(role, f"{instructions}\n\n{question}"), *rest]
 
 
 def _tell(on_text: OnText | None, text: str) -> None:
@@ -199,5 +215,5 @@ def _tell(on_text: OnText | None, text: str) -> None:
         on_text(text)
 
 
-def _count(sent: Usage, reply: StreamedReply) -> Usage:
-    return sent + Usage(completion_tokens=reply.tokens)
+def _count(request_usage: Usage, reply: StreamedReply) -> Usage:
+    return request_usage + Usage(completion_tokens=reply.tokens)

@@ -1,14 +1,15 @@
-"""Stops asking an endpoint that keeps failing, and tries it again with one call after a while."""
+"""A circuit breaker: it spares an endpoint that keeps failing and probes it after a while."""
 
 import time
 from collections.abc import Callable
 
 
 class CircuitBreaker:
-    """One per endpoint, shared by all that call it.
+    """The state of one endpoint, shared by all that call it.
 
-    Closed until `failures` calls in a row have failed; then open for `rest_s` seconds, in which
-    nothing is let through; then half-open: one call is let through, and its end decides.
+    The breaker is closed until `failures` calls in a row have failed. Then it is open for `rest_s`
+    seconds and admits nothing. Then it is half-open: it admits one call, and the outcome of that
+    call decides.
     """
 
     def __init__(
@@ -18,42 +19,43 @@ class CircuitBreaker:
         rest_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._most = failures
+        self._max_failures = failures
         self._rest_s = rest_s
         self._clock = clock
-        self._failed = 0
-        self._opened: float | None = None
+        self._failure_count = 0
+        self._opened_at: float | None = None
         self._probing = False
 
     def admit(self) -> float:
-        """Ask to make a call, which must end in one of the other methods.
+        """Ask to make a call. An admitted call must end in one of the other methods.
 
         Returns:
-            0, or the seconds to wait before it makes sense to ask again; then nothing follows.
+            0 if the call is admitted; else the seconds to wait before asking again.
         """
-        if self._opened is None:
+        if self._opened_at is None:
             return 0.0
-        left = self._opened + self._rest_s - self._clock()
-        if left > 0:
-            return left
+        rest_s = self._opened_at + self._rest_s - self._clock()
+        if rest_s > 0:
+            return rest_s
+        # One probe is enough: more calls would only wait for the same broken endpoint.
         if self._probing:
             return self._rest_s
         self._probing = True
         return 0.0
 
     def succeeded(self) -> None:
-        """The endpoint answered, be it to decline."""
-        self._failed = 0
-        self._opened = None
+        """Note that the endpoint answered, even if it declined."""
+        self._failure_count = 0
+        self._opened_at = None
         self._probing = False
 
     def failed(self) -> None:
-        """The endpoint did not answer."""
-        self._failed += 1
-        if self._probing or self._failed >= self._most:
-            self._opened = self._clock()
+        """Note that the endpoint did not answer."""
+        self._failure_count += 1
+        if self._probing or self._failure_count >= self._max_failures:
+            self._opened_at = self._clock()
         self._probing = False
 
     def gave_up(self) -> None:
-        """The call was cancelled, which says nothing about the endpoint."""
+        """Note that the call was cancelled, which says nothing about the endpoint."""
         self._probing = False

@@ -1,7 +1,7 @@
 """Embedders behind a server of OpenAI's protocol (`POST /embeddings`), wherever it runs.
 
-Texts leave the machine, so nothing is sent unless such an embedder is named, and offline refuses
-it. What a server asks for its work is not counted in a question's budget.
+Texts leave the machine, so nothing is sent unless the settings name such an embedder, and `offline`
+refuses it. The budget of a question does not include what a server charges for its work.
 """
 
 import json
@@ -22,7 +22,8 @@ from fathom.llm.faults import CallFailed, ModelFault, failure_of
 from fathom.llm.retry import RetryPolicy
 from fathom.usage import Usage
 
-MOST_BYTES = 64 << 20  # of a reply; 2,048 vectors of 1,024 numbers as text are half of that
+# Of a reply; 2,048 vectors of 1,024 numbers, written as text, take half of that.
+MOST_BYTES = 64 << 20
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TINY = 1e-12
 
@@ -37,15 +38,15 @@ def embedding_endpoint(
     offline: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> Endpoint:
-    """Where the embedder called `name` is, checked as far as it can be without a socket.
+    """Resolve the name of an embedder to its server, checked as far as possible without a socket.
 
     Args:
         name: `openai:MODEL`.
-        base_url: Where the server is; OpenAI's own by default.
-        key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
-            is sent unless this names one.
-        offline: Refuse, also for a server on this machine.
-        environment: Where keys are.
+        base_url: The address of the server; OpenAI's own by default.
+        key_env: The name of the variable that holds the key. With a `base_url` of one's own, no key
+            is sent unless `key_env` names one.
+        offline: Whether to refuse, also for a server on this machine.
+        environment: The variables that hold keys.
 
     Raises:
         UsageError: For a missing or malformed key or address, or when offline; one line.
@@ -58,7 +59,7 @@ def embedding_endpoint(
 
 
 class ServedEmbedder:
-    """An `Embedder` whose vectors a server makes; may be used from several threads.
+    """An `Embedder` that calls a server; safe to use from several threads.
 
     A server may round a text's vector differently in other company, in the last digits.
     """
@@ -72,14 +73,14 @@ class ServedEmbedder:
         policy: RetryPolicy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Nothing is asked yet.
+        """Create the embedder. The first request is sent when a text is embedded.
 
         Args:
-            endpoint: Where the server is.
-            batch: At most so many texts a request.
-            seconds: The longest one request may take.
-            policy: How often a request is tried.
-            sleep: How to wait.
+            endpoint: The server and the model.
+            batch: The most texts of one request.
+            seconds: The longest time of one request.
+            policy: The number of tries and the waits between them.
+            sleep: The function that waits.
         """
         self._endpoint = endpoint
         self._batch = batch
@@ -90,14 +91,17 @@ class ServedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; asked for once, if nothing has been embedded yet."""
+        """The length of a vector; one request finds it out if nothing has been embedded yet."""
         if not self._dimension:
             self.embed(["dimension"])
         return self._dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder.identity`; a server tells no digest, so `sha256` is that of the name."""
+        """The identity of the vectors, as in `Embedder.identity`.
+
+        A server tells no digest of its model, so `sha256` is that of the address and the name.
+        """
         name, url = self._endpoint.name, self._endpoint.base_url
         return {
             "model": name,
@@ -107,70 +111,71 @@ class ServedEmbedder:
         }
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text; see `Embedder.embed`.
+        """Return one unit vector for each text.
 
         Raises:
             ModelError: If the server cannot be reached, declines, or sends something else.
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = np.concatenate([self._tried(part) for part in _batches(texts, self._batch)])
+        vectors = np.concatenate([self._tried(batch) for batch in _batches(texts, self._batch)])
         self._dimension = self._dimension or vectors.shape[1]
         if vectors.shape[1] != self._dimension:
             raise self._garbled(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
         return vectors
 
     def count(self, text: str) -> int:
-        """About the number of tokens: words and signs, as the server's own count is not known."""
+        """Return the number of words and signs, about the tokens; the server's count is unknown."""
         return len(_WORD.findall(text))
 
     def _tried(self, texts: Sequence[str]) -> Matrix:
-        tried = 0
+        tries = 0
         while True:
             try:
                 return self._asked(texts)
-            except CallFailed as failed:
-                tried += 1
-                wait_s = self._wait_s(failed, tried)
+            except CallFailed as failure:
+                tries += 1
+                wait_s = self._wait_s(failure, tries)
             self._sleep(wait_s)
 
-    def _wait_s(self, failed: CallFailed, tried: int) -> float:
-        """Seconds until the next try; raises where there is to be none."""
-        retriable = isinstance(failed, ModelFault) and failed.retriable
-        asked_s = (failed.retry_after_s or 0.0) if isinstance(failed, ModelFault) else 0.0
-        late = asked_s > self._policy.longest_asked_s
-        if not retriable or late or tried >= self._policy.tries:
-            raise ModelError(str(failed)) from None
-        return max(self._policy.wait_s(tried), asked_s)
+    def _wait_s(self, failure: CallFailed, tries: int) -> float:
+        """Return the seconds until the next try, or raise if there must be none."""
+        retriable = isinstance(failure, ModelFault) and failure.retriable
+        requested_s = (failure.retry_after_s or 0.0) if isinstance(failure, ModelFault) else 0.0
+        too_long = requested_s > self._policy.longest_asked_s
+        if not retriable or too_long or tries >= self._policy.tries:
+            raise ModelError(str(failure)) from None
+        return max(self._policy.wait_s(tries), requested_s)
 
     def _asked(self, texts: Sequence[str]) -> Matrix:
-        spent = Usage(llm_calls=1)
+        usage = Usage(llm_calls=1)
         try:
             status, headers, body = self._reply(texts)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise failure_of(error, self._endpoint, spent) from None
+            raise failure_of(error, self._endpoint, usage) from None
         if status != httpx2.codes.OK:
-            raise failure_of(_Declined(status, headers, body), self._endpoint, spent)
+            raise failure_of(_Declined(status, headers, body), self._endpoint, usage)
         return self._vectors(body, len(texts))
 
     def _reply(self, texts: Sequence[str]) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._endpoint.key is not None:
             headers["Authorization"] = f"Bearer {self._endpoint.key.get_secret_value()}"
-        asked = {
+        payload = {
             "model": self._endpoint.model,
             "input": [_readable(text) for text in texts],
             "encoding_format": "float",
         }
         url = f"{self._endpoint.base_url.rstrip('/')}/embeddings"
-        content = json.dumps(asked).encode()
+        content = json.dumps(payload).encode()
         with (
             httpx2.Client(timeout=self._seconds, follow_redirects=False) as client,
             client.stream("POST", url, headers=headers, content=content) as reply,
         ):
             body = bytearray()
-            for part in reply.iter_raw():
-                body += part
+            # Raw bytes: a small compressed reply could grow without bound when it is unpacked.
+            for chunk in reply.iter_raw():
+                body += chunk
                 if len(body) > MOST_BYTES:
                     raise self._garbled(f"more than {MOST_BYTES >> 20} MB")
             return reply.status_code, reply.headers, bytes(body)
@@ -178,6 +183,7 @@ class ServedEmbedder:
     def _vectors(self, body: bytes, count: int) -> Matrix:
         try:
             data: Any = json.loads(body)["data"]
+            # The protocol does not promise the order of the rows, so their index decides.
             rows = {int(row["index"]): row["embedding"] for row in data}
             vectors = np.array([rows[place] for place in range(count)], dtype=np.float32)
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
@@ -198,7 +204,7 @@ class ServedEmbedder:
 
 
 class _Declined(Exception):
-    """A reply that is no success, as `failure_of` reads it."""
+    """An HTTP error reply, in the form that `classify_error` reads."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -216,5 +222,5 @@ def _batches(texts: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def _readable(text: str) -> str:
-    """Without lone halves of characters; servers decline an empty text."""
+    """Return the text without lone surrogates; a blank for an empty text, which servers decline."""
     return text.encode("utf-8", "replace").decode() or " "

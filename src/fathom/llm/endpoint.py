@@ -1,6 +1,6 @@
-"""From a name such as `groq:llama-3.3-70b-versatile` to the server it is on and the key to it.
+"""Resolution of a name such as `groq:llama-3.3-70b-versatile` to its server and its key.
 
-All is checked before a socket is opened, and no provider is imported.
+All checks run before a socket is opened, and no provider is imported.
 """
 
 import importlib.util
@@ -19,14 +19,15 @@ _ADDRESS = re.compile(r"@(?=https?://)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a model is and how it is reached.
+    """The address of a model and the key to it.
 
     Attributes:
         name: `provider:model`.
-        model: Its name at the provider.
-        adapter: Module with `opened(request)`, imported when first needed.
-        key: Must be quoted nowhere.
-        key_env: The variable the key came from, for the next step.
+        model: The model's name at the provider.
+        adapter: The module with `open_model(request)`, imported when it is first needed.
+        base_url: The address of the server.
+        key: The key, which no message may quote.
+        key_env: The variable that the key came from, for messages that name the next step.
     """
 
     name: str
@@ -39,15 +40,15 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMProvider:
-    """How one provider is reached.
+    """One provider and the way to reach it.
 
     Attributes:
-        package: What its extra installs.
+        package: The package that its extra installs.
         adapter: Our module for it.
-        base_url: Where it is; empty for what Fathom itself runs, in a child that listens on
-            127.0.0.1 alone: the one exception that offline makes.
-        key_env: The variable its key is usually in; empty when it needs none.
-        extra: Its extra; by default of the provider's name.
+        base_url: Its address; empty for models that Fathom itself runs, in a child process that
+            listens on 127.0.0.1 alone: the one exception that offline makes.
+        key_env: The variable that usually holds its key; empty if it needs none.
+        extra: The name of its extra; by default the provider's name.
     """
 
     package: str
@@ -100,34 +101,36 @@ def endpoint_of(
     offline: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> Endpoint:
-    """Where the model called `name` is, checked as far as it can be without socket or import.
+    """Resolve the name of a model to its endpoint, checked without socket or import.
 
     Args:
-        name: `provider:model`; `openai:` with a `base_url` is any server of OpenAI's protocol;
-            `provider:model@http://host:port/v1` says itself where its server is. `local:` needs
-            no model and is not at any address before `LocalServer` runs it.
-        base_url: Where the server is, unless the name says it; the provider's own by default.
-        key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
-            is sent unless this names one: a key must not go to a server it was not made for.
-        offline: Refuse, also for a server on this machine: offline means no socket at all, but
-            the one to a `local:` model.
-        environment: Where keys are.
+        name: `provider:model`. `openai:` with a `base_url` is any server of OpenAI's protocol.
+            `provider:model@http://host:port/v1` holds the address of its server. `local:` needs no
+            model and has no address before `LocalServer` runs it.
+        base_url: The address of the server, unless the name holds it; the provider's own by
+            default.
+        key_env: The name of the variable that holds the key. With a `base_url` of one's own, no key
+            is sent unless `key_env` names one: a key must not go to a server that it was not made
+            for.
+        offline: Whether to refuse, also for a server on this machine. Offline means no socket at
+            all, except the one to a `local:` model.
+        environment: The variables that hold keys.
 
     Raises:
         UsageError: For an unknown provider, a missing extra, a missing or malformed key, a
             malformed `base_url`, or when offline; one line with the next step.
     """
-    name, own_url = split_name(name)
-    base_url = own_url or base_url
+    name, named_url = split_name(name)
+    base_url = named_url or base_url
     provider_name, _, model = name.partition(":")
     provider = PROVIDERS.get(provider_name)
-    own = provider is not None and not provider.base_url
-    if provider is None or not (model or own):
-        known = ", ".join(f"{known}:" for known in PROVIDERS)
-        raise UsageError(f"unknown model {name!r}: write provider:model, with one of {known}")
-    if offline and not own:
+    is_local = provider is not None and not provider.base_url
+    if provider is None or not (model or is_local):
+        choices = ", ".join(f"{choice}:" for choice in PROVIDERS)
+        raise UsageError(f"unknown model {name!r}: write provider:model, with one of {choices}")
+    if offline and not is_local:
         raise UsageError(f"{name} needs a socket and --offline allows none; drop one of the two")
-    if own and (base_url or key_env):
+    if is_local and (base_url or key_env):
         raise UsageError(f"{name} runs inside Fathom; drop llm.base_url and llm.key_env")
     if importlib.util.find_spec(provider.package) is None:
         extra = provider.extra or provider_name
@@ -136,9 +139,13 @@ def endpoint_of(
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """`provider:model` and the address of its server, of `provider:model@http://host:port/v1`."""
-    found = _ADDRESS.search(name)
-    return (name[: found.start()], name[found.start() + 1 :]) if found else (name, None)
+    """Split `provider:model@http://host:port/v1` into the name and the address of its server.
+
+    Returns:
+        The name and the address; `None` as the address if the name holds none.
+    """
+    match = _ADDRESS.search(name)
+    return (name[: match.start()], name[match.start() + 1 :]) if match else (name, None)
 
 
 def endpoint_at(
@@ -148,7 +155,7 @@ def endpoint_at(
     key_env: str | None,
     environment: Mapping[str, str],
 ) -> Endpoint:
-    """Where `provider:model` is asked; a server of one's own needs no key unless one is named.
+    """Build the endpoint of `provider:model`. A server of one's own needs no key unless named.
 
     Raises:
         UsageError: For a missing or malformed key, or a malformed `base_url`.
@@ -167,32 +174,38 @@ def endpoint_at(
 
 
 def key_in(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:
-    """The key for `name` that this variable of the environment holds.
+    """Return the key for `name` that a variable of the environment holds.
 
     Raises:
-        UsageError: If there is none, or it cannot be one.
+        UsageError: If there is none, or the value cannot be a key.
     """
     value = environment.get(variable, "").strip()
     if not value:
         raise UsageError(f"{name} needs a key; run: export {variable}=...")
     if not value.isascii() or not value.isprintable() or " " in value:
-        raise UsageError(f"{variable} holds something that is no key; export it again")
+        raise UsageError(f"{variable} does not hold a key; export it again")
     return SecretStr(value)
 
 
 def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "base_url") -> None:
-    """Accept the address of a server; `name` is what it is called in messages.
+    """Check the address of a server.
+
+    Args:
+        url: The address.
+        example: A valid address, for the message.
+        name: The name of the address in messages.
 
     Raises:
-        UsageError: If it is none, or holds a user name or password.
+        UsageError: If it is no address, or holds a user name or password.
     """
     try:
+        # urlsplit accepts almost anything; reading the port raises ValueError if it is no number.
         parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        secret = parts.username is not None or parts.password is not None
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        has_secret = parts.username is not None or parts.password is not None
     except ValueError:
-        fine, secret = False, False
-    if secret:
+        valid, has_secret = False, False
+    if has_secret:
         raise UsageError(f"{name} holds a user name or password; name a variable in key_env")
-    if not fine:
-        raise UsageError(f"{name} {url!r} is no address; write it as {example}")
+    if not valid:
+        raise UsageError(f"{name} {url!r} is not an address; write it as {example}")

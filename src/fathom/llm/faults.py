@@ -1,7 +1,7 @@
-"""What went wrong with a call, told from whatever a provider's SDK raises.
+"""The typed errors of a model call, derived from whatever a provider's SDK raises.
 
-Messages carry no text of an SDK's own: it may quote headers, keys and prompts. What a server
-says is quoted in one short line, with the key blotted out.
+Messages hold no text of an SDK's own, because it may quote headers, keys and prompts. The server's
+own message is quoted in one short line, with the key removed.
 """
 
 import time
@@ -16,18 +16,19 @@ from fathom.llm.endpoint import Endpoint
 from fathom.usage import Usage
 
 _RETRIABLE = {408, 409, 425, 429}
+# Names of classes, because the SDKs' own libraries are not imported here.
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
 _TRANSPORT = {"APIConnectionError", "RequestError", "TransportError", "TimeoutException"}
 _LONGEST_QUOTE = 160
-# Where FastAPI and Groq repeat the request or the reply.
+# Keys under which FastAPI and Groq repeat the request or the reply.
 _QUOTED = frozenset({"input", "ctx", "failed_generation"})
 
 
 class CallFailed(RunError):
-    """A call that gave no usable reply, and what it may have cost.
+    """A call that gave no usable reply, and its possible cost.
 
     Attributes:
-        usage: By our own count, failed tries included.
+        usage: The cost by our own count, failed tries included.
     """
 
     def __init__(self, message: str, usage: Usage) -> None:
@@ -36,20 +37,20 @@ class CallFailed(RunError):
 
 
 class ModelDeclined(CallFailed, ModelRefused):
-    """The model or its server said no; another try would not help."""
+    """The model or its server declined. Another try would not help."""
 
 
 class ReplyGarbled(CallFailed, MalformedReply):
-    """What came is not a reply that can be used."""
+    """The reply cannot be used."""
 
 
 class ModelFault(CallFailed, ModelUnavailable):
-    """A failure that lies with the server or the way to it.
+    """A failure of the server or of the connection to it.
 
     Attributes:
         retriable: Whether another try may help.
-        retry_after_s: How long the server asks us to wait; `None` where it does not say.
-        at_once: Whether the next try is another request, so that there is nothing to wait for.
+        retry_after_s: The seconds that the server asks us to wait; `None` if it asks for none.
+        at_once: Whether the next try is a different request, so that no wait is needed.
     """
 
     def __init__(
@@ -68,19 +69,20 @@ class ModelFault(CallFailed, ModelUnavailable):
 
 
 def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFailed:
-    """The typed error for what an SDK raised.
+    """Return the typed error for an exception that an SDK raised.
 
     Args:
-        error: Anything but a cancellation.
-        endpoint: Whom to name.
-        received: What was sent and received by our own count. A request that was declined or
-            never sent generated nothing and costs one call.
+        error: Any exception but a cancellation.
+        endpoint: The endpoint to name in the message.
+        received: What was sent and received, by our own count. A request that was declined or never
+            sent generated nothing and costs one call.
     """
     unbilled = Usage(llm_calls=received.llm_calls)
     name = endpoint.name
     status = http_status(error)
     if status is not None:
         return _declined(error, status, endpoint, unbilled)
+    # SDKs wrap the errors of their HTTP library, so the whole chain of causes is looked through.
     kinds = {base.__name__ for cause in _causes(error) for base in type(cause).__mro__}
     if kinds & _NOT_SENT:
         return ModelFault(
@@ -95,13 +97,13 @@ def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFai
 
 
 def http_status(error: BaseException) -> int | None:
-    """The HTTP status of a declined request."""
+    """Return the HTTP status of a declined request; `None` for another error."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) and status >= 300 else None
 
 
 def server_message(error: BaseException) -> str:
-    """The server's own message; empty where it has none."""
+    """Return the server's own message; empty if there is none."""
     body = _body(error)
     if isinstance(body, dict):
         inner = body.get("error", body)
@@ -111,29 +113,30 @@ def server_message(error: BaseException) -> str:
 
 
 def server_words(error: BaseException) -> str:
-    """All that the server says of an error, wherever in its body; not what it quotes of us."""
+    """Return all texts of a server's error body, except those that repeat our request."""
     return " ".join(_words(_body(error)))
 
 
 def _body(error: BaseException) -> object:
     body = getattr(error, "body", None)
-    return getattr(error, "error", None) if body is None else body  # Ollama's has another name
+    # Ollama's client calls the body `error`.
+    return getattr(error, "error", None) if body is None else body
 
 
-def _words(said: object) -> Iterator[str]:
-    if isinstance(said, str):
-        yield said
-    elif isinstance(said, dict):
-        for name, part in said.items():
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, child in value.items():
             if name not in _QUOTED:
-                yield from _words(part)
-    elif isinstance(said, list):
-        for part in said:
-            yield from _words(part)
+                yield from _words(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _words(child)
 
 
 def redacted(text: str, key: SecretStr | None) -> str:
-    """`text` without the key."""
+    """Return `text` with the key replaced by ***."""
     secret = key.get_secret_value() if key else ""
     return text.replace(secret, "***") if secret else text
 
@@ -155,14 +158,15 @@ def _declined(error: Exception, status: int, endpoint: Endpoint, usage: Usage) -
 
 
 def _retry_after(error: Exception) -> float | None:
-    word = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-    if not isinstance(word, str):
+    header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+    if not isinstance(header, str):
         return None
     try:
-        seconds = float(word)
+        seconds = float(header)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(word).timestamp() - time.time()
+            # The header is either a number of seconds or a date.
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
         except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if isfinite(seconds) else None
@@ -170,6 +174,7 @@ def _retry_after(error: Exception) -> float | None:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
+    # Bounded, as a chain of causes may be a ring.
     for _ in range(20):
         if cause is None:
             return

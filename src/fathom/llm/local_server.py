@@ -1,8 +1,9 @@
 """A language model of a file on this machine, served by llama.cpp in a child process.
 
-The child listens on 127.0.0.1 alone, on a port that the system chooses, and answers nobody who
-does not have its key: the one socket that `offline` allows. A crash of llama.cpp ends the child,
-not Fathom, and the next call starts another. The child ends with its owner, however that ends.
+The child listens on 127.0.0.1 alone, on a port that the system chooses, and answers only requests
+with its key: this is the one socket that `offline` allows. A crash of llama.cpp ends the child but
+not Fathom, and the next call starts another child. The child ends with its owner, however the owner
+ends.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ from fathom.errors import ModelUnavailable
 
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
-# Of the environment the child gets what steers devices and threads; no key of another server.
+# Prefixes of the variables that the child gets: those for devices and threads, no server's keys.
 _KEPT = ("CUDA_", "GGML_", "GOMP_", "GPU_", "HIP_", "LD_", "OMP_", "ROCR_")
-# Threads that wait for each other sleep: on a busy machine those that spin take four times as long.
+# Threads that wait for each other sleep: on a busy machine, spinning takes four times as long.
 _CALM = {"OMP_WAIT_POLICY": "passive"}
 _POLL_S = 0.02
 _LONGEST_REASON = 200
@@ -37,12 +38,12 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalOptions:
-    """How a model is run.
+    """The options for running a model.
 
     Attributes:
-        threads: Processor threads, at least 1.
-        context_tokens: Room for prompt and reply together; a model may have been made for less.
-        cache_prompts: Whether what a prompt begins with like the one before is not read again.
+        threads: The number of processor threads, at least 1.
+        context_tokens: The room for prompt and reply together; a model may have been made for less.
+        cache_prompts: Whether to reuse the beginning that a prompt shares with the one before.
     """
 
     threads: int = 1
@@ -52,20 +53,20 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a running child answers, and what it asks to be shown."""
+    """The address of a running child, and the key to it."""
 
     base_url: str
     key: SecretStr
 
 
 class LocalServer:
-    """Serves one file at a time; may be used by several threads and loops at once.
+    """A server of one file at a time, for use by several threads and event loops at once.
 
-    The first use starts the child. Another file is served as soon as nobody uses the one before.
+    The first use starts the child. Another file is served as soon as the current one has no users.
     """
 
     def __init__(self, options: LocalOptions | None = None) -> None:
-        """Nothing is started yet."""
+        """Create the server. The first use starts its child."""
         self._options = options or LocalOptions()
         self._lock = Lock()
         self._child: _Child | None = None
@@ -73,43 +74,44 @@ class LocalServer:
         self._stops = 0
 
     def start(self, path: Path) -> None:
-        """See to it that the file is being loaded, unless another one is in use.
+        """Start to load the file, unless another file is in use.
 
         Raises:
-            ModelUnavailable: If it turned out that it cannot be loaded.
+            ModelUnavailable: If the file turned out not to load.
         """
         self._address(path)
 
     def load(self, path: Path) -> None:
-        """Wait until the file is loaded or the server stopped, in a thread that may wait.
+        """Wait until the file is loaded or the server is stopped, in a thread that may wait.
 
         Raises:
-            ModelUnavailable: If it cannot be loaded; one line with what llama.cpp says.
+            ModelUnavailable: If the file cannot be loaded; one line with llama.cpp's reason.
         """
-        begun = self._stops
-        while self._address(path, since=begun) is None and self._stops == begun:
+        stops = self._stops
+        while self._address(path, since=stops) is None and self._stops == stops:
             time.sleep(_POLL_S)
 
     @asynccontextmanager
     async def using(self, path: Path, deadline: float) -> AsyncIterator[Address]:
-        """The address of the file's child, which serves no other file within the block.
+        """Serve the file and yield the child's address. Within the block no other file is served.
 
-        Who gives up waiting ends nothing: the next call finds the file loaded further on. Who
-        leaves the block unanswered, cancelled or at the deadline, ends the child, unless others
-        use it: llama.cpp would work on for seconds, and the next use starts another sooner.
+        A caller that gives up waiting ends nothing: the next call finds the file loaded further. A
+        caller that leaves the block without an answer, by cancellation or at the deadline, ends the
+        child unless it has other users: llama.cpp would work on for seconds, and the next use
+        starts another child sooner.
 
         Args:
             path: The file.
-            deadline: Instant of `time.monotonic` until which to wait for it.
+            deadline: The instant of `time.monotonic` until which to wait for the file.
 
         Raises:
-            ModelUnavailable: If it cannot be loaded, one line with what llama.cpp says, or the
-                server was stopped meanwhile.
-            TimeoutError: If it was not loaded at the deadline.
+            ModelUnavailable: If the file cannot be loaded, with llama.cpp's reason in one line, or
+                if the server was stopped meanwhile.
+            TimeoutError: If the file was not loaded at the deadline.
         """
-        begun = self._stops
-        while (address := self._address(path, users=1, since=begun)) is None:
-            if self._stops != begun:
+        stops = self._stops
+        while (address := self._address(path, users=1, since=stops)) is None:
+            if self._stops != stops:
                 raise ModelUnavailable(f"{path.name} was stopped before it was loaded; ask again")
             if time.monotonic() >= deadline:
                 raise TimeoutError
@@ -127,9 +129,9 @@ class LocalServer:
                     self._drop()
 
     def stop(self) -> None:
-        """End the child at once; whoever is being answered sees the connection break.
+        """End the child at once. Replies in progress see the connection break.
 
-        Who waits for it gives up, and the next use starts another.
+        Callers that wait for the child give up, and the next use starts another.
         """
         with self._lock:
             self._stops += 1
@@ -137,14 +139,14 @@ class LocalServer:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the running child."""
+        """The process id of the running child."""
         with self._lock:
             return self._child.pid if self._child is not None and self._child.running() else None
 
     def _address(self, path: Path, *, users: int = 0, since: int | None = None) -> Address | None:
-        """Where the file is served, to so many more users; `None` while it is not yet.
+        """Return the address of the file's child and count its users; `None` while it is loading.
 
-        Nothing is started for who has been waiting since before the last stop.
+        Nothing is started for a caller that has waited since before the last stop.
         """
         with self._lock:
             if since not in {None, self._stops}:
@@ -171,22 +173,30 @@ class LocalServer:
 
 
 class _Child:
-    """One process, from its start to its end."""
+    """One child process, from its start to its end."""
 
     def __init__(self, path: Path, options: LocalOptions) -> None:
         self.path = path
         self._key = SecretStr(secrets.token_urlsafe(32))
         self._address: Address | None = None
-        self._said = b""
-        told = {
+        self._output = b""
+        child_options = {
             "path": str(path),
             "context_tokens": options.context_tokens,
             "threads": options.threads,
             "cache_prompts": options.cache_prompts,
         }
-        # S603: our own interpreter with our own code; -I keeps the user's settings out.
+        # S603: our own interpreter with our own code; -I shuts the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-X", "utf8", str(_CHILD), _installed(), json.dumps(told)],
+            [
+                sys.executable,
+                "-I",
+                "-X",
+                "utf8",
+                str(_CHILD),
+                _installed(),
+                json.dumps(child_options),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -196,6 +206,7 @@ class _Child:
         self._end = weakref.finalize(self, _end, self._process)
         stdin, stdout, stderr = _pipes(self._process)
         self._answers, self._errors = stdout, stderr
+        # Reading must not block: the owner polls the child between other work.
         for pipe in (stdout, stderr):
             os.set_blocking(pipe.fileno(), False)
         stdin.write(self._key.get_secret_value().encode() + b"\n")
@@ -209,41 +220,44 @@ class _Child:
         return self._end.alive and self._process.poll() is None
 
     def crashed(self) -> bool:
-        """Whether it served, and does not any more."""
+        """Return whether the child has served and has ended since."""
         return self._address is not None and not self.running()
 
     def address(self) -> Address | None:
-        """Where it answers; `None` while it is loading.
+        """Return the child's address; `None` while it is loading.
 
         Raises:
-            ModelUnavailable: If it ended instead.
+            ModelUnavailable: If the child ended instead.
         """
         if self._address is None:
-            ended = not self.running()  # asked first: what it said is complete then
-            self._said += self._answers.read() or b""
-            if self._said.endswith(b"\n"):
-                self._address = Address(f"{self._said.decode().strip()}/v1", self._key)
+            # The order matters: once the child has ended, its output is complete.
+            ended = not self.running()
+            self._output += self._answers.read() or b""
+            if self._output.endswith(b"\n"):
+                self._address = Address(f"{self._output.decode().strip()}/v1", self._key)
             elif ended:
                 raise ModelUnavailable(f"{self.path} cannot be loaded: {self._reason()}")
         return self._address
 
     def end(self) -> None:
-        """Kill it, as it has nothing to keep, and wait for its end."""
+        """Kill the child, which has nothing to save, and wait for its end."""
         self._end()
 
     def _reason(self) -> str:
-        """The first thing llama.cpp complained of."""
+        """Return the first complaint of llama.cpp."""
         lines = (self._errors.read() or b"").decode("utf-8", "replace").splitlines()
-        told = [line.partition(" E ")[2] for line in lines if " E " in line]
+        complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
         status = f"llama.cpp ended with status {self._process.returncode}"
-        return " ".join((told or lines or [status])[0].split())[:_LONGEST_REASON]
+        return " ".join((complaints or lines or [status])[0].split())[:_LONGEST_REASON]
 
 
 def _installed() -> str:
-    """The folder that holds xllamacpp: the child looks nowhere else for it."""
+    """Return the folder of xllamacpp, the only one in which the child looks for it."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise ModelUnavailable(f"{PACKAGE} is not installed; run: pip install 'fathom-qa[local-llm]'")
+        raise ModelUnavailable(
+            f"{PACKAGE} is not installed; run: pip install 'fathom-qa[local-llm]'"
+        )
     return str(Path(spec.origin).parents[1])
 
 

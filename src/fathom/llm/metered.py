@@ -1,4 +1,4 @@
-"""Nothing is sent whose worst case does not fit the budget, and what was spent is booked."""
+"""A wrapper that sends nothing whose worst case exceeds the budget, and books what was spent."""
 
 import time
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from fathom.usage import Price, Usage
 
 
 class Metered:
-    """A `ChatModel` that reserves each call in a ledger; wrap it in `Retrying`, not around it.
+    """A `ChatModel` that reserves each call in a ledger. Wrap it in `RetryingModel`, not around it.
 
-    What is booked is our own count, or the server's where that is higher and still within the
-    reservation. A call that was walked away from is booked in full: nobody knows what it cost.
+    The ledger books our own count, or the server's if that is higher and still within the
+    reservation. A call that was abandoned is booked in full, because its cost is unknown.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class Metered:
         """Wrap `model`.
 
         Args:
-            model: Makes one call per `complete`.
-            ledger: That of the run.
-            price: What the model charges; `None` is unknown and makes the cost unknown.
-            clock: The one of the deadlines.
+            model: The model; each `complete` makes one call.
+            ledger: The ledger of the run.
+            price: The price of the model's tokens; `None` is unknown and makes the cost unknown.
+            clock: The clock of the deadlines.
         """
         self._model = model
         self._ledger = ledger
@@ -44,11 +44,11 @@ class Metered:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name, `provider:model`."""
         return self._model.name
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`; the usage is what was booked.
+        """Reserve the worst case, send the call, and return the reply with the booked usage.
 
         Raises:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
@@ -62,17 +62,18 @@ class Metered:
             price=self._price,
         )
         reservation = self._ledger.reserve(bound)
-        everything = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=call.max_tokens)
+        worst_case = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=call.max_tokens)
         with reservation:
-            reservation.count(everything)
+            # Counted before sending: a call that is cancelled must be booked in full.
+            reservation.count(worst_case)
             try:
                 end = min(call.deadline, self._end_of(reservation))
-                done = await self._model.complete(replace(call, deadline=end))
-            except CallFailed as failed:
-                failed.usage = reservation.settle(failed.usage).usage
+                reply = await self._model.complete(replace(call, deadline=end))
+            except CallFailed as failure:
+                failure.usage = reservation.settle(failure.usage).usage
                 raise
-            return replace(done, usage=reservation.settle(done.usage, done.reported).usage)
+            return replace(reply, usage=reservation.settle(reply.usage, reply.reported).usage)
 
     def _end_of(self, reservation: Reservation) -> float:
-        left = reservation.seconds_left
-        return inf if left is None else self._clock() + left
+        seconds = reservation.seconds_left
+        return inf if seconds is None else self._clock() + seconds

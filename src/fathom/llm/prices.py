@@ -1,4 +1,4 @@
-"""Prices of language models: the shipped table, and the user's own on top of it."""
+"""The prices of language models: the shipped table, with the user's own on top."""
 
 import re
 import tomllib
@@ -14,16 +14,16 @@ _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 class Prices:
-    """What models charge; a model that is in no table has no price, which is not 0."""
+    """The prices of models. A model in no table has no price, which is not a price of 0."""
 
     def __init__(self, by_model: Mapping[str, Price]) -> None:
-        """Take prices keyed by `provider:model`, where the model may be `*`."""
+        """Take the prices by `provider:model`, where the model may be `*`."""
         self._by_model = dict(by_model)
 
     def of(self, model: str) -> Price | None:
-        """The price of `provider:model`, or `None` where it is unknown.
+        """Return the price of `provider:model`; `None` if it is unknown.
 
-        The name itself is looked up first, then the name without a trailing date or `-latest`
+        The full name is looked up first, then the name without a trailing date or `-latest`
         (`gpt-4o-2024-08-06` is priced as `gpt-4o`), then `*` of its provider.
         """
         provider = model.partition(":")[0]
@@ -33,16 +33,16 @@ class Prices:
         return None
 
     def __or__(self, other: "Prices") -> "Prices":
-        """Both tables; `other` wins."""
+        """Return both tables as one; prices of `other` win."""
         return Prices(self._by_model | other._by_model)
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """The shipped prices, with those of the file `own` on top.
+    """Return the shipped prices, with those of the user's file on top.
 
     Raises:
-        SettingsError: If the file cannot be read or a line is not
-            `"model" = [prompt, completion]` under a `[provider]`.
+        SettingsError: If the file cannot be read or a line is not `"model" = [prompt, completion]`
+            under a `[provider]`.
     """
     shipped = files("fathom").joinpath("data/prices.toml").read_text(encoding="utf-8")
     prices = _parse(shipped, "prices.toml")

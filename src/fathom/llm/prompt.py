@@ -1,8 +1,8 @@
-"""A role's prompt: declared in parts, known by its version, replaced by a file where one is named.
+"""The prompts of roles: declared in sections, known by a version, replaceable by a file.
 
 Every role declares its prompt in its own file, in one form:
 
-    PROMPT = Prompt.of(
+    PROMPT = Prompt.compose(
         "reader",
         task="You answer a question from numbered chunks ...",
         language="Write in the language of the question.",
@@ -11,7 +11,7 @@ Every role declares its prompt in its own file, in one form:
         reply='{"answer": {"sentences": [...], "short_answer": "9:15"}}',
     )
 
-A `$name` in it stands for what only the code knows; `$$` is a dollar sign.
+A `$name` in it is a placeholder that only the code can fill; `$$` is a dollar sign.
 """
 
 import re
@@ -27,20 +27,20 @@ from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
 _LONGEST_FILE = 40_000
-_RUN = 4  # words
+_RUN = 4  # words; shorter phrases of an example occur in honest replies too
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a model is asked once.
+    """One request to a model, before its schema is known.
 
     Attributes:
-        messages: Begin with what it is told by its prompt.
-        choices: What its reply may name; see `fathom.llm.schema`.
-        prompt: Which prompt it is, as traces name it; empty where it has no name.
+        messages: The conversation; the first message holds the prompt.
+        choices: The values that the reply may name, as in `fathom.llm.schema`.
+        prompt: The name of the prompt in traces; empty if it has none.
         agent: The role that asks.
-        example: The worked example, as it stands in the first message; empty where there is none.
+        example: The worked example, exactly as in the first message; empty if there is none.
     """
 
     messages: Sequence[Message]
@@ -50,35 +50,47 @@ class Asked:
     example: str = ""
 
     def copied(self, reply: object) -> str:
-        """The first words of a reply that are the example's and not those of what is asked.
+        """Return the first phrase of a reply that comes from the example and not from the request.
 
-        So an answer of the worked example is never taken for one to the question.
+        With this check, an answer to the worked example is never taken for one to the question.
         """
-        known = _runs(" ".join(message.text for message in self.messages[1:]))
-        shown = _runs(self.example) - known
-        return next((run for text in _texts(reply) for run in _in_order(text) if run in shown), "")
+        request_phrases = _runs(" ".join(message.text for message in self.messages[1:]))
+        example_phrases = _runs(self.example) - request_phrases
+        return next(
+            (
+                phrase
+                for text in _texts(reply)
+                for phrase in _in_order(text)
+                if phrase in example_phrases
+            ),
+            "",
+        )
 
     @property
     def without_example(self) -> "Asked":
-        """The same, for a model that repeats the example; itself where all may be an example."""
-        told, *asked = self.messages
-        if told.text.startswith(self.example):
+        """The request without its example, for a model that repeats it.
+
+        The request itself if the whole prompt may be an example.
+        """
+        instructions, *rest = self.messages
+        if instructions.text.startswith(self.example):
             return self
-        plain = Message(told.role, told.text.replace(self.example, ""))
-        return replace(self, messages=(plain, *asked), example="")
+        plain = Message(instructions.role, instructions.text.replace(self.example, ""))
+        return replace(self, messages=(plain, *rest), example="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a role is told, whatever it is asked.
+    """The instructions that a role gives with each of its requests.
 
     Attributes:
-        name: The setting `NAME` of its section replaces it.
-        agent: The role it belongs to.
-        text: The whole of it, with its `$names`.
-        example: The part of it that is a worked example.
-        source: The file it is from, all of whose text may be an example; empty for our own.
-        section: Of the settings.
+        name: The name; the setting `NAME` of the prompt's section replaces the prompt.
+        agent: The role that the prompt belongs to.
+        text: The whole prompt, with its `$names`.
+        example: The section of the text that is a worked example.
+        source: The file of the prompt, of which any text may be an example; empty for our own
+            prompts.
+        section: The section of the settings.
     """
 
     name: str
@@ -89,7 +101,7 @@ class Prompt:
     section: str = "llm.prompts"
 
     @classmethod
-    def of(  # noqa: PLR0913 - the parts that every prompt has
+    def of(  # noqa: PLR0913 - the sections that every prompt has
         cls,
         name: str,
         *,
@@ -100,20 +112,20 @@ class Prompt:
         reply: str,
         agent: str = "",
     ) -> Self:
-        """A prompt of our own, in the form that all have.
+        """Compose a prompt of our own from the sections that all prompts have.
 
         Args:
-            name: That of the role, where it has one prompt.
-            task: What to do, and by which rules.
-            language: Which language to reply in.
-            unsure: What to reply where the task cannot be done.
-            example: One worked example, invented: what is asked.
-            reply: What is replied to it; fits what the role asks for.
-            agent: The role, where its prompts have names of their own.
+            name: The name of the role, if the role has one prompt.
+            task: The task and its rules.
+            language: The language of the reply.
+            unsure: The reply for a task that cannot be done.
+            example: The request of one worked example, which is invented.
+            reply: The reply to the example, in the form that the role asks for.
+            agent: The role, if its prompts have names of their own.
         """
-        shown = f"An example, about something else:\n{example}\nReply: {reply}"
-        text = "\n".join((task, language, unsure, shown))
-        return cls(name=name, agent=agent or name, text=text, example=shown)
+        worked_example = f"An example, about something else:\n{example}\nReply: {reply}"
+        text = "\n".join((task, language, unsure, worked_example))
+        return cls(name=name, agent=agent or name, text=text, example=worked_example)
 
     @property
     def version(self) -> str:
@@ -122,70 +134,70 @@ class Prompt:
 
     @property
     def id(self) -> str:
-        """How a trace names it."""
+        """The name of the prompt in traces."""
         return f"{self.name} {self.version}" + (f" ({self.source})" if self.source else "")
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """The `$names` in it."""
+        """The `$names` in the text."""
         return frozenset(Template(self.text).get_identifiers())
 
     def asking(
         self,
-        asked: str,
+        text: str,
         *,
         rule: str = "",
         choices: Choices | None = None,
         values: Mapping[str, object] | None = None,
     ) -> Asked:
-        """A question with this prompt.
+        """Build a request with this prompt.
 
         Args:
-            asked: What is asked this time.
-            rule: Follows the prompt, whoever wrote it.
-            choices: What the reply may name.
-            values: Of the `$names`.
+            text: The text of the request.
+            rule: A rule that follows the prompt, also a prompt from a file.
+            choices: The values that the reply may name.
+            values: The values of the `$names`.
         """
-        told = Template(self.text).substitute(values or {})
-        messages = (Message("system", f"{told}\n{rule}".rstrip()), Message("user", asked))
+        instructions = Template(self.text).substitute(values or {})
+        messages = (Message("system", f"{instructions}\n{rule}".rstrip()), Message("user", text))
         return Asked(
             messages,
             choices or {},
             prompt=self.id,
             agent=self.agent,
-            example=told if self.source else self.example,
+            example=instructions if self.source else self.example,
         )
 
     def replaced(self, file: Path) -> "Prompt":
-        """The prompt that stands in a file.
+        """Return the prompt that a file holds in place of this one.
 
         Raises:
-            SettingsError: If it cannot be read, is empty or too long, or has other `$names`.
+            SettingsError: If the file cannot be read, is empty or too long, or has other `$names`.
         """
-        where = f"{self.section}.{self.name} = {str(file)!r}"
+        setting = f"{self.section}.{self.name} = {str(file)!r}"
         try:
             text = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "is not UTF-8 text"
-            raise SettingsError(f"{where} cannot be read: {why}") from None
+            reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+            raise SettingsError(f"{setting} cannot be read: {reason}") from None
         if not text or len(text) > _LONGEST_FILE:
-            raise SettingsError(f"{where} must hold 1 to {_LONGEST_FILE} characters")
+            raise SettingsError(f"{setting} must hold 1 to {_LONGEST_FILE} characters")
         if not Template(text).is_valid():
-            raise SettingsError(f"{where} holds a $ that names nothing; write $$ for the sign")
-        found = replace(self, text=text, example="", source=str(file))
-        if lacks := self.placeholders - found.placeholders:
-            raise SettingsError(f"{where} lacks the placeholder ${min(lacks)}")
-        if unknown := found.placeholders - self.placeholders:
+            raise SettingsError(f"{setting} holds a $ without a name; write $$ for a dollar sign")
+        replacement = replace(self, text=text, example="", source=str(file))
+        if lacks := self.placeholders - replacement.placeholders:
+            raise SettingsError(f"{setting} lacks the placeholder ${min(lacks)}")
+        if unknown := replacement.placeholders - self.placeholders:
             raise SettingsError(
-                f"{where} has the unknown placeholder ${min(unknown)}; write $$ for a dollar sign"
+                f"{setting} has the unknown placeholder ${min(unknown)}; write $$ for a dollar sign"
             )
-        return found
+        return replacement
 
 
 def _in_order(text: str) -> list[str]:
-    """Every few words of a text that stand in a row."""
+    """Return every phrase of `_PHRASE_WORDS` consecutive words of a text, in order."""
     words = _WORD.findall(text.casefold())
-    return [" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
+    return [" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
 
 
 def _runs(text: str) -> frozenset[str]:
@@ -196,8 +208,8 @@ def _texts(reply: Any) -> Iterator[str]:  # noqa: ANN401
     if isinstance(reply, str):
         yield reply
     elif isinstance(reply, dict):
-        for part in reply.values():
-            yield from _texts(part)
+        for child in reply.values():
+            yield from _texts(child)
     elif isinstance(reply, list):
-        for part in reply:
-            yield from _texts(part)
+        for child in reply:
+            yield from _texts(child)

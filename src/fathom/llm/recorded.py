@@ -1,7 +1,7 @@
-"""Model replies as outside events: kept when they happen, given again when a run is replayed.
+"""Model replies as outside events: recorded when they happen, returned again in a replay.
 
-Recorded is what a question got in the end, after retries, with what all tries cost: so a replay
-needs no clock, no breaker and no luck to come out the same.
+The record holds the final outcome, after all retries, with the cost of all tries. So a replay needs
+no clock, no circuit breaker and no luck to come out the same.
 """
 
 import time
@@ -15,26 +15,29 @@ from fathom.runs.context import RunContext
 from fathom.runs.reservation import Reported
 from fathom.usage import Usage
 
+# Traces hold these names, so the classes must keep them.
 _FAILURES: Mapping[str, type[CallFailed]] = {
     kind.__name__: kind for kind in (ModelFault, ModelDeclined, ReplyGarbled)
 }
 
 
 class RecordedModel:
-    """A `ChatModel` whose outcomes are events of a run, each with all its tries as one."""
+    """A `ChatModel` whose outcomes are events of a run, one event for a call with all its tries."""
 
     def __init__(self, model: ChatModel, context: RunContext) -> None:
-        """Wrap `model`, which is asked only where the run has no record."""
+        """Wrap `model`, which is called only if the run has no record of the reply."""
         self._model = model
         self._context = context
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name, `provider:model`."""
         return self._model.name
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`; what is recorded comes at once, whatever the deadline.
+        """Return the recorded reply, or ask the model and record its reply.
+
+        A recorded reply comes at once, whatever the deadline.
 
         Raises:
             BudgetRefused: If the budget does not allow the first try.
@@ -47,18 +50,19 @@ class RecordedModel:
         }
         outcome = await self._context.outside("llm", request, lambda: _outcome(self._model, call))
         if outcome.get("late"):
-            late = f"{self.name} was cut at the deadline; raise --deadline"
-            self._context.refusals.append(late)
+            message = f"{self.name} was cut at the deadline; raise --deadline"
+            self._context.refusals.append(message)
         return _completion(outcome)
 
 
 async def _outcome(model: ChatModel, call: Call) -> Json:
     try:
         return asdict(await model.complete(call))
-    except CallFailed as failed:
-        error = {"kind": type(failed).__name__, "message": str(failed)}
-        late = time.monotonic() >= call.deadline
-        return {"error": error, "usage": asdict(failed.usage), "late": late}
+    except CallFailed as failure:
+        error = {"kind": type(failure).__name__, "message": str(failure)}
+        # Recorded, because a replay has no clock to find it out.
+        is_late = time.monotonic() >= call.deadline
+        return {"error": error, "usage": asdict(failure.usage), "late": is_late}
 
 
 def _completion(outcome: Json) -> Completion:

@@ -1,4 +1,4 @@
-"""Collects one streamed reply: answer, reasoning, counts, and how it ended."""
+"""One streamed reply: its answer, its reasoning, its token counts and its end."""
 
 import re
 from collections.abc import Iterable
@@ -9,81 +9,85 @@ from fathom.runs.reservation import Reported
 
 _OPENING = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>\s*")
+# A tag may be split over two chunks; no tag is longer than this one.
 _LONGEST = len("</reasoning>")
 _LENGTH = {"length", "max_tokens", "model_context_window_exceeded"}
 _FILTERED = {"content_filter", "refusal", "safety"}
 
 
 class AnswerText:
-    """Splits a streamed reply into reasoning and answer.
+    """A streamed reply, split into reasoning and answer.
 
-    Reasoning is what stands between tags at the reply's very start; the same tags further on are
-    part of the answer. A tag that never closes makes all of it reasoning. Some servers swallow
-    the opening tag: `answer` drops what precedes a lonely closing one, though `add` has already
-    given it out.
+    Reasoning is the text between tags at the very start of the reply; the same tags further on
+    belong to the answer. If a tag is never closed, all of the reply is reasoning. Some servers
+    swallow the opening tag: then `answer` drops the text before a lone closing tag, although `add`
+    has already returned it.
     """
 
     def __init__(self) -> None:
         self._state = "start"
-        self._held = ""
+        self._pending = ""
         self._answer: list[str] = []
 
-    def add(self, part: str) -> str:
-        """Add the next part; returns the part of the answer that is sure by now."""
-        self._held += part
+    def add(self, text: str) -> str:
+        """Add the next chunk of text and return the text that surely belongs to the answer."""
+        self._pending += text
         if self._state == "start":
             self._begin()
         if self._state == "thinking":
             self._look_for_end()
-        if self._state == "answering" and self._held:
-            self._answer.append(self._held)
-            sure, self._held = self._held, ""
-            return sure
+        if self._state == "answering" and self._pending:
+            self._answer.append(self._pending)
+            answer, self._pending = self._pending, ""
+            return answer
         return ""
 
     def end(self) -> str:
-        """What was held back in case it became a tag; to be called once, last."""
-        rest = self._held if self._state == "start" else ""
+        """Return the text that was held back because it might become a tag.
+
+        Call this once, at the end.
+        """
+        rest = self._pending if self._state == "start" else ""
         self._answer.append(rest)
         return rest
 
     @property
     def answer(self) -> str:
-        """The whole answer, without space around it."""
+        """The whole answer, without blanks around it."""
         *_, last = _CLOSING.split("".join(self._answer), maxsplit=1)
         return last.strip()
 
     def _begin(self) -> None:
-        text = self._held.lstrip()
+        text = self._pending.lstrip()
         for tag in _OPENING:
             if text.startswith(tag):
-                self._state, self._held = "thinking", text[len(tag) :]
+                self._state, self._pending = "thinking", text[len(tag) :]
                 return
         if not any(tag.startswith(text) for tag in _OPENING):
             self._state = "answering"
 
     def _look_for_end(self) -> None:
-        if end := _CLOSING.search(self._held):
-            self._state, self._held = "answering", self._held[end.end() :]
+        if end := _CLOSING.search(self._pending):
+            self._state, self._pending = "answering", self._pending[end.end() :]
         else:
-            # What is thought is counted elsewhere; only a tag's beginning must be kept.
-            self._held = self._held[-_LONGEST:]
+            # The reasoning is counted elsewhere; only the beginning of a tag must be kept.
+            self._pending = self._pending[-_LONGEST:]
 
 
 class StreamedReply:
-    """What has come of a reply so far.
+    """The state of a reply while it arrives.
 
     Attributes:
-        full: Whether it has reached `max_tokens` by our own count; the rest is not read.
-        tokens: Completion tokens by our own count, never more than `max_tokens`.
+        full: Whether the reply has reached `max_tokens` by our own count; the rest is not read.
+        tokens: The completion tokens by our own count, never more than `max_tokens`.
     """
 
     def __init__(self, max_tokens: int, *, cuts: bool = True) -> None:
-        """Nothing has come yet.
+        """Start with an empty reply.
 
         Args:
-            max_tokens: By our own count.
-            cuts: Whether it is cut there; else whoever sends it is known to hold the limit.
+            max_tokens: The most tokens, by our own count.
+            cuts: Whether to cut the reply there. If not, the server is known to hold the limit.
         """
         self.full = False
         self.tokens = 0
@@ -96,13 +100,13 @@ class StreamedReply:
         self._reported: dict[str, int] = {}
 
     def add(self, chunk: Any) -> str:  # noqa: ANN401 - a LangChain AIMessageChunk
-        """Add a chunk; returns the part of the answer that is sure by now."""
+        """Add a chunk and return the text that surely belongs to the answer."""
         self._note_end(chunk)
         self._note_usage(chunk.usage_metadata)
         if self.full:
             return ""
-        thought, answer = _parts(chunk)
-        total = self._count.add(thought + answer)
+        reasoning, answer = _parts(chunk)
+        total = self._count.add(reasoning + answer)
         if total > self._max_tokens and self._cuts:
             self.full = True
             answer = cut(answer, self._max_tokens - self.tokens)
@@ -110,7 +114,7 @@ class StreamedReply:
         return encodable(self._text.add(answer))
 
     def end(self) -> str:
-        """The part of the answer that was held back; to be called once, last."""
+        """Return the answer's text that was held back. Call this once, at the end."""
         return encodable(self._text.end())
 
     @property
@@ -120,12 +124,12 @@ class StreamedReply:
 
     @property
     def reasoning_tokens(self) -> int:
-        """How many of the tokens are not in the answer."""
+        """The number of tokens that are not in the answer."""
         return max(0, self.tokens - count_tokens(self.answer))
 
     @property
     def reported(self) -> Reported:
-        """What the server says it used."""
+        """The server's own figures of its usage."""
         return Reported(
             prompt=self._reported.get("input_tokens"),
             completion=self._reported.get("output_tokens"),
@@ -133,43 +137,43 @@ class StreamedReply:
 
     @property
     def whole(self) -> bool:
-        """Whether the server, or we, said that it ends here."""
+        """True if the server ended the reply, or we cut it."""
         return self.full or bool(self._ended)
 
     @property
     def cut(self) -> bool:
-        """Whether it ended for its length."""
+        """True if the reply ended because of its length."""
         return self.full or self._ended in _LENGTH
 
     @property
     def declined(self) -> bool:
-        """Whether the model or a filter refused to answer."""
+        """True if the model or a filter refused to answer."""
         return self._declined or self._ended in _FILTERED
 
     def _note_end(self, chunk: Any) -> None:  # noqa: ANN401
-        said = chunk.response_metadata
+        metadata = chunk.response_metadata
         for name in ("finish_reason", "stop_reason", "done_reason"):
-            self._ended = str(said.get(name) or self._ended)
+            self._ended = str(metadata.get(name) or self._ended)
         self._declined = self._declined or bool(chunk.additional_kwargs.get("refusal"))
 
     def _note_usage(self, usage: Any) -> None:  # noqa: ANN401
-        # Some servers report once, some in two parts, some a running total: the most is right.
+        # Some servers report once, some in two chunks, some a running total: the highest is right.
         for name in ("input_tokens", "output_tokens"):
             if usage and usage.get(name) is not None:
                 self._reported[name] = max(usage[name], self._reported.get(name, usage[name]))
 
 
 def encodable(text: str) -> str:
-    """`text` with halves of surrogate pairs joined or replaced, so that it can be encoded."""
+    """Return `text` with halves of surrogate pairs joined or replaced, for any encoding."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _parts(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
-    thought = str(chunk.additional_kwargs.get("reasoning_content") or "")
+    reasoning = str(chunk.additional_kwargs.get("reasoning_content") or "")
     if isinstance(chunk.content, str):
-        return thought, chunk.content
+        return reasoning, chunk.content
     blocks = [block for block in chunk.content if isinstance(block, dict)]
-    return thought + _join(blocks, "thinking"), _join(blocks, "text")
+    return reasoning + _join(blocks, "thinking"), _join(blocks, "text")
 
 
 def _join(blocks: Iterable[dict[str, Any]], kind: str) -> str:

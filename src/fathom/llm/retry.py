@@ -1,7 +1,8 @@
-"""Tries again what may work the next time, within the same deadline.
+"""A wrapper that tries a failed call again within the same deadline.
 
-A loop of our own: what decides here (waits that a server asks for, words that were shown, a budget
-that refuses between two tries, the cost of all of them) would be callbacks around a library's.
+The loop is our own. The conditions here (waits that a server asks for, text that was shown already,
+a budget that refuses between two tries, the cost of all tries) would be callbacks around the loop
+of a library.
 """
 
 import asyncio
@@ -18,14 +19,15 @@ from fathom.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often to try and how long to wait in between; the same every time, without chance.
+    """The number of tries and the waits between them, always the same and without chance.
 
     Attributes:
-        tries: At most so many calls, the first included; to ask again without an option that a
-            server does not know is none.
-        first_wait_s: Before the second try; doubles with each further one.
-        longest_wait_s: Where the doubling ends. A server may ask for more.
-        longest_asked_s: A server that asks for more than this is not waited for.
+        tries: The most calls, the first included. A call without an option that the server does not
+            know is not counted as a new try.
+        first_wait_s: The seconds before the second try; the wait doubles with each further try.
+        longest_wait_s: The wait at which the doubling ends. A server may ask for a longer one.
+        longest_asked_s: The longest wait that a server may ask for; beyond it there is no other
+            try.
     """
 
     tries: int = 4
@@ -34,16 +36,16 @@ class RetryPolicy:
     longest_asked_s: float = 60.0
 
     def wait_s(self, tried: int) -> float:
-        """Seconds to wait after `tried` tries, from 1."""
+        """Return the seconds to wait after so many tries, counted from 1."""
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1))
 
 
 _MOST_OPTIONS = 8
-"""More than a server can refuse, one after the other."""
+"""More options than a server can refuse, one after the other."""
 
 
 class Retrying:
-    """A `ChatModel` that asks another one again when a fault may pass."""
+    """A `ChatModel` that asks another one again after a fault that may pass."""
 
     def __init__(
         self,
@@ -57,11 +59,11 @@ class Retrying:
         """Wrap `model`.
 
         Args:
-            model: Asked at least once.
-            policy: How often.
-            breaker: That of the model's endpoint, to be shared by all who ask it.
-            clock: The one of the deadlines.
-            sleep: How to wait.
+            model: The model, which is asked at least once.
+            policy: The number of tries and their waits.
+            breaker: The circuit breaker of the model's endpoint, shared by all that call it.
+            clock: The clock of the deadlines.
+            sleep: The function that waits.
         """
         self._model = model
         self._policy = policy or RetryPolicy()
@@ -71,78 +73,79 @@ class Retrying:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name, `provider:model`."""
         return self._model.name
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`; usage and faults carry what all tries cost.
+        """Return the first usable reply; its usage, and that of a fault, is the cost of all tries.
 
-        Once words have been given to `on_text` there is no other try: they cannot be taken back.
+        Once text has been passed to `on_text` there is no other try, as text cannot be taken back.
 
         Raises:
             BudgetRefused: If the budget does not allow the first try.
         """
-        heard = _Heard(call.on_text)
-        heeded = replace(call, on_text=heard if call.on_text else None)
-        spent, tried, learnt, fault = Usage(), 0, 0, None
+        monitor = _Heard(call.on_text)
+        monitored_call = replace(call, on_text=monitor if call.on_text else None)
+        spent, tries, options_dropped, fault = Usage(), 0, 0, None
         while True:
             try:
-                done = await self._try(heeded)
+                reply = await self._try(monitored_call)
             except BudgetRefused:
                 if fault is None:
                     raise
                 raise fault from None
-            except CallFailed as failed:
-                fault, spent = failed, spent + failed.usage
-                failed.usage = spent
-                # To be asked another way, as an option is not known there, is no failed try.
-                at_once = isinstance(failed, ModelFault) and failed.at_once
-                learnt, tried = learnt + at_once, tried + (not at_once)
-                if learnt > _MOST_OPTIONS:
+            except CallFailed as failure:
+                fault, spent = failure, spent + failure.usage
+                failure.usage = spent
+                # A request that drops an option unknown to the server is not a failed try.
+                at_once = isinstance(failure, ModelFault) and failure.at_once
+                options_dropped, tries = options_dropped + at_once, tries + (not at_once)
+                if options_dropped > _MOST_OPTIONS:
                     raise
             else:
-                return replace(done, usage=spent + done.usage)
-            await self._sleep(self._wait(fault, tried, call.deadline, heard))
+                return replace(reply, usage=spent + reply.usage)
+            await self._sleep(self._wait(fault, tries, call.deadline, monitor))
 
     async def _try(self, call: Call) -> Completion:
-        closed_s = self._breaker.admit()
-        if closed_s > 0:
+        rest_s = self._breaker.admit()
+        if rest_s > 0:
             raise ModelFault(
-                f"{self.name} kept failing and is left alone for {closed_s:.0f} s; try later",
+                f"{self.name} kept failing and is left alone for {rest_s:.0f} s; try later",
                 Usage(),
                 retriable=False,
             )
         try:
-            done = await self._model.complete(call)
+            reply = await self._model.complete(call)
         except ModelFault as fault:
             (self._breaker.succeeded if fault.at_once else self._breaker.failed)()
             raise
         except CallFailed:
             self._breaker.succeeded()
             raise
+        # Cancellation says nothing about the endpoint, so a probe must be admitted again.
         except BaseException:
             self._breaker.gave_up()
             raise
         self._breaker.succeeded()
-        return done
+        return reply
 
-    def _wait(self, failed: CallFailed, tried: int, deadline: float, heard: "_Heard") -> float:
-        """Seconds to wait before the next try; raises `failed` when there is to be none."""
-        if not isinstance(failed, ModelFault) or not failed.retriable or heard.any:
-            raise failed
-        if failed.at_once:
+    def _wait(self, failure: CallFailed, tries: int, deadline: float, monitor: "_Heard") -> float:
+        """Return the seconds until the next try, or raise `failure` if there must be none."""
+        if not isinstance(failure, ModelFault) or not failure.retriable or monitor.any:
+            raise failure
+        if failure.at_once:
             return 0.0
-        if tried >= self._policy.tries:
-            raise failed
-        asked_s = failed.retry_after_s or 0.0
-        wait_s = max(self._policy.wait_s(tried), asked_s)
-        if asked_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:
-            raise failed
+        if tries >= self._policy.tries:
+            raise failure
+        requested_s = failure.retry_after_s or 0.0
+        wait_s = max(self._policy.wait_s(tries), requested_s)
+        if requested_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:
+            raise failure
         return wait_s
 
 
 class _Heard:
-    """Passes words on and remembers that there were some."""
+    """A callback that passes text on and remembers whether there was any."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self.any = False

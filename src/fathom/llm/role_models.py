@@ -1,4 +1,4 @@
-"""The language models that the settings give to roles."""
+"""The language models that the settings assign to roles."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,26 +13,26 @@ from fathom.llm.prices import load_prices
 from fathom.llm.retry import RetryPolicy
 from fathom.settings import Settings
 
-if TYPE_CHECKING:  # only where a model of a file is named
+if TYPE_CHECKING:  # imported only if a model of a file is named
     from fathom.llm.local import LocalChat
 
 ROLES: tuple[AgentRole, ...] = get_args(AgentRole)
 Connect = Callable[[str], ChatModel]
-"""Gives the model called `provider:model`."""
+"""A function that returns the model called `provider:model`."""
 
 
 class RoleModels:
-    """Makes one model for each name, so that roles share its circuit breaker."""
+    """The models of all roles. Roles with the same model share it and its circuit breaker."""
 
     def __init__(
         self, settings: Settings, connect: Connect | None = None, *, cores: int = 1
     ) -> None:
-        """Nothing is made yet.
+        """Create the models' owner. Each model is made on its first use.
 
         Args:
-            settings: Which role has which implementation, and what the models are.
-            connect: Used instead of real connections.
-            cores: What `local:` models take where the settings do not say.
+            settings: The implementation of each role, and the models.
+            connect: A function to use instead of real connections.
+            cores: The threads of `local:` models, unless the settings name a number.
         """
         self._settings = settings
         self._connect = connect or self._connected
@@ -49,24 +49,24 @@ class RoleModels:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys of all that was made so far."""
+        """The keys of all models made so far."""
         return tuple(self._keys)
 
     def prepare(self) -> None:
-        """Make all that the settings name, so that what is wrong with it is known at once.
+        """Make all models that the settings name, so that a mistake shows at once.
 
         Raises:
-            UsageError: See `of`.
-            ModelUnavailable: If it turned out that a `local:` model cannot be loaded.
+            UsageError: As in `get_model`.
+            ModelUnavailable: If a `local:` model turned out not to load.
         """
         for role in ROLES:
             self.of(role)
         _ = self.debaters
-        for chat in self._local[:1]:  # one at a time; the others are loaded when they are asked
+        for chat in self._local[:1]:  # the server holds one model at a time
             chat.prepare()
 
     def load(self) -> None:
-        """Wait until a `local:` model is ready to be asked.
+        """Wait until a `local:` model is ready.
 
         Raises:
             ModelUnavailable: If its weights cannot be loaded.
@@ -75,14 +75,15 @@ class RoleModels:
             chat.load()
 
     def close(self) -> None:
-        """End what runs for `local:` models; may be used again."""
+        """Stop the server of `local:` models. The models may be used again."""
         self.server.stop()
 
     def of(self, role: AgentRole) -> RoleModel | None:
-        """The model of a role; `None` where it has its local implementation.
+        """Return the model of a role; `None` if the role has its local implementation.
 
         Raises:
-            UsageError: If the role is to have a model and none is named, or as `endpoint_of`.
+            UsageError: If the role must have a model and none is named, or as in
+                `resolve_endpoint`.
         """
         return self._chosen(f"roles.{role}", getattr(self._settings.roles, role))
 
@@ -91,19 +92,19 @@ class RoleModels:
         """The models of the agents of a debate, who take turns; at least one.
 
         Raises:
-            UsageError: See `of`.
+            UsageError: As in `get_model`.
         """
-        several = self._settings.maf.debaters
-        found = tuple(self._chosen("maf.debaters", each) for each in several)
-        return found or (self.of("debater"),)
+        names = self._settings.maf.debaters
+        models = tuple(self._chosen("maf.debaters", name) for name in names)
+        return models or (self.of("debater"),)
 
-    def _chosen(self, setting: str, chosen: str) -> RoleModel | None:
+    def _chosen(self, setting: str, choice: str) -> RoleModel | None:
         model = self._settings.llm.model
-        if chosen == "local" or (chosen == "auto" and not model):
+        if choice == "local" or (choice == "auto" and not model):
             return None
-        if chosen == "llm" and not model:
+        if choice == "llm" and not model:
             raise UsageError(f"{setting} is llm, but no model is named; add -m PROVIDER:MODEL")
-        return self.called(model if chosen in {"auto", "llm"} else chosen)
+        return self.called(model if choice in {"auto", "llm"} else choice)
 
     def _called(self, name: str) -> RoleModel:
         llm = self._settings.llm
@@ -119,11 +120,13 @@ class RoleModels:
         from fathom.llm.local import LocalChat, local_file
 
         llm = self._settings.llm
-        own = name == llm.model
+        is_main = name == llm.model
         endpoint = endpoint_of(
             name,
-            base_url=llm.base_url if own else None,
-            key_env=llm.key_env if own else None,
+            # The address and the key of [llm] belong to its model alone; a key must go nowhere
+            # else.
+            base_url=llm.base_url if is_main else None,
+            key_env=llm.key_env if is_main else None,
             offline=self._settings.offline,
         )
         if not endpoint.base_url:

@@ -1,9 +1,10 @@
-"""Schemas of replies that leave a model little room: nothing left out, nothing without end.
+"""Schemas of replies that leave a model little freedom: all properties required, all sizes bounded.
 
-A field says with `OneOf` that it names something that the prompt shows, with `EachOf` that it
-holds one item for each of those (which there are is known when it is asked), and with `AtMost` how
-long it may be. What servers do not enforce is read with more patience than the schema shows: a
-number that names nothing is left out by its role, and a text a little too long is no fault.
+A field says with `OneOf` that it names a thing that the prompt shows, with `EachOf` that it holds
+one item for each of those things (which are known when the request is made), and with `AtMost` how
+long it may be. Servers do not enforce everything, so replies are read with more patience than the
+schema shows: the role drops a number that names nothing, and accepts a text that is a little too
+long.
 """
 
 import json
@@ -16,13 +17,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 Choices = Mapping[str, Sequence[int | float | str]]
-"""What there is to choose from, by the name that fields know it by."""
+"""The values to choose from, by the name that fields use for them."""
 KindT = TypeVar("KindT", bound=BaseModel)
 
 _ONE_OF = "x-one-of"
 _EACH_OF = "x-each-of"
 _IDLE = frozenset({"title", "description", "default", "$defs", "properties"})
-_LONGEST_WORD = len("false")  # or a number, or null
+_LONGEST_WORD = len("false")  # the estimate for a number or null too
 _SHORTEST_TEXT = 40
 _BOUNDS = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern"}
@@ -31,9 +32,9 @@ _BOUNDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A number or a text that is one of the choices of this name: `Annotated[int, OneOf("chunk")]`.
+    """A field that is one of the choices of this name: `Annotated[int, OneOf("chunk")]`.
 
-    Servers that know schemas enforce it; what a reply names beyond them the role leaves out.
+    Servers that know schemas enforce it. The role drops anything else that a reply names.
     """
 
     name: str
@@ -41,7 +42,7 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Marks the field, as the choices are known later."""
+        """Mark the field, because the choices are known only later."""
         return {**handler(core), _ONE_OF: self.name}
 
 
@@ -54,13 +55,13 @@ class EachOf:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Marks the field, as the choices are known later."""
+        """Mark the field, because the choices are known only later."""
         return {**handler(core), _EACH_OF: self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """So many characters of a text or items of a list are asked for, and not less than `least`."""
+    """A text of at most `most` characters, or a list of so many items, and at least `least`."""
 
     most: int
     least: int = 0
@@ -68,24 +69,24 @@ class AtMost:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Bounds the schema alone."""
-        made = handler(core)
-        unit = "Items" if made.get("type") == "array" else "Length"
+        """Bound the schema alone; validation accepts more."""
+        schema = handler(core)
+        unit = "Items" if schema.get("type") == "array" else "Length"
         least = {f"min{unit}": self.least} if self.least else {}
-        return {**made, **least, f"max{unit}": self.most}
+        return {**schema, **least, f"max{unit}": self.most}
 
 
 def numbers(count: int) -> tuple[int, ...]:
-    """The numbers of what a prompt shows, from 1."""
+    """Return the numbers of the items that a prompt shows, from 1."""
     return tuple(range(1, count + 1))
 
 
 def schema_of(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
-    """The JSON schema of a reply: short, without references, every property required.
+    """Return the JSON schema of a reply: short, without references, with every property required.
 
     Args:
-        kind: What the reply is read as; its name becomes the title.
-        choices: What its fields may name.
+        kind: The type of the reply; its name becomes the title.
+        choices: The values that its fields may name.
 
     Raises:
         KeyError: If a field names choices that are not given.
@@ -95,34 +96,34 @@ def schema_of(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
 
 
 def within(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
-    """The schema, its bounds lowered until no reply that fits is longer than so many characters.
+    """Return the schema with bounds so low that no fitting reply is longer than `characters`.
 
-    Lists lose items first, outer ones before inner ones, then texts become shorter. What may be
-    shortened no further is left as it is, and so is what has no bound.
+    Lists lose items first, outer lists before inner ones; then texts become shorter. A text or list
+    at its minimum stays as it is, and so does one without a bound.
     """
-    made = dict(schema)
-    while longest(made) > characters:
-        shorter = _with_fewer(made)
-        if shorter == made:
-            shorter = _with_shorter(made)
-        if shorter == made:
+    reduced = dict(schema)
+    while longest(reduced) > characters:
+        smaller = _with_fewer(reduced)
+        if smaller == reduced:
+            smaller = _with_shorter(reduced)
+        if smaller == reduced:
             break
-        made = shorter
-    return made
+        reduced = smaller
+    return reduced
 
 
 def longest(schema: Mapping[str, Any]) -> int:
-    """Characters of the longest reply that fits, written without blanks.
+    """Return the number of characters of the longest fitting reply, written without blanks.
 
-    Texts without a bound count as little more than nothing.
+    A text without a bound counts as little more than nothing.
     """
     if "enum" in schema:
-        return max((len(json.dumps(each)) for each in schema["enum"]), default=0)
+        return max((len(json.dumps(value)) for value in schema["enum"]), default=0)
     if "anyOf" in schema:
         return max(map(longest, schema["anyOf"]))
     if "properties" in schema:
         named = schema["properties"].items()
-        return 1 + sum(len(name) + len('"":,') + longest(part) for name, part in named)
+        return 1 + sum(len(name) + len('"":,') + longest(child) for name, child in named)
     if "items" in schema:
         return 2 + int(schema.get("maxItems", 0)) * (1 + longest(schema["items"]))
     if "maxLength" in schema:
@@ -131,7 +132,7 @@ def longest(schema: Mapping[str, Any]) -> int:
 
 
 def _with_fewer(part: dict[str, Any]) -> dict[str, Any]:
-    """One item less in the outermost lists of more than numbers."""
+    """Return the schema with one item less in the outermost lists of more than numbers."""
     if "items" in part and "enum" not in part["items"]:
         least = max(1, part.get("minItems", 0))
         if part.get("maxItems", 0) > least:
@@ -140,7 +141,7 @@ def _with_fewer(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_shorter(part: dict[str, Any]) -> dict[str, Any]:
-    """Three quarters of each text's length."""
+    """Return the schema with the length of each text reduced to three quarters."""
     if "maxLength" in part:
         least = max(_SHORTEST_TEXT, part.get("minLength", 0))
         most = max(part["maxLength"] * 3 // 4, min(least, part["maxLength"]))
@@ -149,19 +150,19 @@ def _with_shorter(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inside(part: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The schema with all schemas right inside it changed."""
-    made = dict(part)
+    """Return the schema with `change` applied to each schema directly inside it."""
+    changed = dict(part)
     if "properties" in part:
-        made["properties"] = {name: change(each) for name, each in part["properties"].items()}
+        changed["properties"] = {name: change(child) for name, child in part["properties"].items()}
     if "items" in part:
-        made["items"] = change(part["items"])
+        changed["items"] = change(part["items"])
     if "anyOf" in part:
-        made["anyOf"] = [change(each) for each in part["anyOf"]]
-    return made
+        changed["anyOf"] = [change(child) for child in part["anyOf"]]
+    return changed
 
 
 def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without bounds of lengths and sizes, which some servers do not know."""
+    """Return the schema without bounds on lengths and sizes, which some servers do not know."""
     return {name: _each(part, unbounded) for name, part in schema.items() if name not in _BOUNDS}
 
 
@@ -170,24 +171,24 @@ def _closed(part: Any, names: Mapping[str, Any], choices: Choices) -> dict[str, 
         return _closed(names[part["$ref"].rpartition("/")[2]], names, choices)
     if _ONE_OF in part:
         return {"enum": list(choices[part[_ONE_OF]])}
-    made = {
+    schema = {
         name: _each(value, lambda inner: _closed(inner, names, choices))
         for name, value in part.items()
         if name not in _IDLE
     }
     if "properties" in part:
-        made["properties"] = {
+        schema["properties"] = {
             name: _closed(value, names, choices) for name, value in part["properties"].items()
         }
-        made["required"] = list(part["properties"])
+        schema["required"] = list(part["properties"])
     if part.get("type") == "array":
-        made |= _sizes(part, choices)
-    made.pop(_EACH_OF, None)
-    return made
+        schema |= _sizes(part, choices)
+    schema.pop(_EACH_OF, None)
+    return schema
 
 
 def _sizes(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
-    """How many items a list has: one for each choice, or at most so many as there are."""
+    """Return the bounds of a list: one item for each choice, or at most as many as there are."""
     if _EACH_OF in part:
         count = len(choices[part[_EACH_OF]])
         return {"minItems": count, "maxItems": count}
@@ -197,6 +198,7 @@ def _sizes(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     count = len(choices[named])
     most = min(count, part.get("maxItems", count))
     sizes: dict[str, Any] = {"maxItems": most}
+    # `enum: []` fits nothing, and some servers refuse it, also for items of an empty list.
     if not count:
         sizes["items"] = {}
     return sizes

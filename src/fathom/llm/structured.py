@@ -19,19 +19,19 @@ Reply = TypeVar("Reply", bound=BaseModel)
 
 _MOST_STARTS = 50
 _LONGEST_COMPLAINT = 400
-_LONGEST_SAID = 1_200
+_LONGEST_REPLY = 1_200
 # Prose has four characters a token, JSON some three; digits and nonsense have one.
 _CHARACTERS_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structured(Generic[Reply]):
-    """What a model answered, as a value.
+    """A model's answer as a value.
 
     Attributes:
-        value: Fits the type that was asked for; whether it is true is another question.
-        usage: Of both calls, when it took a repair.
-        repaired: Whether the first reply could not be used.
+        value: The value; it fits the requested type but may still be untrue.
+        usage: The cost, of both calls if a repair was needed.
+        repaired: Whether the first reply was unusable.
     """
 
     value: Reply
@@ -42,7 +42,7 @@ class Structured(Generic[Reply]):
 async def ask_for(
     kind: type[Reply],
     model: ChatModel,
-    asked: Asked,
+    request: Asked,
     *,
     max_tokens: int,
     deadline: float,
@@ -50,10 +50,10 @@ async def ask_for(
 ) -> Structured[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    The schema leaves room for as much as `max_tokens` hold. A reply that does not fit is sent back
-    once with what is wrong with it; where it repeats the example of its prompt, it is asked once
-    more without. The second one may be no longer than surely ends in time. `on_text` gets the
-    first one as it comes, JSON and all.
+    The schema leaves room for as much as `max_tokens` can hold. A reply that does not fit is sent
+    back once, with its fault. A reply that repeats the example of its prompt is asked for once more
+    without the example. The second reply may be only so long that it surely ends in time. `on_text`
+    receives the first reply as it arrives, JSON and all.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -61,108 +61,110 @@ async def ask_for(
         ModelRefused: If the model or its server declined.
         BudgetRefused: If the budget does not allow the first call.
     """
-    schema = within(schema_of(kind, asked.choices), max_tokens * _CHARACTERS_A_TOKEN)
+    schema = within(schema_of(kind, request.choices), max_tokens * _CHARACTERS_A_TOKEN)
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
-        wanted = Call(
+        one_call = Call(
             turns, schema=schema, max_tokens=max_tokens, deadline=deadline, on_text=on_text
         )
-        return await model.complete(wanted)
+        return await model.complete(one_call)
 
-    first = await call(_opening(asked, schema), on_text)
+    first = await call(_opening(request, schema), on_text)
     try:
-        value = _own(kind, asked, first.text)
+        value = _own(kind, request, first.text)
         return Structured(value=value, usage=first.usage, repaired=False)
-    except ValueError as wrong:
+    except ValueError as fault:
+        # At one character a token, the worst case, the second reply must end within its tokens.
         schema = within(schema, max_tokens)
-        asked, turns = _repaired(asked, schema, first, wrong)
+        request, turns = _repaired(request, schema, first, fault)
     try:
         second = await call(turns)
     except BudgetRefused:
         _give_up(model, kind, first.usage)
-    except CallFailed as failed:
-        failed.usage = first.usage + failed.usage
+    except CallFailed as failure:
+        failure.usage = first.usage + failure.usage
         raise
     usage = first.usage + second.usage
     try:
-        return Structured(value=_own(kind, asked, second.text), usage=usage, repaired=True)
+        return Structured(value=_own(kind, request, second.text), usage=usage, repaired=True)
     except ValueError:
         _give_up(model, kind, usage)
 
 
 class _Copied(ValueError):
-    """A reply repeats the example of the prompt."""
+    """A reply that repeats the example of its prompt."""
 
 
-def _own(kind: type[Reply], asked: Asked, text: str) -> Reply:
-    """The object in a reply, if it is one to what was asked."""
+def _own(kind: type[Reply], request: Asked, text: str) -> Reply:
+    """Return the object in a reply, if it answers the request and not the example."""
     value = read(kind, text)
-    if copied := asked.copied(value.model_dump(mode="json")):
-        raise _Copied(f"{copied!r} is not about what is asked; it is copied from the example")
+    if phrase := request.copied(value.model_dump(mode="json")):
+        raise _Copied(f"{phrase!r} is not about what is asked; it is copied from the example")
     return value
 
 
-def _opening(asked: Asked, schema: dict[str, Any]) -> list[Message]:
-    """What is asked, the shape of the reply told where the rest is told."""
-    told, *rest = asked.messages
-    return [Message(told.role, f"{told.text}\n{_instruction(schema)}"), *rest]
+def _opening(request: Asked, schema: dict[str, Any]) -> list[Message]:
+    """Return the messages of a request, with the shape of the reply after the instructions."""
+    instructions, *rest = request.messages
+    return [Message(instructions.role, f"{instructions.text}\n{_instruction(schema)}"), *rest]
 
 
 def _repaired(
-    asked: Asked, schema: dict[str, Any], said: Completion, wrong: ValueError
+    request: Asked, schema: dict[str, Any], first: Completion, fault: ValueError
 ) -> tuple[Asked, list[Message]]:
-    """What is asked after a reply that is of no use.
+    """Return the request and the messages that follow an unusable reply.
 
-    That is the same without the example that it repeats, or with what is wrong with the reply.
+    Either the example that the reply repeats is left out, or the fault of the reply is named.
     """
-    plain = asked.without_example
-    if isinstance(wrong, _Copied) and plain != asked:
+    plain = request.without_example
+    if isinstance(fault, _Copied) and plain != request:
         return plain, _opening(plain, schema)
-    reply = Message("assistant", _shortened(said.text) or "(nothing)")
-    if said.finish == "length":
-        wrong = ValueError("it did not come to its end; be brief")
-    return asked, [*_opening(asked, schema), reply, Message("user", _complaint(wrong))]
+    reply = Message("assistant", _shortened(first.text) or "(nothing)")
+    if first.finish == "length":
+        fault = ValueError("it did not come to its end; be brief")
+    return request, [*_opening(request, schema), reply, Message("user", _complaint(fault))]
 
 
 def read(kind: type[Reply], text: str) -> Reply:
-    """The first JSON object in `text` that fits `kind`, be it in prose or between fences.
+    """Return the first JSON object in `text` that fits `kind`, also in prose or between fences.
 
     Raises:
-        ValueError: If there is none; says what is wrong with the first object.
+        ValueError: If there is none; the message names the fault of the first object.
     """
-    complaint: ValueError | None = None
+    first_fault: ValueError | None = None
     for value in _objects(text):
         try:
             return kind.model_validate(value)
-        except ValidationError as wrong:
-            complaint = complaint or wrong
-    raise complaint or ValueError("there is no JSON object in it")
+        except ValidationError as fault:
+            first_fault = first_fault or fault
+    raise first_fault or ValueError("there is no JSON object in it")
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in `text`, outermost ones, from the first brace on."""
+    """Yield the outermost JSON objects in `text`, from the first brace on."""
     decoder = json.JSONDecoder(
         object_pairs_hook=_without_twins, parse_constant=_refuse, parse_float=_finite
     )
-    at = text.find("{")
+    start = text.find("{")
+    # Bounded: a text of many braces would otherwise take quadratic time.
     for _ in range(_MOST_STARTS):
-        if at < 0:
+        if start < 0:
             return
         try:
-            value, end = decoder.raw_decode(text, at)
-            json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be shown
+            value, end = decoder.raw_decode(text, start)
+            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate cannot be encoded
         except (ValueError, RecursionError):
-            end = at + 1
+            end = start + 1
         else:
             yield value
-        at = text.find("{", end)
+        start = text.find("{", end)
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return members
 
 
 def _refuse(word: str) -> NoReturn:
@@ -181,21 +183,21 @@ def _instruction(schema: dict[str, Any]) -> str:
     return f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{text}"
 
 
-def _complaint(wrong: ValueError) -> str:
-    if isinstance(wrong, ValidationError):
+def _complaint(fault: ValueError) -> str:
+    if isinstance(fault, ValidationError):
         reasons = "; ".join(
             f"{'.'.join(map(str, error['loc'])) or 'object'}: {error['msg']}"
-            for error in wrong.errors(include_url=False, include_input=False)
+            for error in fault.errors(include_url=False, include_input=False)
         )
     else:
-        reasons = str(wrong)
+        reasons = str(fault)
     reasons = reasons[:_LONGEST_COMPLAINT]
     return f"That cannot be used: {reasons}. Send the corrected JSON object and nothing else."
 
 
 def _shortened(text: str) -> str:
-    """A reply as it is shown again: one that never ended is not worth its tokens."""
-    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} ..."
+    """Return a reply for showing it again; one that never ended is cut, as it costs tokens."""
+    return text if len(text) <= _LONGEST_REPLY else f"{text[:_LONGEST_REPLY]} ..."
 
 
 def _give_up(model: ChatModel, kind: type[BaseModel], usage: Usage) -> NoReturn:

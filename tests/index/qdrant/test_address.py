@@ -14,8 +14,8 @@ def test_what_an_address_says() -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("qdrant://host", "is no address"),
-        ("https://", "is no address"),
+        ("qdrant://host", "is not an address"),
+        ("https://", "is not an address"),
         ("https://user:secret@host", "holds a user name"),
         ("https://host/a/b", "is none; write it as https://host:6333/collection"),
         ("https://host/..", "is none"),

@@ -335,7 +335,7 @@ def test_a_url_names_both_and_shows_no_secret(tmp_path: Path, monkeypatch: Any) 
     [
         ("postgresql://db/n+qdrant:", "malformed"),
         ("postgresql://db/n+qdrant:https://ada:hidden@q", "holds a user name"),
-        ("postgresql://db/n+qdrant:ftp://q", "is no address"),
+        ("postgresql://db/n+qdrant:ftp://q", "is not an address"),
     ],
 )
 def test_a_malformed_address_of_qdrant_is_refused(url: str, message: str, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""How each provider's chat model is opened for one call, through its LangChain package."""
+"""The providers' chat models, each opened for one call through its LangChain package."""

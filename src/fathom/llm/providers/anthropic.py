@@ -1,4 +1,4 @@
-"""Anthropic, through langchain-anthropic. It knows no seed."""
+"""Anthropic, through langchain-anthropic. Anthropic's API has no seed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,25 +10,30 @@ from httpx2 import Timeout, create_ssl_context
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
+from typing_extensions import override
 
 from fathom.llm.providers.capabilities import Request
 
-tls = create_ssl_context
+create_tls = create_ssl_context
 
 
 class BoundedChatAnthropic(ChatAnthropic):
-    """Takes its HTTP client from outside, which the class it extends does not offer."""
+    """A ChatAnthropic that takes its HTTP client from outside, which its base class cannot."""
 
     _http: anthropic.DefaultAsyncHttpxClient = PrivateAttr()
 
+    @override
     @cached_property
     def _async_client(self) -> anthropic.AsyncClient:
         return anthropic.AsyncClient(**self._client_params, http_client=self._http)
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; its connection ends with the block. The schema is in the prompt."""
+async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+    """Yield a model for one call; its connection ends with the block.
+
+    The schema goes into the prompt.
+    """
     options: dict[str, Any] = {"temperature": 0.0} if request.capabilities.temperature else {}
     options |= {"model": request.model, "max_tokens": request.max_tokens, "api_key": request.key}
     async with anthropic.DefaultAsyncHttpxClient(
@@ -40,7 +45,7 @@ async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
         model = BoundedChatAnthropic(
             base_url=request.base_url,
             max_retries=0,
-            timeout=-1.0,  # that of the HTTP client
+            timeout=-1.0,  # keeps the timeout of the HTTP client
             stream_usage=True,
             cache=False,
             **options,

@@ -1,4 +1,4 @@
-"""One request to a provider, and which options its server turns out to understand."""
+"""One request to a provider, and the options that its server turns out to understand."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from fathom.llm.schema import unbounded
 SEED = 0
 SchemaMode = Literal["json_schema", "plain_schema", "json_object", "prompt"]
 MODES: tuple[SchemaMode, ...] = ("json_schema", "plain_schema", "json_object", "prompt")
-"""How a server is asked for JSON, best first: by a schema, by one without bounds of lengths, as
+"""The ways to ask a server for JSON, best first: by a schema, by one without bounds on lengths, as
 any object, or in words alone."""
 
 _REFUSING = frozenset({400, 404, 415, 422, 500, 501})
@@ -37,14 +37,15 @@ _SWITCHES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """Which options a server understands; learnt from its refusals.
+    """The options that a server understands, learnt from its refusals.
 
     Attributes:
-        schema: See `MODES`.
-        temperature: One of 0, so that it answers as it did before.
-        seed: A seed, where the provider knows one.
-        usage: Usage at the end of a stream.
-        system: Messages of the system; without, what they say begins the first of the user.
+        schema: One of `MODES`.
+        temperature: Whether it knows the option; we send 0, so that answers stay the same.
+        seed: Whether it knows a seed.
+        usage: Whether it can send its usage at the end of a stream.
+        system: Whether it knows system messages; else their text is put before the first user
+            message.
     """
 
     schema: SchemaMode = "json_schema"
@@ -54,27 +55,31 @@ class Capabilities:
     system: bool = True
 
     def also(self, other: Self) -> Self:
-        """What both know: requests that ran side by side learn different things."""
+        """Return the options that both know.
+
+        Requests that ran side by side learn different things.
+        """
         mode = max(self.schema, other.schema, key=MODES.index)
-        switches = [each.name for each in fields(self) if each.name != "schema"]
-        known = {name: getattr(self, name) and getattr(other, name) for name in switches}
-        return replace(self, schema=mode, **known)
+        switches = [option.name for option in fields(self) if option.name != "schema"]
+        shared = {name: getattr(self, name) and getattr(other, name) for name in switches}
+        return replace(self, schema=mode, **shared)
 
 
 def without_refused(capabilities: Capabilities, error: Exception) -> Capabilities:
-    """Those without the option that a server complains of, in its words; else as they were.
+    """Return the capabilities without the option that a server complains of; else unchanged.
 
-    An error inside a stream has no status, and some servers say 500 of what they do not know.
+    An error inside a stream has no status, and some servers answer 500 to an unknown option.
     """
     status, words = http_status(error), server_words(error).lower()
     if status is not None and status not in _REFUSING:
         return capabilities
+    # The format comes first: complaints about schemas often name other options too.
     if _FORMAT.search(words) and capabilities.schema != "prompt":
         return replace(capabilities, schema=_weaker(capabilities.schema, words))
-    for name, named in _SWITCHES.items():
-        if named.search(words):
-            without: dict[str, Any] = {name: False}
-            return replace(capabilities, **without)
+    for name, pattern in _SWITCHES.items():
+        if pattern.search(words):
+            switch: dict[str, Any] = {name: False}
+            return replace(capabilities, **switch)
     return capabilities
 
 
@@ -86,15 +91,20 @@ def _weaker(mode: SchemaMode, words: str) -> SchemaMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What an adapter needs to open a LangChain model for one call.
+    """The data that an adapter needs to open a LangChain model for one call.
 
     Attributes:
-        max_tokens: Told to the server.
+        model: The model's name at the provider.
+        key: The key; `None` if the server needs none.
+        base_url: The address of the server.
+        max_tokens: The limit that is sent to the server.
         schema: A JSON schema for the answer, or `None`.
-        hooks: For the HTTP client; see `http_limits`.
-        connect_s: For each of connecting and the TLS handshake, together shorter than what is
-            left of the deadline: a client that is cancelled in the handshake forgets its socket.
-        tls: Made once, as it is slow to make.
+        capabilities: The options that the server understands.
+        hooks: The hooks of `limit_bytes` for the HTTP client.
+        connect_s: The seconds for connecting, and again for the TLS handshake. Both together are
+            shorter than the time left until the deadline: a client that is cancelled in the
+            handshake forgets its socket.
+        tls: The TLS context, made once, because making it is slow.
     """
 
     model: str
@@ -109,7 +119,7 @@ class Request:
 
     @property
     def response_format(self) -> Mapping[str, Any] | None:
-        """The wish for JSON in the words of OpenAI's protocol."""
+        """The wish for JSON, in the terms of OpenAI's protocol."""
         if self.schema is None or self.capabilities.schema == "prompt":
             return None
         if self.format is None:
@@ -119,7 +129,7 @@ class Request:
 
     @property
     def format(self) -> Mapping[str, Any] | None:
-        """The schema as the server understands it; `None` where it understands none."""
+        """The schema in the form that the server understands; `None` if it understands none."""
         if self.schema is None or self.capabilities.schema in {"json_object", "prompt"}:
             return None
         return self.schema if self.capabilities.schema == "json_schema" else unbounded(self.schema)

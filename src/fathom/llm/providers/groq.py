@@ -11,14 +11,14 @@ from langchain_groq import ChatGroq
 
 from fathom.llm.providers.capabilities import SEED, Request
 
-tls = create_ssl_context
+create_tls = create_ssl_context
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; its connection ends with the block.
+async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+    """Yield a model for one call; its connection ends with the block.
 
-    Groq's usage at the end of a stream is dropped by langchain-groq, so nothing is reported.
+    langchain-groq drops Groq's usage at the end of a stream, so no usage is reported.
     """
     extra: dict[str, object] = {"seed": SEED} if request.capabilities.seed else {}
     if request.response_format is not None:

@@ -1,4 +1,4 @@
-"""Bounds what a provider's HTTP client reads, whatever SDK owns it."""
+"""Byte limits for a provider's HTTP client, whichever SDK owns the client."""
 
 import asyncio
 import importlib
@@ -11,13 +11,13 @@ _SLICE = 4096
 
 
 class ReplyTooLarge(Exception):
-    """A reply went past its bytes, or may do so; the message says which."""
+    """A reply exceeded its bytes, or may do so; the message says which."""
 
 
 def byte_limit(reply_bytes: int) -> Hooks:
-    """Event hooks for one call's `AsyncClient` of httpx or httpx2: no reply goes past the bytes.
+    """Return event hooks for one call's HTTP client, of httpx or httpx2, that limit its reply.
 
-    Compressed replies are refused, as a small one can become arbitrarily large.
+    Compressed replies are refused, because a small one can become arbitrarily large.
     """
 
     async def ask_plain(request: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
@@ -32,21 +32,21 @@ def byte_limit(reply_bytes: int) -> Hooks:
 
 
 def _limited_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
-    # A client accepts streams of its own library only, and SDKs bring either of two.
+    # A client accepts streams of its own library only, and SDKs bring one of two libraries.
     library = importlib.import_module(type(response).__module__.partition(".")[0])
     stream = response.stream
 
     class LimitedStream(library.AsyncByteStream):  # type: ignore[misc, name-defined]
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = reply_bytes
-            async for part in stream:
-                left -= len(part)
-                if left < 0:
+            bytes_left = reply_bytes
+            async for chunk in stream:
+                bytes_left -= len(chunk)
+                if bytes_left < 0:
                     raise ReplyTooLarge("more bytes than its tokens can need")
-                for start in range(0, len(part), _SLICE):
-                    # An SDK works through what it has without a pause; deadlines need one.
+                for start in range(0, len(chunk), _SLICE):
+                    # An SDK processes all the data that it has without a pause; deadlines need one.
                     await asyncio.sleep(0)
-                    yield part[start : start + _SLICE]
+                    yield chunk[start : start + _SLICE]
 
         async def aclose(self) -> None:
             await stream.aclose()

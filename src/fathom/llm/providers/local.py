@@ -1,4 +1,4 @@
-"""A model of a file on this machine: llama.cpp speaks OpenAI's protocol, from a child process."""
+"""A model of a file on this machine, in a child process that speaks OpenAI's protocol."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,11 +8,14 @@ from langchain_core.language_models import BaseChatModel
 from fathom.llm.providers import openai
 from fathom.llm.providers.capabilities import Request
 
-tls = openai.tls
+create_tls = openai.create_tls
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; nothing stands between: a text must not leave the machine."""
-    async with openai.opened(request, proxies=False) as model:
+async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+    """Yield a model for one call, without proxies.
+
+    The text must not leave the machine.
+    """
+    async with openai.open_model(request, proxies=False) as model:
         yield model

@@ -10,15 +10,15 @@ from langchain_ollama import ChatOllama
 
 from fathom.llm.providers.capabilities import SEED, Request
 
-tls = create_ssl_context
+create_tls = create_ssl_context
 
 CONTEXT_TOKENS = 16_384
-"""Ollama's own default of 4,096 cuts longer prompts at their start, without a word."""
+"""The room for prompt and reply. Ollama's default of 4,096 silently cuts the start of a prompt."""
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; its connection ends with the block."""
+async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+    """Yield a model for one call; its connection ends with the block."""
     client: dict[str, Any] = {
         "event_hooks": request.hooks,
         "verify": request.tls,

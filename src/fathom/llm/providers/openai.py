@@ -10,17 +10,22 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
+from typing_extensions import override
 
 from fathom.llm.providers.capabilities import SEED, Request
 
-tls = create_ssl_context
+create_tls = create_ssl_context
 OPENAI = "https://api.openai.com/v1"
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class ReasoningChatOpenAI(ChatOpenAI):
-    """Keeps the reasoning that other servers send, and survives nonsense in `usage`."""
+    """A ChatOpenAI that keeps the reasoning of other servers.
 
+    It also accepts malformed figures in `usage`.
+    """
+
+    @override
     def _convert_chunk_to_generation_chunk(
         self,
         chunk: dict[str, Any],
@@ -30,21 +35,21 @@ class ReasoningChatOpenAI(ChatOpenAI):
         if not isinstance(chunk.get("choices"), list):
             raise TypeError("not a chat completion")
         clean = {**chunk, "usage": _usage(chunk.get("usage"))}
-        made = super()._convert_chunk_to_generation_chunk(
+        converted = super()._convert_chunk_to_generation_chunk(
             clean, default_chunk_class, base_generation_info
         )
-        if made is not None:
-            made.message.additional_kwargs.update(_unread(chunk))
-        return made
+        if converted is not None:
+            converted.message.additional_kwargs.update(_unread(chunk))
+        return converted
 
 
 @asynccontextmanager
-async def opened(request: Request, *, proxies: bool = True) -> AsyncIterator[BaseChatModel]:
-    """A model for one call; its connection ends with the block.
+async def open_model(request: Request, *, proxies: bool = True) -> AsyncIterator[BaseChatModel]:
+    """Yield a model for one call; its connection ends with the block.
 
     Args:
-        request: What is asked.
-        proxies: Whether those that the environment names may stand between.
+        request: The request.
+        proxies: Whether to use the proxies that the environment names.
     """
     async with openai.DefaultAsyncHttpxClient(
         event_hooks=request.hooks, verify=request.tls, follow_redirects=False, trust_env=proxies
@@ -63,7 +68,7 @@ async def opened(request: Request, *, proxies: bool = True) -> AsyncIterator[Bas
             cache=False,
             extra_body=_extra(request),
             http_async_client=client,
-            http_socket_options=(),  # the clients are ours; else it warns of proxies
+            http_socket_options=(),  # avoids a warning of proxies, as the clients are ours
             http_client=openai.DefaultHttpxClient(verify=request.tls, trust_env=proxies),
         )
 
@@ -78,23 +83,24 @@ def _extra(request: Request) -> dict[str, Any]:
     return extra
 
 
-def _usage(said: object) -> dict[str, int] | None:
-    if not isinstance(said, Mapping):
+def _usage(usage: object) -> dict[str, int] | None:
+    if not isinstance(usage, Mapping):
         return None
     counts = {
-        name: said[name]
+        name: usage[name]
         for name in _COUNTS
-        if isinstance(said.get(name), int) and not isinstance(said[name], bool)
+        if isinstance(usage.get(name), int) and not isinstance(usage[name], bool)
     }
     return counts if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
 
 
 def _unread(chunk: Mapping[str, Any]) -> dict[str, str]:
-    """What langchain-openai leaves out of a delta: reasoning, under either name, and refusals."""
+    """Return the fields of a delta that langchain-openai drops: reasoning and refusals."""
     choices = chunk["choices"] or [{}]
     delta = choices[0].get("delta") or {}
-    kept = {
+    # Servers send reasoning under either of two names.
+    dropped = {
         "reasoning_content": delta.get("reasoning_content") or delta.get("reasoning"),
         "refusal": delta.get("refusal"),
     }
-    return {name: text for name, text in kept.items() if text and isinstance(text, str)}
+    return {name: text for name, text in dropped.items() if text and isinstance(text, str)}
