@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fathom.documents.base import Parsed, Refused
 from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.record_ids import name_record
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.evaluation.datasets import rows
 from fathom.jsonable import Json
@@ -42,7 +43,7 @@ def texts_of(corpus: Path) -> Iterator[Text]:
 def _records(file: Path) -> Iterator[Text]:
     for _, row in rows(file):
         yield Text(
-            id=row["_id"],
+            id=name_record(row["_id"]),
             title=row.get("title") or "",
             text=row.get("text") or "",
             metadata=row.get("metadata") or {},

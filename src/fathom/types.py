@@ -73,8 +73,9 @@ class Document:
     """One document as text with its structure.
 
     Attributes:
-        id: The corpus's own id (`_id` of a record) or, for files, the start of the sha256 of the
-            content, so that equal files are one document.
+        id: The corpus's own id (`_id` of a record, after a `_` where it looks like the id of a
+            file) or, for files, the start of the sha256 of the content, so that equal files are
+            one document.
         text: The whole text; every offset anywhere in Fathom points into it.
         path: Where it was read from (`file`, or `file#_id` for a record of a corpus file).
         title: The document's own title, else its file name.

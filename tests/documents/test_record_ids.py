@@ -2,7 +2,13 @@
 
 import pytest
 
-from fathom.documents.record_ids import MOST_BYTES, check_record_id
+from fathom.documents.record_ids import (
+    MOST_BYTES,
+    check_record_id,
+    is_file_id,
+    name_record,
+    restore_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +30,7 @@ def test_ids_of_data_sets_are_taken(name: str) -> None:
         ("x\\..\\keys.db", "part of a path"),
         ("../x", "part of a path"),
         ("x/ ..", "part of a path"),
+        ("0123456789abcdef", "form of the id of a file"),
         ("a\0b", "control character"),
         ("a\nb", "control character"),
         ("\x1b[31m", "control character"),
@@ -36,3 +43,19 @@ def test_an_id_that_could_lead_elsewhere_or_cannot_be_shown_is_refused(name: str
     with pytest.raises(ValueError, match=why) as told:
         check_record_id(name)
     assert name not in str(told.value).replace('".."', "")
+
+
+def test_no_record_has_an_id_that_files_have_and_no_two_become_one() -> None:
+    names = [
+        f"{'_' * count}{'0123456789abcdef'[:length]}" for count in range(4) for length in (15, 16)
+    ]
+    names += ["0123456789ABCDEF", "0123456789abcdef\n", "0123456789abcdef0", "d1", "_d1", ""]
+    ids = [name_record(name) for name in names]
+    assert len(set(ids)) == len(names)
+    assert [name for name in names if is_file_id(name)] == ["0123456789abcdef"]
+    assert not any(map(is_file_id, ids))
+    assert [restore_name(each) for each in ids] == names
+    assert [name for name, own in zip(names, ids, strict=True) if name != own] == [
+        f"{'_' * count}0123456789abcdef" for count in range(4)
+    ]
+    assert restore_name("0123456789abcdef") == "0123456789abcdef"  # of a file

@@ -46,7 +46,7 @@ class Parsed:
         text: The whole text; the spans of `blocks` point into it.
         title: The document's own title; empty when it has none.
         metadata: Typed values such as author or date.
-        record: The `_id` of a corpus record; `None` for a file.
+        record: The id of a corpus record, see `record_ids.name_record`; `None` for a file.
         lines: See `Document`.
         unread: One line about pages that could not be read; empty where all were.
     """
@@ -68,7 +68,7 @@ class Failure:
         line: Line number in the (unpacked) file, from 1.
         outcome: Any but `ok`.
         reason: One line that names what was found.
-        record: The line's `_id` where it could be read.
+        record: The record's id where its `_id` could be read, see `Parsed`.
     """
 
     line: int

@@ -11,6 +11,7 @@ from typing import Any
 
 from fathom.documents.discover import content_digest, discover, document_id
 from fathom.documents.formats.corpus import recognise
+from fathom.documents.record_ids import name_record, restore_name
 from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.jsonable import digest
@@ -166,6 +167,7 @@ def _named(documents: Sequence[DocumentSummary]) -> dict[str, str]:
     }
     return {
         # Later entries win: an id is never taken for the path or file name of another document.
+        **{restore_name(document.id): document.id for document in documents},
         **short,
         **{document.path: document.id for document in documents},
         **{d.id: d.id for d in documents},
@@ -357,7 +359,7 @@ def corpus_of(directory: Path) -> Path:
 
 
 def documents_of(corpus: Path) -> dict[str, str]:
-    """Map names to document ids: a record's name is its id, a file's its path below the corpus.
+    """Map names to document ids: a record's name is its `_id`, a file's its path below the corpus.
 
     An index holds a file under an id made of its content, so two equal files have one id.
 
@@ -382,7 +384,7 @@ def documents_of(corpus: Path) -> dict[str, str]:
 
 
 def _records(file: Path) -> dict[str, str]:
-    return {row["_id"]: row["_id"] for _, row in rows(file)}
+    return {row["_id"]: name_record(row["_id"]) for _, row in rows(file)}
 
 
 def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
 from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
+from fathom.index.corpus_places import has_file_id
 from fathom.index.filling import raise_if_broken
 from fathom.index.places import Files
 from fathom.index.resumable_embedding import PatientEmbedder
@@ -137,7 +138,9 @@ class Batch:
             return Stored()
         begun = self.clock()
         # One question for all: where an index is on a server each takes its time.
-        paths = self.writer.paths(list(self._owners))
+        known = self.writer.paths(list(self._owners))
+        # A file is not what has its id only because a record was once called so.
+        paths = {key: path for key, path in known.items() if not has_file_id(path, key)}
         taken = [each for each in self._pending if self._is_taken(each, paths)]
         taking = [each for each in self._pending if not self._is_taken(each, paths)]
         entries = list(self._entries(taking, paths, told))

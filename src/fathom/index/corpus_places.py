@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from fathom.documents.base import Failure, Parsed
+from fathom.documents.base import Failure, Parsed, Refused
 from fathom.documents.disk_set import DiskSet
-from fathom.index.base import IndexReader
+from fathom.documents.record_ids import is_file_id, name_record
+from fathom.index.base import IndexReader, SourceRecord
+from fathom.index.places import paged
 from fathom.index.workers.work import line_place, record_place
 
 AGAIN = "its _id occurs before in the file; the first one counts"
@@ -33,6 +36,47 @@ def find_file(index: IndexReader, place: str, document_id: str) -> str:
     file = place.removesuffix(record_place("", document_id))
     known = index.source(file) if file != place else None
     return file if known is not None and known.is_corpus else place
+
+
+def check_record_places(index: IndexReader, file: str) -> None:
+    """Refuse a new corpus file if another file has the place of a record that it may hold.
+
+    Raises:
+        Refused: Naming the other file.
+    """
+    for source in paged(index, file):
+        if source.path.startswith(f"{file}#") and _is_file(source, file):
+            raise Refused("failed", f"{source.path} has the name of a record of it; rename one")
+
+
+def _is_file(source: SourceRecord, file: str) -> bool:
+    if source.document_id is None:
+        return source.is_corpus
+    return source.path != record_place(file, source.document_id)
+
+
+def has_file_id(place: str, document_id: str) -> bool:
+    """Tell whether a place is that of a record with an id of the form of files' ids.
+
+    Earlier versions stored records so; see `record_ids`.
+    """
+    return is_file_id(document_id) and place.endswith(record_place("", document_id))
+
+
+def rename_record(record: SourceRecord) -> SourceRecord:
+    """Give a record the id and the place that it has now; see `has_file_id`."""
+    if record.document_id is None or not has_file_id(record.path, record.document_id):
+        return record
+    file = record.path.removesuffix(record_place("", record.document_id))
+    name = name_record(record.document_id)
+    return replace(record, path=record_place(file, name), document_id=name)
+
+
+def is_renamed(index: IndexReader, record: SourceRecord) -> bool:
+    """Tell whether a record of an earlier version is stored as it is named now, too."""
+    renamed = rename_record(record)
+    known = index.source(renamed.path) if renamed != record else None
+    return known is not None and known.document_id is not None
 
 
 class CorpusPlaces:

@@ -18,13 +18,20 @@ from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
-from fathom.index.corpus_places import AGAIN, CorpusPlaces, place_of
+from fathom.index.corpus_places import (
+    AGAIN,
+    CorpusPlaces,
+    check_record_places,
+    is_renamed,
+    place_of,
+    rename_record,
+)
 from fathom.index.cut_ahead import Found, cut_ahead
 from fathom.index.filling import fill_by_workers, fill_spaces
 from fathom.index.ingest_progress import Course, size_of
 from fathom.index.ingest_report import IngestProgress, IngestReport
 from fathom.index.noted import holds, noted, ok, record_digest
-from fathom.index.places import AT_ONCE, GONE, RECORD_GONE, display, is_gone, paged, pages, path_at
+from fathom.index.places import AT_ONCE, GONE, RECORD_GONE, display, is_gone, pages, path_at
 from fathom.index.read_ahead import digest_of, found_parts, read_ahead
 from fathom.index.survey import Survey, Surveyed, There
 from fathom.index.workers.base import Cut, FileRead, Pool, Workers
@@ -152,11 +159,8 @@ class Ingester:
             return
         reason = f"cannot be read: {error.strerror}"
         self._refuse(place, "", "failed", reason)
-        if self._is_corpus(place):
+        if self._files.is_corpus(place):
             self._missing(place, (), reason)
-
-    def _is_corpus(self, file: str) -> bool:
-        return self._files.file_of(f"{file}#") == file
 
     def _still_true(self, known: SourceRecord) -> bool:
         """Report a place whose content has not changed; False if it must be read all the same."""
@@ -176,18 +180,12 @@ class Ingester:
     def _corpus_still_true(self, known: SourceRecord) -> bool:
         if known.outcome == "stale" or self._prune:
             return False  # which of its records are there is seen by reading it
-        outcomes = Counter(record.outcome for record in self._records(known.path))
+        outcomes = Counter(record.outcome for record in self._files.list_records(known.path))
         self._report.unchanged += outcomes["ok"]
         self._report.stale += outcomes["stale"]
         self._report.failed += outcomes.total() - outcomes["ok"] - outcomes["stale"]
         self._report.tell(known.path, "ok", "unchanged")
         return True
-
-    def _records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
-        """Of a corpus file, in order, few of them held at a time."""
-        for source in paged(index or self._writer, file):
-            if source.path != file and self._files.file_of(source.path) == file:
-                yield source
 
     def _read(self, one: There, digest: str, found: FileRead) -> None:
         place, parts = one.place, found_parts(found)
@@ -195,6 +193,7 @@ class Ingester:
         with CorpusPlaces() as held:
             try:
                 first = next(parts, None)
+                self._files.check_file_place(place)
                 if isinstance(first, Parsed) and first.record is None:
                     self._whole(first, one, digest, found)
                     return
@@ -202,7 +201,7 @@ class Ingester:
                 if first is not None:
                     self._parts(chain([first], parts), place, digest, held)
             except Refused as refusal:
-                if self._is_corpus(place):
+                if self._files.is_corpus(place):
                     self._unread(place, digest, held)
                     self._missing(place, held, refusal.reason)
                 raise
@@ -245,7 +244,9 @@ class Ingester:
         self._flush()
         self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
         if self._prune:
-            self._gone.update(one.path for one in self._records(place) if one.path not in held)
+            self._gone.update(
+                one.path for one in self._files.list_records(place) if one.path not in held
+            )
         else:
             self._missing(place, held, RECORD_GONE)
         self._report.tell(place, "ok", f"{len(held)} records")
@@ -254,6 +255,7 @@ class Ingester:
         # Noted first too: its records must be known for records if this is broken off.
         self._held_records = known is not None and known.is_corpus
         if not self._held_records:
+            check_record_places(self._writer, place)
             self._let_document_go(known)
             self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
         self._files.add_corpus(place)
@@ -261,13 +263,15 @@ class Ingester:
     def _missing(self, file: str, held: Container[str], reason: str) -> None:
         """Mark the records of a corpus file that it does not hold, or that could not be read."""
         self._flush()
-        for page in pages(self._records(file)):
+        for page in pages(self._files.list_records(file)):
             lacking = [one for one in page if one.path not in held]
-            self._mark_stale(lacking, reason)
+            renamed = {one.path for one in lacking if is_renamed(self._writer, one)}
+            self._gone.update(renamed)
+            self._mark_stale((one for one in lacking if one.path not in renamed), reason)
             if reason == RECORD_GONE:  # and what gave none is none any more
                 self._forget(one.path for one in lacking if one.document_id is None)
         if self._before is not None and reason != RECORD_GONE:
-            for one in self._records(file, self._before):
+            for one in self._files.list_records(file, self._before):
                 if one.path not in held and self._writer.source(one.path) is None:
                     self._carry_over(one.path, reason)
 
@@ -315,15 +319,8 @@ class Ingester:
         """Before a place lets go of its document: make it that of another place that holds it."""
         if known is None or known.document_id is None:
             return
-        others = [
-            other
-            for other in self._writer.places(known.document_id)
-            if other.path != known.path and other.outcome == "ok"
-        ]
-        others = [other for other in others if not self._files.is_gone(other.path)]
-        if not others:
-            return
-        stored = self._writer.document(known.document_id)
+        others = self._files.list_twins(known, known.document_id)
+        stored = self._writer.document(known.document_id) if others else None
         if stored is None or stored.path != known.path:
             return
         for other in others:
@@ -438,17 +435,19 @@ class Ingester:
         if source.is_corpus:
             self._files.add_corpus(place)
             self._writer.put([], [stale])
-            for record in self._records(place, self._before):
+            for record in self._files.list_records(place, self._before):
                 self._carry_over(record.path, reason)
             self._report.tell(place, "stale", reason)
             return True
         document = self._before.document(source.document_id) if source.document_id else None
         if document is None:
             return False
-        is_record = self._files.file_of(place) != place
+        if is_record := self._files.file_of(place) != place:
+            stale = rename_record(stale)
+        document = replace(document, id=str(stale.document_id), path=stale.path)
         if is_record and self._batch.owner(document.id) not in {None, place}:
             return False
-        self._add(Pending(replace(document, path=place), stale, None, is_record=is_record))
+        self._add(Pending(document, stale, None, is_record=is_record))
         return True
 
     def _let_go(self) -> None:
@@ -481,7 +480,7 @@ class Ingester:
             if file != place and file in self._gone:
                 continue  # it comes with its file
             any_stays = False
-            for record in self._records(place):
+            for record in self._files.list_records(place):
                 stays = self._stays(record)
                 any_stays |= stays
                 yield record, stays
@@ -491,7 +490,7 @@ class Ingester:
 
     def _stays(self, source: SourceRecord) -> bool:
         """Whether a document would be lost with the places that are gone, and shall not be."""
-        if self._prune or source.document_id is None:
+        if self._prune or source.document_id is None or is_renamed(self._writer, source):
             return False
         places = self._writer.places(source.document_id)
         return not any(one.outcome == "ok" and not self._is_leaving(one.path) for one in places)

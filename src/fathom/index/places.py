@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from fathom.documents.base import Refused
 from fathom.documents.discover import absolute, shown
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, SourceRecord
@@ -78,11 +79,38 @@ class Files:
     def file_of(self, place: str) -> str:
         """The corpus file of a record, else the place itself: a name may hold a `#` too."""
         marks = (mark.start() for mark in re.finditer("#", place))
-        return next((place[:at] for at in marks if self._is_corpus(place[:at])), place)
+        return next((place[:at] for at in marks if self.is_corpus(place[:at])), place)
+
+    def list_records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
+        """List what is known of the records of a corpus file, in order; few are held at a time.
+
+        Args:
+            file: Its place.
+            index: Another index that is asked for them.
+        """
+        for source in paged(index or self._index, file):
+            if source.path != file and self.file_of(source.path) == file:
+                yield source
 
     def add_corpus(self, file: str) -> None:
         """Know a file to hold records."""
         self._corpora[file] = True
+
+    def check_file_place(self, place: str) -> None:
+        """Refuse a file whose place is that of a record of another file.
+
+        Raises:
+            Refused: Naming the other file.
+        """
+        file = self.file_of(place)
+        if file != place:
+            raise Refused("failed", f"its name is that of a record of {file}; rename it")
+
+    def list_twins(self, source: SourceRecord, document_id: str) -> list[SourceRecord]:
+        """List the other places where a document was read last and may still be."""
+        places = self._index.places(document_id)
+        others = [one for one in places if one.path != source.path and one.outcome == "ok"]
+        return [one for one in others if not self.is_gone(one.path)]
 
     def is_gone(self, place: str) -> bool:
         """Whether it is proved that the place's file is not there."""
@@ -92,7 +120,8 @@ class Files:
             self._gone[file] = is_gone(file)
         return self._gone[file]
 
-    def _is_corpus(self, file: str) -> bool:
+    def is_corpus(self, file: str) -> bool:
+        """Tell whether a file is known to hold records."""
         if file not in self._corpora:
             _make_room(self._corpora)
             known = self._index.source(file)

@@ -79,3 +79,9 @@ def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line(
         (3, None, "failed"),
     ]
     assert failures[0].reason.startswith('line 1: its "_id" holds ".."')
+
+
+def test_a_record_with_the_id_of_a_file_gets_another_one_as_does_a_line_without_text() -> None:
+    data = lines({"_id": "0" * 16, "text": "One."}, {"_id": "a" * 16, "text": ""})
+    values = list(read(io.BytesIO(data), ParseLimits()))
+    assert [value.record for value in values] == ["_" + "0" * 16, "_" + "a" * 16]

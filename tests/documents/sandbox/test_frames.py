@@ -101,6 +101,7 @@ def test_made_up_outcome_is_noticed() -> None:
 
 @pytest.mark.parametrize("more", [{}, {"line": 1, "refused": ["empty", "nothing"]}])
 def test_an_id_that_no_corpus_file_gives_is_noticed(more: dict[str, object]) -> None:
-    head = {"values": [GOOD | {"record": "x/../y"} | more], "done": False, "peak": 0}
-    with pytest.raises(ValueError, match="part of a path"):
-        decode(json.dumps(head).encode(), b"abc")
+    for record, why in (("x/../y", "part of a path"), ("0" * 16, "id of a file")):
+        head = {"values": [GOOD | {"record": record} | more], "done": False, "peak": 0}
+        with pytest.raises(ValueError, match=why):
+            decode(json.dumps(head).encode(), b"abc")

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, BinaryIO, cast
 
 from fathom.documents.base import Failure, Parsed, ParseLimits, Refused, clean
-from fathom.documents.record_ids import check_record_id
+from fathom.documents.record_ids import check_record_id, name_record
 from fathom.types import Block, Scalar, Span
 
 _GZIP = b"\x1f\x8b"
@@ -81,7 +81,7 @@ def _value(line: bytes, number: int, limits: ParseLimits) -> Parsed | Failure:
         reason = f'line {number} is no record with an "_id"'
         return Failure(line=number, outcome="failed", reason=reason)
     try:
-        check_record_id(name := str(row["_id"]))
+        check_record_id(name := name_record(str(row["_id"])))
     except ValueError as error:  # no failure names it either: it would be a part of its place
         return Failure(line=number, outcome="failed", reason=f"line {number}: {error}")
     return _record(row, name, number, limits)

@@ -1,0 +1,226 @@
+"""Ids of records and ids of files never meet: `fathom.index.ingest`, fathom.index.batch."""
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.making import engine_at, open_folder, uncaged
+
+from fathom.documents.discover import content_digest, document_id
+from fathom.engine import Engine
+from fathom.evaluation.datasets import load, load_questions
+
+TRUE = "The true text of the file."
+HEX = "00112233445566aa"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        (made / "set").mkdir()
+        (made / "files").mkdir()
+        yield made
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    made = folder / "files" / "true.txt"
+    made.write_text(TRUE)
+    return made
+
+
+@pytest.fixture
+def file_id(file: Path) -> str:
+    return document_id(content_digest(file))
+
+
+@pytest.fixture
+def corpus(folder: Path) -> Path:
+    return folder / "set" / "corpus.jsonl"
+
+
+@pytest.fixture
+def engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    uncaged(monkeypatch)
+    with engine_at(folder) as made:
+        yield made
+
+
+def write(corpus: Path, *names: str, text: str = "The text of record") -> None:
+    rows = [json.dumps({"_id": name, "text": f"{text} {name}."}) for name in names]
+    corpus.write_text("\n".join(rows))
+
+
+def ingest_as_before(engine: Engine, *paths: Path) -> None:
+    """Ingest as an earlier version did: a record has its `_id`, whatever that is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fathom.documents.formats.corpus.name_record", lambda name: name)
+        patch.setattr("fathom.documents.formats.corpus.check_record_id", lambda _name: None)
+        patch.setattr("fathom.index.batch.has_file_id", lambda _place, _document: False)
+        engine.ingest(list(paths))
+
+
+def texts(engine: Engine) -> dict[str, str]:
+    return {each.id: engine.document(each.id).text for each in engine.documents()}
+
+
+def outcomes(engine: Engine) -> dict[str, str]:
+    return {Path(each.path).name: each.outcome for each in engine.reader().sources()}
+
+
+@pytest.mark.parametrize("order", ["record first", "file first", "together"])
+def test_a_record_does_not_take_the_place_of_a_file(
+    engine: Engine, corpus: Path, file: Path, file_id: str, order: str
+) -> None:
+    write(corpus, file_id, f"_{file_id}")
+    runs = {"record first": [[corpus], [file]], "file first": [[file], [corpus]]}
+    for paths in runs.get(order, [[corpus, file]]):
+        report = engine.ingest(paths)
+        assert report.failed == 0
+    assert texts(engine) == {
+        file_id: TRUE,
+        f"_{file_id}": f"The text of record {file_id}.",
+        f"__{file_id}": f"The text of record _{file_id}.",
+    }
+    assert engine.ingest([corpus, file]).unchanged == 3
+    assert engine.verify() == []
+    assert Path(engine.document(file_id).path) == file
+
+
+def test_a_data_set_whose_ids_look_like_those_of_files_is_judged_by_them(
+    engine: Engine, corpus: Path
+) -> None:
+    write(corpus, HEX, "other")
+    folder = corpus.parent
+    question = {"_id": "q", "text": f"What is record {HEX}?", "metadata": {"relevant": [HEX]}}
+    (folder / "queries.jsonl").write_text(json.dumps(question))
+    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\nq\t{HEX}\t1\n")
+    dataset = load(folder)
+    engine.ingest([folder])
+    assert {each.id for each in engine.documents()} == dataset.documents
+    [(relevant, grade)] = dataset.qrels["q"].items()
+    assert (engine.document(relevant).text, grade) == (f"The text of record {HEX}.", 1)
+    # Questions about what is in an index may name it as its file does.
+    made = load_questions(folder / "queries.jsonl", engine.documents())
+    assert made.qrels == dataset.qrels
+
+
+def test_an_index_of_an_earlier_version_stays_until_its_corpus_file_changes(
+    engine: Engine, corpus: Path
+) -> None:
+    write(corpus, HEX, "other")
+    ingest_as_before(engine, corpus)
+    before = texts(engine)
+    assert HEX in before
+    report = engine.ingest([corpus])
+    assert (report.unchanged, report.new, report.stale) == (2, 0, 0)
+    assert texts(engine) == before
+    write(corpus, HEX, "other", "third")
+    report = engine.ingest([corpus])
+    assert (report.unchanged, report.new, report.stale) == (1, 2, 0)
+    assert texts(engine).keys() == {f"_{HEX}", "other", "third"}
+    assert set(outcomes(engine).values()) == {"ok"}
+    assert engine.ingest([corpus]).unchanged == 3
+    assert engine.verify() == []
+
+
+def test_a_record_that_gives_no_text_any_more_is_kept_as_it_was_named(
+    engine: Engine, corpus: Path
+) -> None:
+    write(corpus, HEX, "other")
+    ingest_as_before(engine, corpus)
+    corpus.write_text(json.dumps({"_id": HEX, "text": ""}))
+    engine.ingest([corpus])
+    assert texts(engine).keys() == {HEX, "other"}
+    assert outcomes(engine)[f"corpus.jsonl#{HEX}"] == "stale"
+
+
+def test_a_file_gets_its_id_back_from_a_record_of_an_earlier_version(
+    engine: Engine, corpus: Path, file: Path, file_id: str
+) -> None:
+    write(corpus, file_id)
+    ingest_as_before(engine, corpus)
+    engine.ingest([file])
+    assert texts(engine) == {file_id: TRUE}
+    write(corpus, file_id, "other")
+    engine.ingest([corpus])
+    assert texts(engine).keys() == {file_id, f"_{file_id}", "other"}
+    assert texts(engine)[file_id] == TRUE
+    assert engine.verify() == []
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_file_that_was_taken_for_a_record_is_read_when_the_record_is_read_again(
+    engine: Engine, corpus: Path, file: Path, file_id: str, prune: bool
+) -> None:
+    write(corpus, file_id)
+    ingest_as_before(engine, corpus)
+    ingest_as_before(engine, file)
+    assert texts(engine) == {file_id: f"The text of record {file_id}."}
+    if not prune:
+        write(corpus, file_id, "other")
+    engine.ingest([corpus, file], prune=prune)
+    assert texts(engine)[file_id] == TRUE
+    assert Path(engine.document(file_id).path) == file
+    assert f"_{file_id}" in texts(engine)
+    assert engine.verify() == []
+
+
+def test_a_record_that_is_carried_over_gets_the_id_that_it_has_now(
+    engine: Engine, corpus: Path, file: Path, file_id: str
+) -> None:
+    write(corpus, file_id)
+    ingest_as_before(engine, corpus)
+    corpus.write_bytes(gzip.compress(corpus.read_bytes())[:-4])
+    engine.ingest([corpus, file], rebuild=True)
+    assert texts(engine) == {file_id: TRUE, f"_{file_id}": f"The text of record {file_id}."}
+    assert outcomes(engine)[f"corpus.jsonl#_{file_id}"] == "stale"
+    assert engine.verify() == []
+    write(corpus, file_id)
+    assert engine.ingest([corpus, file]).unchanged == 2
+    assert set(outcomes(engine).values()) == {"ok"}
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl#x", "corpus.jsonl#x/p.txt"])
+def test_a_file_does_not_take_the_place_of_a_record(
+    engine: Engine, corpus: Path, name: str
+) -> None:
+    write(corpus, "x", "x/p.txt")
+    engine.ingest([corpus])
+    other = corpus.parent / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text(TRUE)
+    report = engine.ingest([other])
+    assert report.failed == 1
+    [told] = [each for each in report.files if each.path == str(other)]
+    assert f"its name is that of a record of {corpus}" in told.reason
+    assert texts(engine).keys() == {"x", "x/p.txt"}
+    corpus.unlink()
+    for _ in range(2):  # its place is free when the other one is known no more
+        engine.ingest([corpus.parent], prune=True)
+    assert [*texts(engine).values()] == [TRUE]
+
+
+@pytest.mark.parametrize("is_corpus", [False, True])
+def test_a_record_does_not_take_the_place_of_a_file_that_is_there(
+    engine: Engine, corpus: Path, is_corpus: bool
+) -> None:
+    other = corpus.parent / "corpus.jsonl#x"
+    other.write_text('{"_id": "1", "text": "One."}' if is_corpus else TRUE)
+    engine.ingest([other])
+    before = texts(engine)
+    write(corpus, "x", "y")
+    for _ in range(2):
+        report = engine.ingest([corpus])
+        assert report.failed == 1
+        [told] = report.files
+        assert told.reason == f"{other} has the name of a record of it; rename one"
+        assert texts(engine) == before
+    shutil.move(other, corpus.parent.parent / "renamed")
+    for _ in range(2):
+        engine.ingest([corpus.parent], prune=True)
+    assert engine.ingest([corpus]).unchanged == 2
+    assert texts(engine).keys() == {"x", "y"}
