@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from fathom.agents.reader.reader import LocalReader
+from fathom.agents.reader.local import LocalReader
 from fathom.engine import Engine
 from fathom.models.reading import NOTHING, Reading, ReadSpan
 from fathom.settings import Settings

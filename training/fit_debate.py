@@ -21,7 +21,7 @@ import numpy as np
 from training.fit_span_reader import chosen, fit
 
 from fathom.agents.debate.debate import Debate, Debated, DebateLaw
-from fathom.agents.reader.reader import logit_of
+from fathom.agents.reader.base import logit_of
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Question, load

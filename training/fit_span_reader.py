@@ -20,9 +20,9 @@ import numpy as np
 from training.cross_reader.ranked import is_training, read_lines
 from training.cross_reader.rows import number_of
 
+from fathom.agents.reader.base import ReadHit, logit_of
 from fathom.agents.reader.candidates import Candidate, candidates_of
-from fathom.agents.reader.early_stop import ReadHit, trust
-from fathom.agents.reader.reader import LAWS, SPANS, Law, logit_of
+from fathom.agents.reader.local import LAWS, SPANS, Law, trust
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Dataset, Question, load

@@ -25,7 +25,7 @@ from training.written_questions import query_of
 from training.written_questions import rows as own_rows
 
 import fathom.models
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import VerdictLaw, Verdicts, Weighed
 from fathom.evaluation.contamination import fingerprint, manifest_of, read
 from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader

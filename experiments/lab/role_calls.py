@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.agents.reader.citations import ReaderReply
-from fathom.agents.reader.quoting import located
+from fathom.agents.reader.citations import ReaderReply, located
 from fathom.evaluation.datasets import Question
 from fathom.jsonable import Json
 from fathom.runs.trace import Event, Step, Trace

@@ -7,7 +7,7 @@ from tests.making import hit_of, reply
 from fathom.agents.editor import Editor, is_better, supported, within
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.reader import LLMReader
+from fathom.agents.reader.llm import LLMReader
 from fathom.llm.call import RoleModel
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext

@@ -3,8 +3,10 @@
 import pytest
 
 from fathom.agents.judge import LocalJudge
+from fathom.agents.reader.base import Reader
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.reader import LLMReader, LocalReader, Reader
+from fathom.agents.reader.llm import LLMReader
+from fathom.agents.reader.local import LocalReader
 from fathom.llm.call import RoleModel
 from fathom.testing import OVERLAP, ReaderConformance, ScriptedChat
 

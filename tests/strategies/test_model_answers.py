@@ -1,6 +1,6 @@
 """What a language model answers has to earn its confidence, in the strategies as they are built.
 
-Covers `fathom.agents.reader.confidence` and `fathom.agents.reader.reader` from the outside.
+Covers `fathom.agents.reader.confidence` and `fathom.agents.reader.llm` from the outside.
 """
 
 import json

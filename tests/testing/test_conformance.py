@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader.reader import LocalReader
+from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Parsed
 from fathom.engine import Engine
 from fathom.errors import FathomError

@@ -8,7 +8,7 @@ pytest.importorskip("bm25s")
 
 from training.fit_span_reader import Read, best_of, f1_at, fit, labelled
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.evaluation.datasets import Question
 
 

@@ -7,7 +7,8 @@ dropped. A language model that reads is told the fault.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fathom.agents.reader.reader import LLMReader, Reader
+from fathom.agents.reader.base import Reader
+from fathom.agents.reader.llm import LLMReader
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Claim, Draft, Hit

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from fathom.agents.keyword_filter import KeywordFilter
     from fathom.agents.question_cleaner import QuestionCleaner
     from fathom.agents.questioner import LLMQuestioner
+    from fathom.agents.reader.base import Reader
     from fathom.agents.reader.citations import CitedForm
     from fathom.agents.reader.confidence import AnswerConfidence
-    from fathom.agents.reader.reader import LocalReader, Reader
+    from fathom.agents.reader.local import LocalReader
     from fathom.agents.reader.signals import AnswerSignals
     from fathom.agents.reorderer import Reorderer
     from fathom.agents.rewriter import Rewriter
@@ -103,7 +104,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def local_reader(self) -> "LocalReader":
         """The local implementation of the reader."""
-        from fathom.agents.reader.reader import LocalReader
+        from fathom.agents.reader.local import LocalReader
 
         return LocalReader(pairs=self.cross_reader, sentences=self.settings.ask.sentences)
 
@@ -113,7 +114,7 @@ class Assembly(RetrievalParts):
         model = self.models.of("reader")
         if model is None:
             return self.local_reader
-        from fathom.agents.reader.reader import LLMReader
+        from fathom.agents.reader.llm import LLMReader
 
         return LLMReader(
             model=model,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.agents.reader.reader import LocalReader
+from fathom.agents.reader.local import LocalReader
 from fathom.question_maker.facts import Fact, is_named
 from fathom.retrieval.base import Retriever
 from fathom.text.answer_match import answers_match, normalize_answer

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.assembly import Assembly
 from fathom.control.draft_choice import in_conflict, is_better
 from fathom.planner.actions import ACTIONS, ENDING, Action, legal

@@ -10,7 +10,7 @@ from fathom.agents.editor import Editor, is_better, within
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.agents.short_answer import shortened
 from fathom.assembly import Assembly
 from fathom.control.gate import GateProgress, GateVerdict, Signals, Thresholds, decide, wants_judge

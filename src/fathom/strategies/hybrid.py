@@ -13,7 +13,7 @@ from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
-from fathom.agents.reader.reader import NullReader, Reader
+from fathom.agents.reader.base import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, ends_first
 from fathom.assembly import Assembly
 from fathom.control.supervisor import BranchReport, Order, Supervisor

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.agents.web.search import WebSearch
 from fathom.assembly import Assembly
 from fathom.control.cascade import Cascade, CascadeVerdict

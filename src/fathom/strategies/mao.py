@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer

@@ -8,7 +8,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.assembly import Assembly
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.assembly import Assembly
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, bridge, filled
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
 from fathom.question.comparison import comparison

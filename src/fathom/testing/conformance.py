@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from fathom.agents.judge import Judge
-from fathom.agents.reader.reader import Reader
+from fathom.agents.reader.base import Reader
 from fathom.documents.base import Parsed, ParseLimits, Refused
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.engine import Engine

@@ -3,7 +3,7 @@
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.attribution import attributed, source_of
+from fathom.agents.reader.local import attributed, source_of
 
 
 @pytest.mark.parametrize(

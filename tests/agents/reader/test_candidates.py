@@ -1,8 +1,8 @@
 import pytest
 from tests.making import hit_of, hit_with
 
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import candidates_of, supporting
-from fathom.agents.reader.early_stop import ReadHit
 from fathom.documents.base import Builder
 from fathom.testing.doubles import reading
 from fathom.types import Hit

@@ -3,8 +3,8 @@
 import pytest
 from tests.making import hit_with
 
-from fathom.agents.reader.counts import counted
-from fathom.agents.reader.reader import Law, LocalReader
+from fathom.agents.reader.lists import counted
+from fathom.agents.reader.local import Law, LocalReader
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading

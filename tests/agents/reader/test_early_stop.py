@@ -2,7 +2,8 @@ from collections.abc import Sequence
 
 from tests.making import hit_of
 
-from fathom.agents.reader.early_stop import ReadHit, look, trust
+from fathom.agents.reader.base import ReadHit
+from fathom.agents.reader.local import look, trust
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk

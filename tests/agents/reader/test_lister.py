@@ -2,7 +2,7 @@ import asyncio
 
 from tests.making import QUESTION, hit_of
 
-from fathom.agents.reader.reader import NullReader
+from fathom.agents.reader.base import NullReader
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
 from fathom.types import Draft

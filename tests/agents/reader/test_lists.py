@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 from tests.making import chunk_of, hit_with
 
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import candidates_of
-from fathom.agents.reader.early_stop import ReadHit
 from fathom.agents.reader.lists import Steps, completed, list_around, steps_of
-from fathom.agents.reader.reader import LocalReader
+from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Builder
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms

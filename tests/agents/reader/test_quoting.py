@@ -2,7 +2,7 @@
 
 from tests.making import FEES, hit_of, hit_with
 
-from fathom.agents.reader.quoting import located, whole
+from fathom.agents.reader.citations import located, whole
 from fathom.documents.base import Builder
 from fathom.types import Span
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.making import FEES, QUESTION, hit_of
 
-from fathom.agents.reader.reader import Law, LocalReader
+from fathom.agents.reader.local import Law, LocalReader
 from fathom.agents.reader.yes_no import VerdictLaw
 from fathom.models.reading import Reading
 from fathom.runs.recorder import Recorder

@@ -8,7 +8,8 @@ from tests.making import FEES, QUESTION, fees, hit_of, reply
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.citations import ByNumber
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.reader import LLMReader, LocalReader
+from fathom.agents.reader.llm import LLMReader
+from fathom.agents.reader.local import LocalReader
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.making import chunk_of
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.tables import Rows
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import Verdict, VerdictLaw, Verdicts
 from fathom.models.reading import NOTHING, Reading
 from fathom.question.statement import statement

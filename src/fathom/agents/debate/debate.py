@@ -8,7 +8,7 @@ from typing import Literal
 
 from fathom.agents.debate.aggregator import Aggregator, share_of
 from fathom.agents.debate.debater import Debater, LocalDebater, Position
-from fathom.agents.reader.reader import logit_of
+from fathom.agents.reader.base import logit_of
 from fathom.question.form import asks_steps, form_of
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import answers_match, cluster_answers, normalize_answer

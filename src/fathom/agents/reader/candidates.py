@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from fathom.agents.judge import Pair
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.rivals import disagree
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.answer_match import contains_answer, normalize_answer

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import Verdicts
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.form import form_of, word_for

@@ -11,7 +11,7 @@ from itertools import combinations
 from math import fsum, isclose
 from typing import Literal
 
-from fathom.agents.reader.counts import counted, stated
+from fathom.agents.reader.lists import counted, stated
 from fathom.question.form import form_of, word_for
 from fathom.text.dates import YEAR, date_of
 from fathom.text.numbers import Quantity, quantities

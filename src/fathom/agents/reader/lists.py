@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import fsum
 
+from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import Candidate, Found
-from fathom.agents.reader.early_stop import ReadHit
 from fathom.models.reading import ReadSpan
 from fathom.text.content_words import Terms
+from fathom.text.numbers import numbers
 from fathom.text.quotable import blocks_of, unlabelled
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
 
@@ -23,6 +24,14 @@ _SHORT = 60
 _BETWEEN = frozenset({"paragraph", "code"})
 """What may stand between two items of a list; it belongs to the one before."""
 _NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
+_COUNTED = re.compile(
+    r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
+    r"must|should|will|there)\b"
+    r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
+    r"(?P<id>[^?]+?)"
+    r"(?:\s+(?:yang|di|pada|dalam|dari|milik|ada)\b|\s*\?|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,3 +304,27 @@ def _items(chunk: Chunk, run: range) -> list[Span]:
         Span(unlabelled(chunk.text, blocks[start]).start, blocks[end].end)
         for start, end in zip(starts, ends, strict=True)
     ]
+
+
+def counted(question: str) -> str:
+    """What a question asks the number of: "How many branches are there?"; empty if of nothing."""
+    found = _COUNTED.search(question)
+    return next((each for each in found.groups() if each), "") if found else ""
+
+
+def listed(
+    question: str, seen: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
+) -> Steps | None:
+    """The list of what is to be counted, if it is whole; of several the likeliest.
+
+    Its heading, or the line above it, holds all words of what is counted.
+    """
+    wanted = terms(counted(question))
+    lists = steps_of(question, seen, terms) if wanted else []
+    return next((each for each in lists if each.whole and wanted <= terms(each.above)), None)
+
+
+def stated(answer: str) -> float | None:
+    """The one number in a short answer."""
+    found = set(numbers(answer))
+    return found.pop() if len(found) == 1 else None

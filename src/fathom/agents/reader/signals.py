@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.reader.reader import logit_of
+from fathom.agents.reader.base import logit_of
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.form import form_of
 from fathom.question.requirements import Requirements

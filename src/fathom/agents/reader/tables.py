@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import NamedTuple
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.reader.early_stop import ReadHit
+from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.statement import Statement, statement
 from fathom.text.content_words import ContentTerms

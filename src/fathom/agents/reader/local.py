@@ -1,43 +1,27 @@
-"""The reader: what the hits say to a question."""
+"""The local reader: which hits it reads, how far, and what it makes of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
 
-from fathom.agents.judge import Judge, LocalJudge
-from fathom.agents.reader.attribution import attributed, naming
+from fathom.agents.judge import LocalJudge
+from fathom.agents.reader.base import ReadHit, logit_of, outline
 from fathom.agents.reader.candidates import Candidate, candidates_of, nearly, quotes, supporting
-from fathom.agents.reader.citations import (
-    ByQuote,
-    CitedForm,
-    CitedSentence,
-    NumberedReply,
-    NumberingAnswer,
-    QuotingAnswer,
-    ReaderReply,
-    SentenceStream,
-)
 from fathom.agents.reader.comparisons import decided, value_of
-from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.counts import listed, stated
-from fathom.agents.reader.derived import backed
-from fathom.agents.reader.early_stop import ReadHit, look
-from fathom.agents.reader.lists import Steps, completed, list_around, steps_of
+from fathom.agents.reader.lists import Steps, completed, list_around, listed, stated, steps_of
 from fathom.agents.reader.rivals import LIKELY, Rival, Rivalry
 from fathom.agents.reader.tables import Rows
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, Verdicts
-from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.faults import CallFailed
-from fathom.models.reading import CrossReader
+from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.question.answer_kind import asked_kind, tells
 from fathom.question.comparison import Comparison, apart, comparison, offered
 from fathom.question.form import asks_items, asks_steps, form_of, word_for
 from fathom.runs.context import RunContext
-from fathom.runs.ledger import BudgetRefused
 from fathom.text.answer_type import fits
+from fathom.text.entities import names
 from fathom.text.language import question_language
-from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
+from fathom.types import Alternative, Draft, Evidence, Hit, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +49,12 @@ LAWS: Mapping[str, Law] = {
 
 _LONGEST_LIST = 8
 _SIDES = 2
-_LOGIT = 10.0
 SPANS = 8
 """Possible answers of a chunk that are looked at."""
-
-
-class Reader(Protocol):
-    """Finds what supports an answer; every one passes `testing.ReaderConformance`."""
-
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """Read the hits, in rank order, as one step of the run.
-
-        Returns:
-            Evidence best first, empty when nothing was given to read.
-
-        Raises:
-            BudgetRefused: If there was no time for it.
-        """
-        ...
+_AT_LEAST = 2
+_ACCORDING = re.compile(
+    r"\b(?:according to|as stated by|as reported by|menurut)\s+(?:the\s+)?", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,24 +250,6 @@ class LocalReader:
         return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
 
-def outline(draft: Draft) -> dict[str, object]:
-    """What a trace keeps of a draft: places and numbers rather than texts."""
-    return {
-        "evidence": [
-            [item.hit.chunk.id, item.span.start, item.span.end, item.support]
-            for item in draft.evidence
-        ],
-        "confidence": draft.confidence,
-    }
-
-
-def logit_of(share: float) -> float:
-    """The logit of a probability, bounded."""
-    if not 0 < share < 1:
-        return _LOGIT if share >= 1 else -_LOGIT
-    return max(-_LOGIT, min(_LOGIT, math.log(share / (1 - share))))
-
-
 def _best(seen: ReadHit) -> float:
     return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
 
@@ -324,170 +278,63 @@ def _quoted_alike(own: Evidence, rival: Rival) -> bool:
     return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
-_REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
-_MOST_SENTENCES = 12
+Best = Callable[[ReadHit], float]
+"""The highest score that anything in a hit has, at most its trust."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LLMReader:
-    """Lets the local reader answer what it is certain of; asks a language model for the rest.
+def trust(place: int, fall: float) -> float:
+    """How far the hit at `place`, from 1, is trusted: 1 / place ** `fall`."""
+    return float(place**-fall)
 
-    A sentence counts only if what it names stands in the hits (`cited_answer`) and the judge finds
-    it supported by what stands there, all of it together; so whatever a document or a server says,
-    nothing unverified is shown. Where no sentence holds and the short answer follows from the
-    quotes (`derived`), the quotes speak for themselves. How sure the answer is, they must earn.
 
-    Attributes:
-        local: Reads first.
-        confidence: Says how sure the model's answer is.
-        skip_above_confidence: From this confidence of the local reader on the model is not
-            asked; above 1 it always is.
-        min_support: Sentences with less support are dropped.
-        min_confidence: A model's answer that is less sure gives way to a local one that is surer.
-        fallback: What happens when the model gives nothing that can be verified: the local
-            draft counts, or there is no answer.
-        form: How the model names its evidence.
-        fault: What was wrong with an earlier draft, for the model to mend; empty where there was
-            none.
+def look(
+    session: ReadingSession, hits: Sequence[Hit], best: Best, *, fall: float
+) -> tuple[ReadHit, ...]:
+    """Read the hits in order until the rest cannot change what is best; two at least.
+
+    The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
+    best score so far is at least the trust of the next hit, none of the others can hold anything
+    better. The second hit is read in any case: it may say otherwise.
     """
-
-    model: RoleModel
-    local: Reader
-    judge: Judge
-    confidence: AnswerConfidence
-    skip_above_confidence: float
-    min_support: float
-    fallback: Literal["local", "abstain"]
-    min_confidence: float = 0.0
-    form: CitedForm = field(default_factory=ByQuote)
-    fault: str = ""
-
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """See `Reader.read`.
-
-        Raises:
-            BudgetRefused: If there was no time even for the local implementation.
-            RunError: If the model fails and the local draft is not to count.
-        """
-        inputs = {"chunks": [hit.chunk.id for hit in hits]}
-        with context.step("read", agent="reader", inputs=inputs) as here:
-            first = await self.local.read(question, hits, here)
-            if first.confidence >= self.skip_above_confidence or not hits:
-                here.done(
-                    outputs=outline(first),
-                    verdict="local",
-                    reason="the local implementation is sure",
-                )
-                return first
-            draft, verdict, reason = await self._or_local(first, question, hits, here)
-            here.done(outputs=outline(draft), verdict=verdict, reason=reason)
-        return draft
-
-    async def _or_local(
-        self, first: Draft, question: str, hits: Sequence[Hit], context: RunContext
-    ) -> tuple[Draft, str, str]:
-        try:
-            reply = await self._ask(question, hits, context)
-            if reply.answer is None:
-                return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._checked(question, reply.answer, hits, context)
-            draft = await self._weighed(question, draft, first, context)
-        except BudgetRefused as refused:
-            return first, "local", str(refused)
-        except CallFailed as failed:
-            if self.fallback == "abstain":
-                raise
-            return first, "local", str(failed)
-        if self.fallback == "local":
-            if not draft.evidence:
-                return first, "local", _UNVERIFIED
-            if draft.confidence < min(self.min_confidence, first.confidence):
-                reason = f"the local answer is surer than the model's {draft.confidence:.2f}"
-                return first, "local", reason
-        reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
-        return draft, "model", reason
-
-    def _asked(self, question: str) -> str:
-        """The question, with what was wrong with an earlier answer."""
-        return f"{question}\n\n{_REJECTED.format(fault=self.fault)}" if self.fault else question
-
-    async def _ask(
-        self, question: str, hits: Sequence[Hit], context: RunContext
-    ) -> ReaderReply | NumberedReply:
-        listener = context.listener
-        stream = SentenceStream(self.form, hits, listener.text) if listener.wants_text else None
-        asked = self.form.asked(self._asked(question), hits)
-        kind: type[ReaderReply | NumberedReply] = self.form.kind
-        return (await ask_model(self.model, kind, asked, context, on_text=stream)).required()
-
-    async def _checked(
-        self,
-        question: str,
-        reply: QuotingAnswer | NumberingAnswer,
-        hits: Sequence[Hit],
-        context: RunContext,
-    ) -> Draft:
-        """The sentences of an answer that hold; without evidence if nothing does."""
-        named = (self.form.cited(each, hits) for each in reply.sentences[:_MOST_SENTENCES])
-        found = [each for each in named if each.evidence]
-        pairs = [(each.text, " ".join(item.quote for item in each.evidence)) for each in found]
-        scores = await self.judge.support(pairs, context)
-        kept = [
-            replace(each, evidence=tuple(replace(item, support=score) for item in each.evidence))
-            for each, score in zip(found, scores, strict=True)
-            if each.text and score >= self.min_support
-        ]
-        draft = _claiming(kept)
-        short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
-        if kept:
-            return replace(draft, short_answer=short)
-        quoting = replace(_claiming(found), claims=())
-        short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
-        return replace(quoting, short_answer=short) if short else Draft()
-
-    async def _weighed(
-        self, question: str, draft: Draft, first: Draft, context: RunContext
-    ) -> Draft:
-        """The draft with the confidence that it earns."""
-        with context.step("weigh", agent="reader") as here:
-            sure = await here.compute("weigh", lambda: self.confidence(question, draft, first))
-            here.done(outputs={"confidence": sure})
-        return replace(draft, confidence=sure)
+    readings = _in_turn(session, hits)
+    seen: list[ReadHit] = []
+    highest = 0.0
+    for place, hit in enumerate(hits, start=1):
+        trusted = trust(place, fall)
+        if place > _AT_LEAST and highest >= trusted:
+            break
+        seen.append(ReadHit(hit=hit, reading=next(readings), trust=trusted))
+        highest = max(highest, best(seen[-1]))
+    return tuple(seen)
 
 
-_UNVERIFIED = "no sentence of the model could be verified"
+def _in_turn(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
+    """What each hit says; those that are read in any case are read at once, which is faster."""
+    yield from session.read([hit.chunk for hit in hits[:_AT_LEAST]])
+    for hit in hits[_AT_LEAST:]:
+        yield from session.read([hit.chunk])
 
 
-def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
-    """Sentences with their evidence, each place once."""
-    places: dict[tuple[str, Span, str], Evidence] = {}
-    for each in sentences:
-        for item in each.evidence:
-            key = _key(item)
-            best = max(item.support, places[key].support if key in places else 0.0)
-            places[key] = replace(item, support=best)
-    at = {key: place for place, key in enumerate(places)}
-    claims = [
-        Claim(
-            text=each.text,
-            evidence=tuple(at[_key(item)] for item in each.evidence),
-        )
-        for each in sentences
-    ]
-    return Draft(evidence=tuple(places.values()), claims=tuple(claims))
+def source_of(question: str) -> str:
+    """Who is to say it, as the question calls them: "according to the Treasury"; else empty."""
+    found = _ACCORDING.search(question)
+    if found is None:
+        return ""
+    named = next((each for each in names(question) if each.end > found.end()), None)
+    told = named is not None and named.start <= found.end()
+    return question[found.end() : named.end] if named is not None and told else ""
 
 
-def _key(item: Evidence) -> tuple[str, Span, str]:
-    return item.hit.chunk.id, item.span, item.heading
+def attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits that name who is to say it, in text, title or headings; all where none does."""
+    source = source_of(question)
+    if not source:
+        return hits
+    return naming(source, hits) or hits
 
 
-@dataclass(frozen=True, slots=True)
-class NullReader:
-    """A `Reader` that reads nothing: it records the hits, and its draft is always empty."""
-
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """See `Reader.read`."""
-        inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
-        with context.step("list", agent="reader", inputs=inputs) as here:
-            here.done(reason=f"{len(hits)} chunks, none read")
-        return Draft()
+def naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits that hold a name in text, title or headings."""
+    bare = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
+    word = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+    return [hit for hit in hits if word.search(hit.chunk.context)]
