@@ -3,6 +3,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import assert_linear
 
 from fathom.text.entities import names, texts
 
@@ -47,3 +48,23 @@ def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
     found = names(text)
     assert all(one.end <= other.start for one, other in pairwise(found))
     assert all(span.cut(text)[0].isupper() for span in found)
+
+
+@pytest.mark.parametrize(
+    "unit", ["A. ", "A & ", "A and ", "Ministry and A ", "A ", "a ", "(", " ", "A (", "A-", "A\n"]
+)
+def test_four_times_the_words_are_four_times_the_work(unit: str) -> None:
+    assert_linear(names, unit)
+    assert_linear(lambda text: names(f"{'A ' * 2_000}Ministry {text}"), unit)
+
+
+@pytest.mark.parametrize(
+    ("before", "opens"),
+    [
+        ("", True), ("  ", True), ("(\u201c", True), ("x. ", True), ("x: *\u00ab'", True),
+        ("x\n", True), ("x \n ", True), ("x ", False), ("x, ", False),
+        ("x. - ", False), ("x) ", False),
+    ],
+)  # fmt: skip
+def test_a_common_word_is_no_name_where_a_sentence_begins(before: str, opens: bool) -> None:
+    assert ([*texts(f"{before}The y")] == []) is opens

@@ -13,7 +13,9 @@ def _set(words: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
-_OPENING = re.compile(r"(?:^|[.!?:;]|\n)[\s\"'“\u2018(«*]*$")
+# Before the first word of a sentence stands one of the first, or nothing; of the others any may.
+_ENDS = frozenset(".!?:;\n")
+_OPENERS = frozenset("\"'“\u2018(«*")
 # Small words inside names; those of the second kind also stand between two names.
 _INSIDE = _set("of the de la le du del da dos des van von der den el al bin binti ibn")
 _BETWEEN = _set("and dan & di y et und")
@@ -58,22 +60,31 @@ def _length(text: str, words: NamedWords, at: int) -> int:
     word, span = words[at]
     if not word[0].isupper() or (_opens(text, span) and common(word)):
         return 0
-    length = 1
-    while grown := _grown(text, words, at, length):
+    length, body = 1, word.lower() in _BODIES
+    while grown := _grown(text, words, at, length, body=body):
+        body = body or any(word.lower() in _BODIES for word, _ in words[at + length : at + grown])
         length = grown
     return length
 
 
-def _grown(text: str, words: NamedWords, at: int, length: int) -> int:
-    """Its length with the next capitalised word; 0 if the name ends here."""
+def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) -> int:
+    """Its length with the next capitalised word; 0 if the name ends here.
+
+    Args:
+        text: In which the words stand.
+        words: All of the text.
+        at: The first word of the name.
+        length: So many words the name has.
+        body: Whether one of them begins the name of a body.
+    """
     small: list[str] = []
     for place in range(at + length, min(at + length + _MOST_SMALL + 1, len(words))):
         word, span = words[place]
         if not _touch(text, words[place - 1][1], span):
             return 0
         if _goes_on(word, small):
-            grown = place - at + 1
-            return grown if _may_join(words, at, length, place, small) else 0
+            joins = not _BETWEEN & set(small) or body or _is_pair(words, length, place, small)
+            return place - at + 1 if joins else 0
         if word not in _INSIDE | _BETWEEN:
             return 0
         small.append(word)
@@ -84,11 +95,8 @@ def _goes_on(word: str, small: Sequence[str]) -> bool:
     return word[0].isupper() or (word.isdigit() and len(word) < 4 and not small)
 
 
-def _may_join(words: NamedWords, at: int, length: int, place: int, small: Sequence[str]) -> bool:
-    if not _BETWEEN & set(small):
-        return True
-    if any(word.lower() in _BODIES for word, _ in words[at : at + length]):
-        return True
+def _is_pair(words: NamedWords, length: int, place: int, small: Sequence[str]) -> bool:
+    """Whether two words are one name, as Pride and Prejudice."""
     alone = place + 1 == len(words) or not words[place + 1][0][0].isupper()
     return length == 1 and alone and len(small) == 1
 
@@ -100,7 +108,12 @@ def _touch(text: str, left: Span, right: Span) -> bool:
 
 
 def _opens(text: str, span: Span) -> bool:
-    return bool(_OPENING.search(text[: span.start]))
+    at = span.start
+    while at and text[at - 1] not in _ENDS:
+        if not (text[at - 1].isspace() or text[at - 1] in _OPENERS):
+            return False
+        at -= 1
+    return True
 
 
 @cache

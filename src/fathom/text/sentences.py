@@ -13,15 +13,17 @@ _ABBREVIATIONS = frozenset({
     "sen", "sgt", "sr", "st", "tbk", "tel", "telp", "tgl", "tn", "u.p", "v", "viz", "vol", "vs",
     "yth",
 })  # fmt: skip
-_ENDS = (
-    r"(?P<blank>\n[ \t]*\n\s*)"
-    r"|(?P<line>\n[ \t]*)(?=(?:[-*\u2022]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t])"
+# What stands for an end is looked for once at each place: a run of marks is tried from its first
+# one alone, and nothing has to match after a part that may be long.
+_ENDS = re.compile(
+    r"(?P<blank>\n[ \t]*+\n\s*)"
+    r"|(?P<line>\n[ \t]*+)(?=(?:[-*\u2022]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t])"
     r"|(?P<row>\n)"
-    r"|(?P<mark>(?P<stop>[.!?\u2026]+[\"'\u201d\u2019)\]]*)%s)(?P<space>\s+)"
+    r"|(?P<stop>(?<![.!?\u2026])[.!?\u2026]+[\"'\u201d\u2019)\]]*)"
     r"|(?P<wide>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*)"
 )
-_WITH_NOTES = re.compile(_ENDS % r"(?:\[[^\[\]\n]{1,20}\])*")
-_WITHOUT_NOTES = re.compile(_ENDS % "")
+_NOTE = re.compile(r"\[[^\[\]\n]{1,20}\]")
+_SPACE = re.compile(r"\s+")
 _LAST_WORD = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _LABEL = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
 _LOOK_BACK = 40
@@ -40,33 +42,60 @@ def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
             white space; they belong to the sentence before them.
     """
     spans: list[Span] = []
-    start = 0
-    for found in (_WITH_NOTES if notes else _WITHOUT_NOTES).finditer(text):
-        if not _ends(text, start, found):
-            continue
-        mark = found.end("mark") if found["mark"] else found.start()
-        if found["wide"]:
-            mark = found.end()
-        _add(spans, text, start, mark)
-        start = found.end()
+    chains: dict[int, int] = {}
+    start = at = 0
+    while found := _ENDS.search(text, at):
+        gap = _gap(text, found, chains if notes else None)
+        at = gap.end if gap.start < gap.end else found.end()
+        if _ends(text, start, found, gap):
+            _add(spans, text, start, gap.start)
+            start = at
     _add(spans, text, start, len(text))
     return tuple(spans)
 
 
-def _ends(text: str, start: int, found: re.Match[str]) -> bool:
-    if found["mark"]:
-        return _mark_ends(text, start, found)
+def _gap(text: str, found: re.Match[str], chains: dict[int, int] | None) -> Span:
+    """What lies between two sentences, if one ends there."""
+    if found["wide"]:
+        return Span(found.end(), found.end())
+    if not found["stop"]:
+        return Span(found.start(), found.end())
+    mark = found.end() if chains is None else _after_notes(text, found.end(), chains)
+    space = _SPACE.match(text, mark)
+    return Span(mark, space.end() if space else mark)
+
+
+def _after_notes(text: str, at: int, chains: dict[int, int]) -> int:
+    """Where the marks of footnotes end that begin at a place.
+
+    Args:
+        text: Any.
+        at: The place.
+        chains: Where those end that were seen, by the start of each mark; a full stop inside one
+            would have all that follow read again.
+    """
+    passed: list[int] = []
+    while at not in chains and (note := _NOTE.match(text, at)):
+        passed.append(at)
+        at = note.end()
+    end = chains.get(at, at)
+    chains.update(dict.fromkeys(passed, end))
+    return end
+
+
+def _ends(text: str, start: int, found: re.Match[str], gap: Span) -> bool:
+    if found["stop"]:
+        return gap.start < gap.end and _stop_ends(text, start, found, gap)
     if found["row"]:
         before = text[max(start, found.start() - 300) : found.start()]
         return " | " in before.rpartition("\n")[2] or " | " in _line_at(text, found.end())
     return True
 
 
-def _mark_ends(text: str, start: int, found: re.Match[str]) -> bool:
-    following = text[found.end() : found.end() + 1]
-    if "\n" in found["space"] and "\n" in found["space"].replace("\n", "", 1):
+def _stop_ends(text: str, start: int, found: re.Match[str], gap: Span) -> bool:
+    if text.count("\n", gap.start, gap.end) > 1:
         return True
-    if following.islower():
+    if text[gap.end : gap.end + 1].islower():
         return False
     if found["stop"] != ".":
         return True
