@@ -1,11 +1,11 @@
 """Certified thresholds: learn then test, with exact binomial tests in a fixed sequence.
 
-A threshold is certified when "more than `max_error` of what it lets through is wrong" is refuted
-at the level `delta` (Angelopoulos et al. 2021; the test is that of Clopper and Pearson 1934).
-Thresholds are tried one after another, from where the fewest errors are expected for their number
-towards more answers, and the first that is not refuted ends it: so however many are tried, the
-chance that a bad one is certified is at most `delta`. Where to begin is told by the probabilities
-alone, never by which of the answers were right.
+A threshold is certified when the test refutes, at the level `delta`, that more than `max_error` of
+the answers that reach it are wrong (Angelopoulos et al. 2021; the test is that of Clopper and
+Pearson 1934). Thresholds are tried one after another, from the one with the fewest expected errors
+for its number of answers towards more answers. The sequence ends at the first threshold that fails
+the test: however many are tried, the chance that a bad one is certified is at most `delta`. The
+probabilities alone decide where the sequence begins, never which of the answers were right.
 """
 
 from collections.abc import Sequence
@@ -20,36 +20,37 @@ from numpy.typing import NDArray
 Sample = NDArray[np.float64]
 DELTA = 0.05
 STARTS = (0.75, 0.25)
-"""How `delta` is shared out: to where most is expected, and to the fewest answers that can do."""
+"""Shares of `delta`: of the start that promises most, and of the start with the fewest answers."""
 _STEPS = 60
+"""Number of thresholds that are tried, about."""
 
 
 class Outcome(NamedTuple):
-    """What came of one stage for one question: how likely it was right, and whether it was."""
+    """The outcome of one stage for one question: a probability of being right, and the truth."""
 
     confidence: float
     right: bool
 
 
 Ladder = Sequence[Outcome]
-"""A question's outcomes, one for each stage that it was taken to, in their order. The first one
-that reaches the threshold is the answer; strategies of one stage have one, or none."""
+"""A question's outcomes, one for each stage that it reached, in order. The first one that reaches
+the threshold is the answer; a strategy of one stage has one outcome, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What could be certified at one rate of errors.
+    """The threshold that could be certified at one rate of errors.
 
     Attributes:
-        max_error: The rate that is not exceeded among what is answered.
-        delta: With a probability of at most this it is.
-        threshold: From this confidence on is answered; `None` where none could be certified.
-        questions: How many there were to learn from.
-        answered: How many of them reach it.
-        wrong: How many of these were wrong.
-        bound: Upper end of the exact one-sided interval of the rate of errors.
-        more: Where nothing could be certified, so many more questions of this sort would do if
-            they came out alike; `None` where no number would.
+        max_error: The rate of errors that the answers do not exceed.
+        delta: The largest probability that they exceed it.
+        threshold: The least confidence of an answer that is given; `None` if none was certified.
+        questions: The number of questions that it was learned from.
+        answered: The number of these questions whose confidence reaches the threshold.
+        wrong: The number of wrong answers among these.
+        bound: The upper end of the exact one-sided interval of the rate of errors.
+        more: The number of further questions that would suffice if they came out alike, where no
+            threshold was certified; `None` where no number would.
     """
 
     max_error: float
@@ -63,32 +64,36 @@ class Certificate:
 
     @property
     def coverage(self) -> float:
-        """Share of the questions that are answered."""
+        """The share of the questions that are answered."""
         return self.answered / self.questions if self.questions else 0.0
 
 
 def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA) -> Certificate:
-    """The threshold with most answers that is certified, for all stages of a ladder together.
+    """Return the certified threshold that gives most answers, for all stages of a ladder together.
 
-    One threshold serves every stage, as what it is put to is the probability of being right,
-    whatever stage it comes from; it is the joint outcome that is tested, of whichever stage
-    answers then.
+    One threshold serves every stage, as it is compared with the probability of being right,
+    whatever stage this comes from. The test counts the joint outcome: that of whichever stage
+    answers.
 
     Args:
-        ladders: One for each question, of confidences that its own rightness has not touched.
-        max_error: Between 0 and 1.
-        delta: Likewise.
+        ladders: One for each question, of confidences that do not depend on whether the question
+            itself was answered right.
+        max_error: Largest share of wrong answers, between 0 and 1.
+        delta: Largest probability of certifying a bad threshold, between 0 and 1.
     """
     points = _points(ladders)
-    found: _Point | None = None
+    best: _Point | None = None
     for start, share in _starts(points, max_error, delta):
+        # The sequence ends at the first test that fails: a later, larger set of answers may not be
+        # tried, or the chance of a false certificate would exceed `delta`.
         for point in points[start:]:
             if _tail(point.wrong, point.answered, max_error) > share:
                 break
-            found = max(found, point, key=lambda each: each.answered) if found else point
-        if found:
+            best = max(best, point, key=lambda candidate: candidate.answered) if best else point
+        # The second start is tried only where the first certifies nothing.
+        if best:
             break
-    if found is None:
+    if best is None:
         more = _more(points, len(ladders), max_error, delta)
         return Certificate(
             max_error=max_error, delta=delta, threshold=None, questions=len(ladders), more=more
@@ -96,16 +101,16 @@ def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA
     return Certificate(
         max_error=max_error,
         delta=delta,
-        threshold=found.level,
+        threshold=best.level,
         questions=len(ladders),
-        answered=found.answered,
-        wrong=found.wrong,
-        bound=upper_bound(found.wrong, found.answered, delta),
+        answered=best.answered,
+        wrong=best.wrong,
+        bound=upper_bound(best.wrong, best.answered, delta),
     )
 
 
 class _Point(NamedTuple):
-    """What a threshold lets through; `expected` errors are told by the confidences."""
+    """The answers that a threshold lets through; the confidences give the `expected` errors."""
 
     level: float
     answered: int
@@ -114,58 +119,74 @@ class _Point(NamedTuple):
 
 
 def _points(ladders: Sequence[Ladder]) -> list[_Point]:
-    """What thresholds let through, falling: where answers grow by about a sixtieth of them."""
-    stages = max((len(one) for one in ladders), default=0)
-    sure = np.full((len(ladders), stages), -inf)
+    """Return what thresholds let through, falling, at steps of about a sixtieth of the answers."""
+    stages = max((len(ladder) for ladder in ladders), default=0)
+    confidences = np.full((len(ladders), stages), -inf)
     right = np.zeros((len(ladders), stages), dtype=bool)
-    for at, one in enumerate(ladders):
-        sure[at, : len(one)] = [each.confidence for each in one]
-        right[at, : len(one)] = [each.right for each in one]
-    best = np.sort(sure.max(axis=1))[::-1] if stages else np.empty(0)
+    for row, ladder in enumerate(ladders):
+        confidences[row, : len(ladder)] = [outcome.confidence for outcome in ladder]
+        right[row, : len(ladder)] = [outcome.right for outcome in ladder]
+    best = np.sort(confidences.max(axis=1))[::-1] if stages else np.empty(0)
     best = best[best > -inf]
     step = max(1, ceil(len(best) / _STEPS))
-    return [_point(float(level), sure, right) for level in np.unique(best[step - 1 :: step])[::-1]]
+    return [
+        _point(float(level), confidences, right)
+        for level in np.unique(best[step - 1 :: step])[::-1]
+    ]
 
 
-def _point(level: float, sure: Sample, right: NDArray[np.bool_]) -> _Point:
-    reach = sure >= level
-    taken = np.flatnonzero(reach.any(axis=1))
-    first = reach[taken].argmax(axis=1)
+def _point(level: float, confidences: Sample, right: NDArray[np.bool_]) -> _Point:
+    """Return what a threshold lets through, by each question's first stage that reaches it."""
+    reaches = confidences >= level
+    answered = np.flatnonzero(reaches.any(axis=1))
+    stage = reaches[answered].argmax(axis=1)
     return _Point(
         level=level,
-        answered=len(taken),
-        wrong=int((~right[taken, first]).sum()),
-        expected=float((1 - sure[taken, first]).sum()),
+        answered=len(answered),
+        wrong=int((~right[answered, stage]).sum()),
+        expected=float((1 - confidences[answered, stage]).sum()),
     )
 
 
 def _starts(points: Sequence[_Point], max_error: float, delta: float) -> list[tuple[int, float]]:
-    """Where the sequences begin, each with its share of `delta`."""
-    enough = [
-        at for at, point in enumerate(points) if _tail(0, point.answered, max_error) <= delta / 4
+    """Return the points at which the sequences begin, each with its share of `delta`."""
+    testable = [
+        place
+        for place, point in enumerate(points)
+        if _tail(0, point.answered, max_error) <= delta / 4
     ]
-    if not enough:
-        enough = [
-            at for at, point in enumerate(points) if _tail(0, point.answered, max_error) <= delta
+    # Too few answers for two tests: the whole of `delta` goes to one sequence.
+    if not testable:
+        testable = [
+            place
+            for place, point in enumerate(points)
+            if _tail(0, point.answered, max_error) <= delta
         ]
-        return [(enough[0], delta)] if enough else []
-    likely = min(
-        enough, key=lambda at: _tail(round(points[at].expected), points[at].answered, max_error)
+        return [(testable[0], delta)] if testable else []
+    promising = min(
+        testable,
+        key=lambda place: _tail(round(points[place].expected), points[place].answered, max_error),
     )
-    return [(at, delta * share) for at, share in zip((likely, enough[0]), STARTS, strict=True)]
+    return [
+        (place, delta * share)
+        for place, share in zip((promising, testable[0]), STARTS, strict=True)
+    ]
 
 
 def _more(points: Sequence[_Point], questions: int, max_error: float, delta: float) -> int | None:
-    """How many more questions would certify a threshold if their outcomes were alike.
+    """Return how many more questions would certify a threshold if their outcomes were alike.
 
-    By the normal approximation, with half an error on top of those that were seen.
+    The number rests on the normal approximation, with half an error added to the errors that were
+    seen.
     """
-    away = NormalDist().inv_cdf(1 - delta)
+    quantile = NormalDist().inv_cdf(1 - delta)
     fewest = inf
     for point in points:
         rate = (point.wrong + 0.5) / (point.answered + 1)
         if rate < max_error:
-            needed = away**2 * max_error * (1 - max_error) / (max_error - rate) ** 2
+            needed = quantile**2 * max_error * (1 - max_error) / (max_error - rate) ** 2
+            # Fewer answers than log(delta) / log(1 - max_error) certify nothing, even without an
+            # error.
             fewest = min(
                 fewest, questions * max(needed, log(delta) / log1p(-max_error)) / point.answered
             )
@@ -173,10 +194,11 @@ def _more(points: Sequence[_Point], questions: int, max_error: float, delta: flo
 
 
 def upper_bound(wrong: int, answered: int, delta: float) -> float:
-    """The exact one-sided upper bound of a rate (Clopper and Pearson 1934); 1 of nothing."""
+    """Return the exact one-sided upper bound of a rate (Clopper and Pearson); 1 of no answers."""
     if answered == 0 or wrong >= answered:
         return 1.0
     low, high = wrong / answered, 1.0
+    # Bisection to the precision of a float.
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if _tail(wrong, answered, middle) > delta else (low, middle)
@@ -184,14 +206,15 @@ def upper_bound(wrong: int, answered: int, delta: float) -> float:
 
 
 def _tail(wrong: int, answered: int, rate: float) -> float:
-    """Probability of at most so many wrong ones, if each is wrong with this rate."""
+    """Return the probability of at most `wrong` wrong answers, if each is wrong at this rate."""
     if wrong >= answered:
         return 1.0
     if not 0 < rate < 1:
         return float(rate <= 0)
     counts = np.arange(1, wrong + 1)
-    ways = np.concatenate([[0.0], np.cumsum(np.log((answered - counts + 1) / counts))])
-    terms = ways + np.arange(wrong + 1) * log(rate)
-    terms += (answered - np.arange(wrong + 1)) * log1p(-rate)
-    highest = float(terms.max())
-    return min(1.0, exp(highest) * float(np.exp(terms - highest).sum()))
+    log_counts = np.concatenate([[0.0], np.cumsum(np.log((answered - counts + 1) / counts))])
+    logs = log_counts + np.arange(wrong + 1) * log(rate)
+    logs += (answered - np.arange(wrong + 1)) * log1p(-rate)
+    # Sums of exponentials underflow for thousands of answers unless the largest is taken out.
+    highest = float(logs.max())
+    return min(1.0, exp(highest) * float(np.exp(logs - highest).sum()))

@@ -1,4 +1,4 @@
-"""Whether the answers given lately are like those of a calibration, signal by signal."""
+"""Drift: comparison of the signals of recent answers with those of a calibration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,22 @@ from fathom.jsonable import Json
 Sample = NDArray[np.float64]
 
 FEWEST = 40
-"""Of fewer answers nothing is said."""
+"""The least number of recent answers that are compared."""
 LEVEL = 0.01
-"""How often there is a warning, at most, where nothing has changed."""
+"""The largest probability of a warning where nothing has changed."""
 _KNOTS = 50
+"""Largest number of values that describe a distribution."""
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How a signal is spread.
+    """The empirical distribution of a signal.
 
     Attributes:
-        values: Some that it has, rising.
-        below: The share of the answers in which it is less than each of them.
-        upto: In which it is at most that.
+        values: Some of the values that the signal has, rising.
+        below: For each of them, the share of the answers with a smaller value.
+        upto: For each of them, the share of the answers with a value of at most this.
     """
 
     values: tuple[float, ...]
@@ -36,35 +37,37 @@ class Spread:
 
     @classmethod
     def of(cls, sample: Sequence[float]) -> Self:
-        """The spread of a sample, at no more than fifty values."""
+        """Build the distribution of a sample, at no more than fifty values."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         knots = np.unique(np.quantile(ordered, np.linspace(0, 1, _KNOTS), method="lower"))
         below, upto = _shares(ordered, knots)
         return cls(values=_told(knots), below=_told(below), upto=_told(upto))
 
     def distance(self, sample: Sequence[float]) -> float:
-        """How far a sample is from it: the largest difference of the shares (Kolmogorov)."""
+        """Return the largest difference between the shares of a sample and these (Kolmogorov)."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         below, upto = _shares(ordered, np.asarray(self.values))
         return float(max(np.abs(below - self.below).max(), np.abs(upto - self.upto).max()))
 
 
 def _shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
+    """Return the shares of a sorted sample that are below each knot, and at most it."""
     below = np.searchsorted(ordered, knots, side="left") / len(ordered)
     return below, np.searchsorted(ordered, knots, side="right") / len(ordered)
 
 
 def _told(values: Sample) -> tuple[float, ...]:
+    """Return the values as rounded numbers for JSON."""
     return tuple(np.round(values, _DIGITS).tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """How the signals of a calibration were spread.
+    """The distributions of a calibration's signals.
 
     Attributes:
-        answers: How many there were.
-        spreads: By signal.
+        answers: The number of answers that they describe.
+        spreads: The distribution of each signal, by name.
     """
 
     answers: int
@@ -72,33 +75,37 @@ class Drift:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, float]]) -> Self:
-        """That of the signals of answers, at least one."""
+        """Build the distributions from the signals of answers, at least one."""
         return cls(
             answers=len(rows),
             spreads={name: Spread.of([row[name] for row in rows]) for name in sorted(rows[0])},
         )
 
     def moved(self, recent: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-        """The signals that are spread otherwise now, the farthest first.
+        """Return the signals whose distribution has changed, the farthest first.
 
-        A signal counts when its distance is beyond what the inequality of Dvoretzky, Kiefer and
-        Wolfowitz allows samples of one and the same kind, for all signals together: it holds
-        whatever the spread, and a few outliers do not move it.
+        A signal counts when its distance exceeds what the inequality of Dvoretzky, Kiefer and
+        Wolfowitz allows for samples of one distribution, for all signals together. The inequality
+        holds for any distribution, and a few outliers do not exceed it.
         """
         if len(recent) < FEWEST or not self.spreads:
             return ()
-        slack = sqrt(log(4 * len(self.spreads) / LEVEL) / 2)
-        most = slack * (1 / sqrt(len(recent)) + 1 / sqrt(self.answers))
-        far = {
+        # Union bound: `LEVEL` is divided among all signals, and among both samples and both sides.
+        width = sqrt(log(4 * len(self.spreads) / LEVEL) / 2)
+        bound = width * (1 / sqrt(len(recent)) + 1 / sqrt(self.answers))
+        distances = {
             name: spread.distance([row.get(name, 0.0) for row in recent])
             for name, spread in self.spreads.items()
         }
         return tuple(
-            sorted((name for name in far if far[name] > most), key=lambda name: -far[name])
+            sorted(
+                (name for name in distances if distances[name] > bound),
+                key=lambda name: -distances[name],
+            )
         )
 
     def to_json(self) -> Json:
-        """As `from_json` takes it."""
+        """Return the object that `from_json` reads."""
         spreads = {
             name: [list(spread.values), list(spread.below), list(spread.upto)]
             for name, spread in self.spreads.items()
@@ -107,10 +114,10 @@ class Drift:
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
-        """The spreads of an object.
+        """Build the distributions from a JSON object.
 
         Raises:
-            KeyError, TypeError, ValueError: If it is none.
+            KeyError, TypeError, ValueError: If the object holds no distributions.
         """
         spreads = {
             str(name): Spread(values=tuple(values), below=tuple(below), upto=tuple(upto))

@@ -1,4 +1,4 @@
-"""A calibration: how likely answers are right, and from where on they are certified."""
+"""Calibrations: the probability that an answer is right, and certified thresholds of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from fathom.jsonable import Json
 from fathom.runs.context import Weighed
 
 RATES = (0.01, 0.02, 0.05, 0.1)
-"""Rates of errors that every calibration tries to certify."""
+"""The rates of errors that every calibration tries to certify."""
 FEWEST = 20
-"""From fewer answers nothing is learned."""
+"""The least number of answers that a calibration is learned from."""
 READER = SurenessLaw(weights={"sure": 1.0}, offset=0.0)
-"""What is known before anything is learned: the draft's own confidence."""
+"""The law before anything is learned: the draft's own confidence."""
 Source = Literal["own questions", "public questions"]
 
 
 class Answered(NamedTuple):
-    """One recorded answer: its signals, and whether it was right."""
+    """A recorded answer: its signals, and whether it was right."""
 
     signals: Signals
     right: bool
@@ -28,15 +28,15 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What was learned from recorded answers of one strategy.
+    """The calibration of one strategy, learned from recorded answers.
 
     Attributes:
-        identity: What it was made for: strategy, settings, models.
-        source: Whose questions it was learned from.
-        made_of: How much: data sets or files, and the number of questions.
-        law: Gives the probability of being right.
+        identity: The setup that it applies to: strategy, settings, models.
+        source: The kind of questions that it was learned from.
+        made_of: The data sets or files, and the number of questions.
+        law: The law that gives the probability of being right.
         certificates: One for each rate of errors, rising.
-        drift: How the signals were spread.
+        drift: The distributions of the signals.
     """
 
     identity: Mapping[str, Json]
@@ -47,19 +47,21 @@ class Calibration:
     drift: Drift
 
     def threshold(self, max_error: float) -> float | None:
-        """From which confidence on answers may be given at this rate of errors, if it is known.
+        """Return the least confidence that keeps this rate of errors; `None` without a certificate.
 
-        A rate that was not tried is served by the next lower one that is certified.
+        A rate that was not tried is served by the next lower rate that is certified.
         """
-        able = [
-            each
-            for each in self.certificates
-            if each.threshold is not None and each.max_error <= max_error
+        usable = [
+            certificate
+            for certificate in self.certificates
+            if certificate.threshold is not None and certificate.max_error <= max_error
         ]
-        return max(able, key=lambda each: each.max_error).threshold if able else None
+        return (
+            max(usable, key=lambda certificate: certificate.max_error).threshold if usable else None
+        )
 
     def to_json(self) -> Json:
-        """As `from_json` takes it."""
+        """Return the object that `from_json` reads."""
         names = (
             "max_error",
             "delta",
@@ -76,40 +78,41 @@ class Calibration:
             "made_of": dict(self.made_of),
             "law": self.law.to_json(),
             "certificates": [
-                {name: getattr(each, name) for name in names} for each in self.certificates
+                {name: getattr(certificate, name) for name in names}
+                for certificate in self.certificates
             ],
             "drift": self.drift.to_json(),
         }
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
-        """The calibration of an object.
+        """Build the calibration from a JSON object.
 
         Raises:
-            KeyError, TypeError, ValueError: If it is none.
+            KeyError, TypeError, ValueError: If the object is no calibration.
         """
         return cls(
             identity=given["identity"],
             source=given["source"],
             made_of=given["made_of"],
             law=SurenessLaw.from_json(given["law"]),
-            certificates=tuple(Certificate(**each) for each in given["certificates"]),
+            certificates=tuple(Certificate(**certificate) for certificate in given["certificates"]),
             drift=Drift.from_json(given["drift"]),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weigher:
-    """What a run needs of a calibration; a trace keeps it.
+    """The weighing of a run's answers by a calibration, as a trace records it.
 
     Attributes:
-        law: `None` where there is none that fits.
-        by: See `Weighed`.
-        threshold: The least confidence of an answer that is given, as a rate of errors asks for.
-        least: The least confidence of an answer that is given as the only one; 0 gives all.
-        alone: Whether that and `threshold` count in place of the draft's own confidence, as where
-            a rate of errors is to be kept, or all is to be given.
-        lifts: Whether an answer may be sure by this alone that the draft itself is not sure of.
+        law: The law; `None` where no calibration fits.
+        by: The kind of questions that the calibration was learned from, as in `Weighed`.
+        threshold: The least confidence of an answer that a limit on the rate of errors allows.
+        least: The least confidence of an answer that is given as the only one; 0 allows all.
+        alone: Whether `least` and `threshold` replace the test of the draft's own confidence, as
+            where a rate of errors is to be kept, or every answer is to be given.
+        lifts: Whether a high probability makes an answer sure whose own draft is not.
     """
 
     law: SurenessLaw | None = None
@@ -120,14 +123,14 @@ class Weigher:
     lifts: bool = True
 
     def __call__(self, signals: Signals) -> Weighed:
-        """What is to be thought of an answer with these signals.
+        """Return the calibrated confidence of an answer with these signals.
 
-        Without signals, as where there was no time for them, nobody can say; where a rate of errors
-        is to be kept that is not enough.
+        Without signals, as where no time was left to compute them, there is no confidence; a limit
+        on the rate of errors then refuses the answer.
         """
         if self.law is None or not signals:
-            every = self.alone and self.least <= 0
-            return Weighed(None, enough=self.threshold <= 0, sure=float(every))
+            gives_all = self.alone and self.least <= 0
+            return Weighed(None, enough=self.threshold <= 0, sure=float(gives_all))
         confidence = self.law(signals)
         return Weighed(
             confidence,
@@ -138,7 +141,7 @@ class Weigher:
         )
 
     def to_json(self) -> Json:
-        """As `from_json` takes it."""
+        """Return the object that `from_json` reads."""
         law = self.law.to_json() if self.law else None
         return {
             "law": law,
@@ -151,23 +154,24 @@ class Weigher:
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
-        """The weigher of an object."""
+        """Build the weigher from a JSON object of a trace."""
         law = SurenessLaw.from_json(given["law"]) if given["law"] else None
         return cls(
             law=law,
             by=given["by"],
             threshold=given["threshold"],
-            least=given.get("least", 0.0),  # none of these was known once
+            # Traces of earlier versions lack these keys.
+            least=given.get("least", 0.0),
             alone=given.get("alone", False),
             lifts=given.get("lifts", False),
         )
 
 
 class Learned(NamedTuple):
-    """What was learned of answers.
+    """The law, certificates and distributions that were learned from answers.
 
     Attributes:
-        held_out: For each answer its probability by a law that had not seen it.
+        held_out: For each answer its probability by a law that was fitted without it.
     """
 
     law: SurenessLaw
@@ -177,7 +181,11 @@ class Learned(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """A calibration, and what it says of the answers it was learned from; see `Learned`."""
+    """A calibration with its probabilities for the answers that it was learned from.
+
+    Attributes:
+        held_out: For each answer its probability by a law that was fitted without it.
+    """
 
     calibration: Calibration
     held_out: tuple[float, ...]
@@ -190,25 +198,27 @@ def learn(
     delta: float = DELTA,
     before: SurenessLaw = READER,
 ) -> Learned:
-    """Learn a law of the answers and certify thresholds on what it says of those held out.
+    """Learn a law from answers and certify thresholds on its held-out probabilities.
 
     Args:
         asked: One for each question; `None` where it was not answered.
-        rates: Rates of errors to certify, each for itself.
-        delta: See `Certificate`.
-        before: A law to begin with.
+        rates: Rates of errors to certify, each by itself.
+        delta: Largest probability of certifying a bad threshold, between 0 and 1.
+        before: The law to begin with.
 
     Raises:
         ValueError: If there are fewer than `FEWEST` answers, or all are right, or none.
     """
-    answers = [each for each in asked if each is not None]
-    if len(answers) < FEWEST or len({each.right for each in answers}) < 2:
-        raise ValueError("too few answers, or all alike")
-    rows, right = [each.signals for each in answers], [each.right for each in answers]
+    answers = [answer for answer in asked if answer is not None]
+    if len(answers) < FEWEST or len({answer.right for answer in answers}) < 2:
+        raise ValueError(f"fewer than {FEWEST} answers, or all of them right, or none")
+    rows, right = [answer.signals for answer in answers], [answer.right for answer in answers]
     fitted = fit(rows, right, before=before)
-    told = iter(fitted.held_out)
+    probabilities = iter(fitted.held_out)
+    # Certificates rest on held-out probabilities: those of a law that has seen the answer are too
+    # high, and the error rate would not hold.
     ladders: list[Ladder] = [
-        () if each is None else (Outcome(next(told), each.right),) for each in asked
+        () if answer is None else (Outcome(next(probabilities), answer.right),) for answer in asked
     ]
     return Learned(
         law=fitted.law,

@@ -1,4 +1,4 @@
-"""How likely an answer is right, by a law of its signals: logistic regression, cross-fitted."""
+"""Laws of the probability that an answer is right: cross-fitted logistic regression."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,58 +11,59 @@ from fathom.jsonable import Json
 
 Matrix = NDArray[np.float64]
 Signals = Mapping[str, float]
-"""The numbers of one answer, by name."""
+"""The signals of one answer, by name."""
 
 RIDGES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-"""What is tried of the pull on the weights; the one that foretells best counts."""
+"""Ridge penalties that are tried; the one with the least held-out loss is used."""
 FOLDS = 10
 _EASE = 0.1
-"""The pull on the offset, and on how far the law before counts: next to none."""
+"""The penalty on the offset, and on the weight of the law before: next to none."""
 _ROUNDS = 50
 _FLAT = 1e-9
 _BOUND = 30.0
+"""Largest logit in magnitude; beyond it exp() would overflow without changing a probability."""
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurenessLaw:
-    """The logit of being right is a weighted sum of signals.
+    """A logistic law: the logit of being right is a weighted sum of signals.
 
     Attributes:
-        weights: By the name of the signal; a signal that is not named counts nothing.
-        offset: Is added.
+        weights: The weight of each signal, by name; other signals count nothing.
+        offset: The constant term.
     """
 
     weights: Mapping[str, float]
     offset: float
 
     def __call__(self, signals: Signals) -> float:
-        """The probability that the answer with these signals is right."""
+        """Return the probability that the answer with these signals is right."""
         return float(self.all([signals])[0])
 
     def all(self, rows: Sequence[Signals]) -> Matrix:
-        """The probabilities of several."""
+        """Return the probability of each of several answers."""
         logits = self.logits(rows)
         shares: Matrix = np.round(1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND))), _DIGITS)
         return shares
 
     def logits(self, rows: Sequence[Signals]) -> Matrix:
-        """The weighted sums."""
+        """Return the weighted sum of each of several answers."""
         names = list(self.weights)
         values = _matrix(rows, names)
         sums: Matrix = values @ np.array([self.weights[name] for name in names]) + self.offset
         return sums
 
     def to_json(self) -> Json:
-        """As `from_json` takes it."""
+        """Return the object that `from_json` reads."""
         return {"offset": self.offset, "weights": dict(self.weights)}
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
-        """The law of an object.
+        """Build the law from a JSON object.
 
         Raises:
-            KeyError, TypeError, ValueError: If it is none.
+            KeyError, TypeError, ValueError: If the object is no law.
         """
         weights = {str(name): float(value) for name, value in given["weights"].items()}
         return cls(weights=weights, offset=float(given["offset"]))
@@ -70,11 +71,11 @@ class SurenessLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitted:
-    """A law and what it says of the answers that it was fitted on.
+    """A law with its held-out probabilities for the answers that it was fitted to.
 
     Attributes:
-        held_out: For each answer the probability by a law that had not seen it.
-        ridge: The pull on the weights that was chosen.
+        held_out: For each answer the probability by a law that was fitted without it.
+        ridge: The ridge penalty that was chosen.
     """
 
     law: SurenessLaw
@@ -91,32 +92,33 @@ def fit(
 ) -> Fitted:
     """Fit a law to answers.
 
-    The weights are pulled towards those of the law before, or else towards 0, the more the fewer
-    answers there are to say otherwise; how much is chosen by how well held out answers are
-    foretold. So a few dozen answers adjust a law, and thousands make their own.
+    The ridge penalty pulls the weights towards those of the law before, or else towards 0, and the
+    fewer answers there are the stronger. The penalty with the least loss on held-out answers is
+    used. A few dozen answers therefore adjust a law, and thousands replace it.
 
     Args:
-        rows: The signals of each answer; at least one, all with the same names.
-        right: Whether it was right.
-        before: What was known before.
-        seed: Of the folds.
+        rows: The signals of each answer; at least one answer, all with the same names.
+        right: Whether each answer was right.
+        before: The law before.
+        seed: The seed of the folds.
     """
     design = _Design.of(rows, before)
     values = design.of_rows(rows)
     targets = np.asarray(right, dtype=np.float64)
     folds = np.random.default_rng(seed).permutation(len(rows)) % min(FOLDS, len(rows))
-    tried = {ridge: _held_out(values, targets, folds, design, ridge) for ridge in RIDGES}
-    ridge = min(tried, key=lambda each: _loss(tried[each], targets))
+    held_out = {ridge: _held_out(values, targets, folds, design, ridge) for ridge in RIDGES}
+    # Ties go to the smallest penalty, which stands first in `RIDGES`.
+    ridge = min(held_out, key=lambda candidate: _loss(held_out[candidate], targets))
     return Fitted(
         law=design.law(_newton(values, targets, design, ridge)),
-        held_out=tuple(np.round(tried[ridge], _DIGITS).tolist()),
+        held_out=tuple(np.round(held_out[ridge], _DIGITS).tolist()),
         ridge=ridge,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Design:
-    """What the regression sees: 1, the logit of the law before, and the scaled signals."""
+    """The columns of the regression: 1, the logit of the law before, and the scaled signals."""
 
     names: tuple[str, ...]
     means: Matrix
@@ -125,38 +127,45 @@ class _Design:
 
     @classmethod
     def of(cls, rows: Sequence[Signals], before: SurenessLaw | None) -> Self:
+        """Build the design; signals that hardly vary are left out."""
         names = tuple(sorted(rows[0]))
         values = _matrix(rows, names)
         scales = values.std(axis=0)
-        kept = [at for at, scale in enumerate(scales) if scale > _FLAT]
+        # A constant signal cannot be scaled, and the offset stands for it.
+        varying = [column for column, scale in enumerate(scales) if scale > _FLAT]
         return cls(
-            names=tuple(names[at] for at in kept),
-            means=values.mean(axis=0)[kept],
-            scales=scales[kept],
+            names=tuple(names[column] for column in varying),
+            means=values.mean(axis=0)[varying],
+            scales=scales[varying],
             before=before,
         )
 
     def of_rows(self, rows: Sequence[Signals]) -> Matrix:
+        """Return the design's columns for the signals of answers, answers x columns."""
         scaled = (_matrix(rows, self.names) - self.means) / self.scales
         logits = self.before.logits(rows) if self.before else np.zeros(len(rows))
         return np.column_stack([np.ones(len(rows)), logits, scaled])
 
     @property
     def start(self) -> Matrix:
+        """The coefficients that the penalty pulls towards: the law before, or none."""
         return np.array([0.0, float(self.before is not None), *np.zeros(len(self.names))])
 
     def pull(self, ridge: float) -> Matrix:
+        """Return the penalty on each coefficient."""
         return np.array([_EASE, _EASE if self.before else 1.0, *np.full(len(self.names), ridge)])
 
-    def law(self, found: Matrix) -> SurenessLaw:
-        """The law that the coefficients stand for."""
-        own = found[2:] / self.scales
+    def law(self, coefficients: Matrix) -> SurenessLaw:
+        """Return the law that the coefficients stand for, over the unscaled signals."""
+        slopes = coefficients[2:] / self.scales
         weights = dict.fromkeys(self.names, 0.0)
-        offset = float(found[0] - own @ self.means)
+        offset = float(coefficients[0] - slopes @ self.means)
         if self.before:
-            weights |= {name: found[1] * value for name, value in self.before.weights.items()}
-            offset += float(found[1]) * self.before.offset
-        for name, value in zip(self.names, own, strict=True):
+            weights |= {
+                name: coefficients[1] * value for name, value in self.before.weights.items()
+            }
+            offset += float(coefficients[1]) * self.before.offset
+        for name, value in zip(self.names, slopes, strict=True):
             weights[name] += value
         rounded = {name: round(float(value), _DIGITS) for name, value in sorted(weights.items())}
         return SurenessLaw(weights=rounded, offset=round(offset, _DIGITS))
@@ -165,37 +174,44 @@ class _Design:
 def _held_out(
     values: Matrix, targets: Matrix, folds: NDArray[np.int64], design: _Design, ridge: float
 ) -> Matrix:
-    found = np.full(len(targets), targets.mean())
+    """Return the probability of each answer by the law of the folds that lack it."""
+    probabilities = np.full(len(targets), targets.mean())
     for fold in range(int(folds.max()) + 1 if len(targets) > 1 else 0):
-        own = folds == fold
-        found[own] = _share(values[own] @ _newton(values[~own], targets[~own], design, ridge))
-    return found
+        in_fold = folds == fold
+        probabilities[in_fold] = _share(
+            values[in_fold] @ _newton(values[~in_fold], targets[~in_fold], design, ridge)
+        )
+    return probabilities
 
 
 def _newton(values: Matrix, targets: Matrix, design: _Design, ridge: float) -> Matrix:
-    """The coefficients with the highest penalised likelihood; the penalty makes it one point."""
-    pull, start = design.pull(ridge), design.start
-    found = start.copy()
+    """Return the coefficients with the highest penalised likelihood, by Newton's method."""
+    penalties, start = design.pull(ridge), design.start
+    coefficients = start.copy()
     for _ in range(_ROUNDS):
-        shares = _share(values @ found)
-        slope = values.T @ (targets - shares) - pull * (found - start)
-        bend = (values * (shares * (1 - shares))[:, None]).T @ values + np.diag(pull)
-        step = np.linalg.solve(bend, slope)
-        found = found + step / max(1.0, float(np.abs(step).max()))
+        shares = _share(values @ coefficients)
+        gradient = values.T @ (targets - shares) - penalties * (coefficients - start)
+        curvature = (values * (shares * (1 - shares))[:, None]).T @ values + np.diag(penalties)
+        step = np.linalg.solve(curvature, gradient)
+        # Steps of at most 1: a full step may overshoot where the answers are separable.
+        coefficients = coefficients + step / max(1.0, float(np.abs(step).max()))
         if float(np.abs(step).max()) < _FLAT:
             break
-    return found
+    return coefficients
 
 
 def _share(logits: Matrix) -> Matrix:
+    """Return the logistic function of the logits."""
     shares: Matrix = 1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND)))
     return shares
 
 
 def _loss(shares: Matrix, targets: Matrix) -> float:
+    """Return the mean log loss of probabilities, in nats."""
     bounded = np.clip(shares, _FLAT, 1 - _FLAT)
     return float(-(targets * np.log(bounded) + (1 - targets) * np.log(1 - bounded)).mean())
 
 
 def _matrix(rows: Sequence[Signals], names: Sequence[str]) -> Matrix:
+    """Return the signals as a matrix, answers x names; a missing signal is 0."""
     return np.array([[row.get(name, 0.0) for name in names] for row in rows], dtype=np.float64)

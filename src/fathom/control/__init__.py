@@ -1,1 +1,1 @@
-"""Decisions from numbers: no model call, no text, nothing outside."""
+"""Decisions from numbers: no model call, no text, no input or output."""

@@ -1,7 +1,8 @@
-"""The cascade of MAF-RAG (Table I): accept what a phase found, or climb to a dearer one.
+"""The cascade of MAF-RAG (Table I): accept the outcome of a phase, or escalate to a dearer phase.
 
-The paper climbs to the debate when EVR is not sure. But agents have something to debate where
-documents differ, so `conflict` leads there, from whatever phase it is seen in, and nothing else.
+The paper escalates to the debate when EVR is not sure. But agents have something to debate only
+where documents differ. Therefore `conflict` leads there, from whatever phase sees it, and nothing
+else does.
 """
 
 from collections.abc import Mapping
@@ -24,11 +25,11 @@ CascadeReason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeVerdict:
-    """What to do with the outcome of a phase.
+    """The decision about the outcome of a phase.
 
     Attributes:
-        to: The phase to climb to; `None` unless the action is `escalate`.
-        low_confidence: The answer is accepted, but to be marked as uncertain.
+        to: The next phase; `None` unless the action is `escalate`.
+        low_confidence: Whether the accepted answer is to be marked as uncertain.
     """
 
     action: CascadeAction
@@ -39,15 +40,15 @@ class CascadeVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
-    """The phases in the order in which they are tried, and what each must reach.
+    """The phases in the order in which they are tried, with the confidence that each must reach.
 
     Attributes:
-        phases: Those that are there, for example without `debate` for the baselines of Table II,
-            without `web` where no web search is configured. Never empty, each once, in the order
-            of `PHASES`.
+        phases: The available phases, for example without `debate` for the baselines of Table II,
+            without `web` where no web search is configured. Never empty, each once, in the order of
+            `PHASES`.
         thresholds: The least confidence, in [0, 1], that is accepted from a phase. For `web` it
-            only decides whether an answer is marked: anything found is accepted.
-        debate_on: What leads to the debate.
+            only decides whether an answer is marked: every answer of the web search is accepted.
+        debate_on: The cause of a debate.
     """
 
     phases: tuple[Phase, ...] = ("vor", "evr", "debate")
@@ -61,58 +62,62 @@ class Cascade:
 
     @classmethod
     def of(cls, settings: MafSettings, *, web: bool) -> Self:
-        """The cascade of these settings; the web is a phase only where there is a web search."""
+        """Build the cascade of the settings; `web` is a phase only if there is a web search."""
+        # Settings may name the web alone; without a web search one phase must remain.
         phases = tuple(phase for phase in settings.phases if phase != "web" or web) or ("vor",)
         return cls(phases=phases, thresholds=thresholds_of(settings), debate_on=settings.debate_on)
 
-    def overridden(self, own: Mapping[Phase, float]) -> "Cascade":
-        """The same cascade with the thresholds that a class of questions has of its own."""
-        return replace(self, thresholds={**self.thresholds, **own})
+    def overridden(self, overrides: Mapping[Phase, float]) -> "Cascade":
+        """Return the cascade with the thresholds that a class of questions overrides."""
+        return replace(self, thresholds={**self.thresholds, **overrides})
 
     def looks_for_conflict(self, phase: Phase) -> bool:
-        """Whether it matters, after a phase, that documents give different answers."""
+        """Return whether a conflict between documents matters after a phase."""
         return self.debate_on == "conflict" and "debate" in self._above(phase)
 
     def leads_to(self, phase: Phase) -> tuple[Phase, ...]:
-        """The phases that may come next after one: for want of confidence, and in conflict."""
+        """Return the phases that may follow: for lack of confidence first, then for a conflict."""
         above = self._above(phase)
         if not self.looks_for_conflict(phase):
             return above[:1]
-        return (*[each for each in above if each != "debate"][:1], "debate")
+        return (*[candidate for candidate in above if candidate != "debate"][:1], "debate")
 
     def _above(self, phase: Phase) -> tuple[Phase, ...]:
+        """Return the phases after this one, in order."""
         return self.phases[self.phases.index(phase) + 1 :]
 
     def verdict(
         self, phase: Phase, confidence: float, *, known: bool = True, conflict: bool = False
     ) -> CascadeVerdict:
-        """Accept the outcome of a phase, climb, or give up.
+        """Accept the outcome of a phase, escalate, or give up.
 
         Args:
-            phase: The one that was just tried; one of `phases`.
-            confidence: Of its outcome, in [0, 1].
-            known: Whether it has an answer at all: `False` for a debate that ends in "unknown",
-                and for a web search that finds nothing.
-            conflict: Whether documents give different answers; asked only where it is looked for.
+            phase: The phase that was just tried; one of `phases`.
+            confidence: The confidence of its outcome, in [0, 1].
+            known: Whether it has an answer at all: `False` for a debate that ends in "unknown", and
+                for a web search that finds nothing.
+            conflict: Whether documents give different answers; ignored where no conflict is looked
+                for.
         """
         if conflict and self.looks_for_conflict(phase):
             return CascadeVerdict(action="escalate", reason="CONFLICT", to="debate")
-        enough = confidence >= self.thresholds[phase]
+        is_sure = confidence >= self.thresholds[phase]
         if known and phase == "web":
-            reason: CascadeReason = "WEB_FOUND" if enough else "WEB_LOW_CONFIDENCE"
-            return CascadeVerdict(action="accept", reason=reason, low_confidence=not enough)
-        if known and enough:
+            reason: CascadeReason = "WEB_FOUND" if is_sure else "WEB_LOW_CONFIDENCE"
+            return CascadeVerdict(action="accept", reason=reason, low_confidence=not is_sure)
+        if known and is_sure:
             return CascadeVerdict(action="accept", reason="CONFIDENT")
-        to = self.leads_to(phase)[:1]
-        if not to or (to[0] == "debate" and self.looks_for_conflict(phase)):
+        next_phases = self.leads_to(phase)[:1]
+        # Only a conflict may lead to the debate then: agents that agree have nothing to debate.
+        if not next_phases or (next_phases[0] == "debate" and self.looks_for_conflict(phase)):
             return CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
         return CascadeVerdict(
-            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=to[0]
+            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=next_phases[0]
         )
 
 
 def thresholds_of(settings: MafSettings) -> dict[Phase, float]:
-    """The least confidence that is accepted from each phase."""
+    """Return the least confidence that is accepted from each phase."""
     return {
         "vor": settings.vor_threshold,
         "evr": settings.evr_threshold,

@@ -1,10 +1,11 @@
-"""BAUG, the budget-aware uncertainty gate: stop, look again, edit once, or abstain.
+"""BAUG, the budget-aware uncertainty gate: stop, search again, edit once, or abstain.
 
-From the study of anchors and BAUG, section 3. A draft is shown (`STOP`) when it is supported, all
-required anchors are in its evidence, it is of the kind and unit asked for, no conflict is open, a
-list is whole, and a judge that was asked agrees. Else something is lacking: the draft is mended if
-what was read can mend it, and the gate looks again while rounds, new hits and budget allow it. What
-remains lacking then decides between a draft that is shown for want of better and an abstention.
+From the study of anchors and BAUG, section 3. A draft is shown (`STOP`) when it is supported, its
+evidence holds all required anchors, it has the kind and unit that the question asks for, no
+conflict is open, a list is complete, and a judge that was asked agrees. Otherwise something is
+lacking: the draft is mended if the hits that were read can mend it, and the gate searches again
+while rounds, new hits and budget allow it. What remains lacking then decides between showing the
+draft in spite of it and abstaining.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ __all__ = [
     "wants_judge",
 ]
 
+# The defaults of the settings are configuration A of the study.
 _CONFIG_A = AnchorSettings()
 JudgePolicy = Literal["never", "grey_zone", "always"]
 _Lack = Literal["evidence", "anchor", "unit", "overlap", "conflict", "items", "judge"]
@@ -48,13 +50,13 @@ _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateProgress:
-    """How often a question has gone round already; `after` is the only way on.
+    """The rounds, edits and judge calls of a question so far; `after` is the only way on.
 
     Attributes:
         round: From 1.
         retried: Whether round 1b was run.
-        reflections: Self-edits so far.
-        judged: Calls of the judge so far.
+        reflections: Number of self-edits so far.
+        judged: Number of calls of the judge so far.
     """
 
     round: int = 1
@@ -63,7 +65,7 @@ class GateProgress:
     judged: int = 0
 
     def after(self, verdict: GateVerdict) -> "GateProgress":
-        """The progress once the verdict has been carried out."""
+        """Return the progress once the verdict has been carried out."""
         if verdict.action == "REFLECT":
             return replace(self, reflections=self.reflections + 1)
         if verdict.reason == "RETRY_MISSING_ANCHOR":
@@ -73,34 +75,34 @@ class GateProgress:
         return self
 
     def after_judge(self) -> "GateProgress":
-        """The progress once the judge has been asked."""
+        """Return the progress after one more call of the judge."""
         return replace(self, judged=self.judged + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """What is known of a draft, measured after it was written; shares are in [0, 1].
+    """The signals of a draft, measured after it was written; shares are in [0, 1].
 
     Attributes:
         answered: Whether there is a draft with evidence at all.
-        support: Share of the draft's sentences that what they cite entails (support overlap).
-        support_change: Against the round before, in [-1, 1].
+        support: Share of the draft's sentences that their citations entail (support overlap).
+        support_change: Change of `support` since the round before, in [-1, 1].
         coverage: Share of the required anchors that the evidence holds; 1 when none is required.
-        coverage_change: Against the round before, in [-1, 1].
+        coverage_change: Change of `coverage` since the round before, in [-1, 1].
         new_hits: Share of the last round's hits that had not been seen before.
-        judge: Confidence of the judge that the draft is right and supported; `None` when it was
-            not asked about this draft.
-        conflict: Whether the evidence holds another answer of like weight that is not resolved.
-        factoid: Whether one fact is asked for.
+        judge: The judge's confidence that the draft is right and supported; `None` when it was not
+            asked about this draft.
+        conflict: Whether the evidence holds an unresolved other answer of similar weight.
+        factoid: Whether the question asks for one fact.
         contradicted: Whether the evidence has something else in the place of a required anchor.
-        unit: Whether the answer is of the kind asked for, with its unit or currency.
-        whole: Whether as many things are given as are asked for.
-        quoting: Whether the draft only repeats what documents say.
-        mendable: Whether something that was read holds what the evidence lacks.
+        unit: Whether the answer has the kind that the question asks for, with its unit or currency.
+        whole: Whether the answer gives as many things as the question asks for.
+        quoting: Whether the draft only repeats sentences of documents.
+        mendable: Whether a hit that was read holds what the evidence lacks.
         spent: Tokens of this question so far.
         reserved: Tokens that the next round takes at most.
-        baseline: Tokens that the baseline spends on a question. Without a language model all
-            three are 0, and every round is affordable.
+        baseline: Tokens that the baseline spends on a question. Without a language model all three
+            are 0, and every round is affordable.
         left: Tokens that the question's budget still allows.
     """
 
@@ -127,29 +129,30 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The gate's constants; `of` makes those of a configuration.
+    """The gate's constants; `of` builds those of a configuration.
 
     Attributes:
-        gated: Whether anything is decided; else every draft is shown as it is, and no judge asked.
-        rounds: At most so many rounds, at least 1; config B has 2.
-        reflections: At most so many self-edits.
+        gated: Whether the gate decides; otherwise every draft is shown as it is, and no judge
+            asked.
+        rounds: Largest number of rounds, at least 1; config B has 2.
+        reflections: Largest number of self-edits.
         tau_overlap: Least support of a draft that may be shown, in [0, 1].
-        new_hits: Epsilon; fewer new hits than this share end the search.
-        coverage_stop: Coverage with which nothing is lacking.
-        coverage_min: Below it a draft is withheld when the search has ended, in spite of its
-            support; `coverage_stop` here is the strictest reading.
+        new_hits: Epsilon; a smaller share of new hits ends the search.
+        coverage_stop: Least coverage at which no anchor is lacking.
+        coverage_min: Least coverage at which a draft may be shown for its support once the search
+            has ended; `coverage_stop` here is the strictest reading.
         tau_missing: Least support of quotes that are shown though an anchor is missing; sentences
-            are not.
+            are not shown then.
         judge: When the judge is asked: never, in the grey zone of support, or every round.
-        judge_calls: At most so many calls a question under `grey_zone`.
-        grey_low: Grey zone of support, both ends included.
-        grey_high: See `grey_low`.
+        judge_calls: Largest number of calls per question under `grey_zone`.
+        grey_low: Lower end of the grey zone of support, included.
+        grey_high: Upper end of the grey zone of support, included.
         faith: Least confidence of the judge.
-        faith_quotes: The same for a draft that only repeats what documents say.
+        faith_quotes: Least confidence of the judge in a draft that only repeats documents.
         regeneration: Tokens that must be left for round 1b or a self-edit.
         ceiling: A further round runs only if spent + reserved <= ceiling * baseline.
-        conflict_abstains: Whether a conflict that stays open withholds the draft; else the draft
-            is shown with its alternatives.
+        conflict_abstains: Whether a conflict that stays open withholds the draft; otherwise the
+            draft is shown with its alternatives.
     """
 
     gated: bool = _CONFIG_A.gate
@@ -172,13 +175,14 @@ class Thresholds:
 
     @classmethod
     def of(cls, settings: AnchorSettings, tau_overlap: float | None = None) -> Self:
-        """The constants of the configuration that is set; `tau_overlap` instead of its own."""
-        shared = {each.name for each in fields(cls)} & set(AnchorSettings.model_fields)
+        """Build the constants of a configuration; `tau_overlap` replaces that of the settings."""
+        shared = {constant.name for constant in fields(cls)} & set(AnchorSettings.model_fields)
         chosen = {name: getattr(settings, name) for name in shared}
         if tau_overlap is not None:
             chosen["tau_overlap"] = tau_overlap
         return cls(
             gated=settings.gate,
+            # Config B of the study: a second round, and the judge in every round.
             rounds=2 if settings.config == "B" else 1,
             judge="always" if settings.config == "B" else "grey_zone",
             **chosen,
@@ -186,18 +190,18 @@ class Thresholds:
 
     @property
     def most_decisions(self) -> int:
-        """After so many decisions the gate has stopped or abstained, whatever the signals."""
+        """The largest number of decisions until the gate stops or abstains, with any signals."""
         return self.rounds + 1 + self.reflections
 
 
 def affordable(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether another round may run: spent + reserved <= ceiling * baseline, and it is left."""
-    inside = signals.spent + signals.reserved <= thresholds.ceiling * signals.baseline
-    return inside and signals.reserved <= signals.left
+    """Return whether another round may run: spent + reserved <= ceiling * baseline, and left."""
+    is_below_ceiling = signals.spent + signals.reserved <= thresholds.ceiling * signals.baseline
+    return is_below_ceiling and signals.reserved <= signals.left
 
 
 def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether round 1b may run: once, for a fact whose anchor is missing, with tokens left."""
+    """Return whether round 1b may run: once, for a fact with a missing anchor, with tokens left."""
     return (
         signals.factoid
         and not signals.progress.retried
@@ -207,28 +211,31 @@ def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
 
 
 def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether the judge is to be asked about this draft before the gate decides."""
-    asks = thresholds.gated and thresholds.judge != "never"
-    if not (asks and signals.answered and signals.judge is None):
+    """Return whether the judge is to be asked about this draft before the gate decides."""
+    may_ask = thresholds.gated and thresholds.judge != "never"
+    if not (may_ask and signals.answered and signals.judge is None):
         return False
     if thresholds.judge == "always":
         return True
-    grey = thresholds.grey_low <= signals.support <= thresholds.grey_high
-    return grey and signals.progress.judged < thresholds.judge_calls
+    is_in_grey_zone = thresholds.grey_low <= signals.support <= thresholds.grey_high
+    return is_in_grey_zone and signals.progress.judged < thresholds.judge_calls
 
 
 def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
-    """The gate.
+    """Return the gate's verdict on a draft.
 
-    With `GateProgress.after` between the calls, at most `Thresholds.most_decisions` calls are made
-    until it stops or abstains.
+    With `GateProgress.after` between the calls, the gate stops or abstains after at most
+    `Thresholds.most_decisions` calls.
     """
     if not thresholds.gated:
         return GateVerdict(action="STOP", reason="STOP_NO_GATE")
     lack = _lack(signals, thresholds)
     if lack is None:
-        sure = signals.judge is not None
-        return GateVerdict(action="STOP", reason="STOP_JUDGE_OK" if sure else "STOP_OVERLAP_OK")
+        was_judged = signals.judge is not None
+        return GateVerdict(
+            action="STOP", reason="STOP_JUDGE_OK" if was_judged else "STOP_OVERLAP_OK"
+        )
+    # A self-edit costs less than a round of search, so it comes first.
     if lack in _MEND and _may_mend(lack, signals, thresholds):
         return GateVerdict(action="REFLECT", reason=_MEND[lack])
     end = _end(signals, thresholds)
@@ -238,7 +245,8 @@ def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
 
 
 def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
-    """What keeps the draft from being shown, the gravest first."""
+    """Return the gravest reason not to show the draft yet; `None` if nothing is lacking."""
+    # The gravest first: the first one that holds is the reason given.
     lacks: dict[_Lack, bool] = {
         "evidence": not signals.answered,
         "anchor": signals.coverage < thresholds.coverage_stop,
@@ -252,12 +260,12 @@ def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
 
 
 def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
-    """Why no further round may run."""
+    """Return why no further round may run; `None` if one may."""
     progress = signals.progress
-    again = progress.round > 1 or progress.retried
-    if again and signals.new_hits < thresholds.new_hits:
+    searched_again = progress.round > 1 or progress.retried
+    if searched_again and signals.new_hits < thresholds.new_hits:
         return "STOP_NO_NEW_HITS"
-    if again and max(signals.support_change, signals.coverage_change) <= 0:
+    if searched_again and max(signals.support_change, signals.coverage_change) <= 0:
         return "STOP_NO_GAIN"
     if progress.round >= thresholds.rounds:
         return "STOP_LAST_ROUND"
@@ -265,17 +273,18 @@ def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
 
 
 def _may_reflect(signals: Signals, thresholds: Thresholds) -> bool:
+    """Return whether a self-edit and the tokens for it are left."""
     edits_left = signals.progress.reflections < thresholds.reflections
     return edits_left and signals.left >= thresholds.regeneration
 
 
 def _may_mend(lack: _Lack, signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether the reader may mend what the judge doubts, or what other hits hold."""
+    """Return whether the reader may mend what the judge doubts, or what other hits hold."""
     return (lack == "judge" or signals.mendable) and _may_reflect(signals, thresholds)
 
 
 def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> GateVerdict | None:
-    """What may still be tried when no round is left: round 1b, or to drop what has no support."""
+    """Return the last try when no round is left: round 1b, or an edit of unsupported sentences."""
     if may_retry(signals, thresholds):
         return GateVerdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
     if lack == "overlap" and signals.support > 0 and _may_reflect(signals, thresholds):
@@ -284,7 +293,7 @@ def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> GateVerd
 
 
 def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
-    """Show the draft for want of better, or withhold it."""
+    """Return the verdict when the search has ended: show the draft, or withhold it."""
     reason = _grave(signals, thresholds)
     if reason is None:
         return GateVerdict(action="STOP", reason=end if signals.whole else "STOP_PARTIAL_LIST")
@@ -294,24 +303,25 @@ def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
 
 
 def _grave(signals: Signals, thresholds: Thresholds) -> GateReason | None:
-    """What must not be shown even when nothing more can be done."""
-    weak = signals.support < thresholds.tau_overlap
-    uncovered = signals.coverage < thresholds.coverage_stop
-    grave: dict[GateReason, bool] = {
+    """Return the reason to withhold a draft when nothing more can be tried; `None` to show it."""
+    is_weak = signals.support < thresholds.tau_overlap
+    is_uncovered = signals.coverage < thresholds.coverage_stop
+    reasons: dict[GateReason, bool] = {
         "ABSTAIN_NO_EVIDENCE": not signals.answered,
-        "ABSTAIN_MISSING_ANCHOR": uncovered and _misses(signals, thresholds),
+        "ABSTAIN_MISSING_ANCHOR": is_uncovered and _misses(signals, thresholds),
         "ABSTAIN_MISSING_UNIT": not signals.unit,
-        "ABSTAIN_LOW_OVERLAP": weak,
+        "ABSTAIN_LOW_OVERLAP": is_weak,
         "ABSTAIN_CONFLICT": signals.conflict and thresholds.conflict_abstains,
         "ABSTAIN_JUDGE_UNSURE": _doubted(signals, thresholds),
     }
-    return next((reason for reason, holds in grave.items() if holds), None)
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _misses(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether what is missing cannot be overlooked for the sake of the support there is.
+    """Return whether the missing anchors withhold the draft in spite of its support.
 
-    The support of sentences is that by their own quotes, whatever these are about.
+    A sentence of a draft is supported by its own quotes, whatever these are about. Only a draft of
+    quotes may therefore be shown without an anchor.
     """
     if signals.contradicted or signals.coverage < thresholds.coverage_min:
         return True
@@ -321,6 +331,6 @@ def _misses(signals: Signals, thresholds: Thresholds) -> bool:
 
 
 def _doubted(signals: Signals, thresholds: Thresholds) -> bool:
-    """Whether the judge was asked, and is not sure."""
+    """Return whether the judge was asked and is not sure."""
     least = thresholds.faith_quotes if signals.quoting else thresholds.faith
     return signals.judge is not None and signals.judge < least

@@ -1,4 +1,4 @@
-"""What BAUG can decide, and every reason it can give."""
+"""The actions of BAUG, and every reason that it can give."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from fathom.types import AbstentionReason
 
 GateAction = Literal["STOP", "RETRIEVE_MORE", "REFLECT", "ABSTAIN"]
 GateReason = Literal[
-    # shown
+    # The draft is shown.
     "STOP_OVERLAP_OK",  # nothing is lacking
     "STOP_JUDGE_OK",  # nothing is lacking, and the judge agrees
-    "STOP_NO_NEW_HITS",  # something minor is lacking; the last look found nothing new
-    "STOP_NO_GAIN",  # ... the last round raised neither support nor coverage
-    "STOP_LAST_ROUND",  # ... no round is left
-    "STOP_PARTIAL_LIST",  # fewer things are given than are asked for, and it is told so
-    "LOW_BUDGET",  # ... the budget does not allow another round
-    "STOP_NO_GATE",  # nothing was weighed: the gate is off
-    # looked for again
+    "STOP_NO_NEW_HITS",  # something minor is lacking; the last round found no new hits
+    "STOP_NO_GAIN",  # something minor is lacking; the last round raised no support or coverage
+    "STOP_LAST_ROUND",  # something minor is lacking; no round is left
+    "STOP_PARTIAL_LIST",  # fewer things than the question asks for, and the answer says so
+    "LOW_BUDGET",  # something minor is lacking; the budget does not allow another round
+    "STOP_NO_GATE",  # the gate is off
+    # The gate searches again.
     "MORE_NO_EVIDENCE",
     "MORE_MISSING_ANCHOR",
     "MORE_LOW_OVERLAP",
@@ -26,12 +26,12 @@ GateReason = Literal[
     "MORE_PARTIAL_LIST",
     "MORE_JUDGE_UNSURE",
     "RETRY_MISSING_ANCHOR",  # round 1b: once, with the missing anchors in the query
-    # mended
-    "REFLECT_MISSING_ANCHOR",  # another hit that was read holds what is missing
+    # The draft is edited.
+    "REFLECT_MISSING_ANCHOR",  # another hit that was read holds the anchor
     "REFLECT_MISSING_UNIT",
     "REFLECT_JUDGE_UNSURE",
     "REFLECT_LOW_OVERLAP",
-    # withheld
+    # The draft is withheld.
     "ABSTAIN_NO_EVIDENCE",
     "ABSTAIN_MISSING_ANCHOR",
     "ABSTAIN_MISSING_UNIT",
@@ -51,17 +51,17 @@ WITHHELD: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_JUDGE_UNSURE": "low_confidence",
     "ABSTAIN_LOW_BUDGET": "budget",
 }
-"""What an abstention is called in the answer."""
+"""The reason of an abstention in the answer, by the gate's reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateVerdict:
-    """What to do next, and why."""
+    """The gate's action, and its reason."""
 
     action: GateAction
     reason: GateReason
 
     @property
     def withheld(self) -> AbstentionReason | None:
-        """Why the answer is withheld, as the finalizer wants it; `None` unless it is."""
+        """The reason of the abstention for the finalizer; `None` unless the gate abstains."""
         return WITHHELD.get(self.reason)

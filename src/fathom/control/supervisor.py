@@ -1,4 +1,4 @@
-"""The supervisor: which branches are sent out again, who stands in, and how much each counts."""
+"""The supervisor: the branches to run again, their substitutes, and the weight of each branch."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ Order = Literal["search", "filter"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchReport:
-    """How one branch came back.
+    """The outcome of one branch.
 
     Attributes:
-        weight: How much it counts so far, at least 0.
-        failed: Its search failed.
-        final: Another try is of no use.
-        found: Hits of its search.
-        kept: Hits that its filter kept.
+        weight: The weight of the branch so far, at least 0.
+        failed: Whether its search failed.
+        final: Whether another try is of no use.
+        found: Number of hits of its search.
+        kept: Number of hits that its filter kept.
     """
 
     name: str
@@ -29,13 +29,13 @@ class BranchReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorVerdict:
-    """What the supervisor decided.
+    """The decision of the supervisor.
 
     Attributes:
-        orders: By branch what it does anew, or at last: search, or filter what it found more
+        orders: The next order of each branch that has one: to search, or to filter its hits more
             laxly. The other branches are done.
-        weights: By branch how much it counts from now on, of those for which that changes.
-        reason: In words.
+        weights: The new weight of each branch whose weight changes.
+        reason: The reason, in words.
     """
 
     orders: Mapping[str, Order]
@@ -45,18 +45,17 @@ class SupervisorVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """Retries, reroutes and reweights (agentic-hybrid, section 3.5): numbers in, verdict out.
+    """The supervisor (agentic-hybrid, section 3.5), which retries, reroutes and reweights.
 
-    A search that failed is tried again; a filter that kept nothing of what was found is asked to
-    be laxer, and counts less, as what it keeps then is worse. A branch that brings nothing after
-    that, or found nothing, counts no more: its weight goes to the branches that stand by, which
-    are sent out in its place. After `retries` rounds the branches count as they are, so that an
-    answer never waits for one of them.
+    A search that failed is tried again. A filter that kept none of its hits is asked to be laxer,
+    and its branch counts less, as the hits it keeps then are worse. A branch without hits after
+    that counts no more: its weight goes to the idle branches, which run in its place. After
+    `retries` rounds the branches count as they are, so that an answer never waits for one of them.
 
     Attributes:
-        retries: At least 0.
-        relax: By which the floors of a filter, and the weight of its branch, are multiplied each
-            time it is asked again; in [0, 1].
+        retries: Largest number of further rounds, at least 0.
+        relax: The factor of a filter's floors, and of the weight of its branch, for each time the
+            filter is asked again; in [0, 1].
     """
 
     retries: int
@@ -65,35 +64,37 @@ class Supervisor:
     def __call__(
         self, reports: Sequence[BranchReport], idle: Sequence[str], rounds: int
     ) -> SupervisorVerdict:
-        """Decide after so many rounds, from 0.
+        """Return the decision after a round.
 
         Args:
-            reports: Of the branches that were sent out.
-            idle: Those that stand by.
-            rounds: How often this was decided before.
+            reports: Reports of the branches that ran.
+            idle: Names of the branches that stand by.
+            rounds: Number of decisions so far, from 0.
         """
-        wanted = {report.name: order for report in reports if (order := _order(report))}
-        again = wanted if rounds < self.retries else {}
-        out = [each for each in reports if not each.kept and each.name not in again]
-        lost = sum(each.weight for each in out if not each.final)
-        orders: dict[str, Order] = {**again}
-        weights = {each.name: 0.0 for each in out if each.weight}
+        due = {report.name: order for report in reports if (order := _order(report))}
+        retried = due if rounds < self.retries else {}
+        exhausted = [branch for branch in reports if not branch.kept and branch.name not in retried]
+        # A branch that the budget stopped frees no weight: its substitutes could not search either.
+        freed = sum(branch.weight for branch in exhausted if not branch.final)
+        orders: dict[str, Order] = {**retried}
+        weights = {branch.name: 0.0 for branch in exhausted if branch.weight}
         weights |= {
-            each.name: each.weight * self.relax
-            for each in reports
-            if again.get(each.name) == "filter"
+            branch.name: branch.weight * self.relax
+            for branch in reports
+            if retried.get(branch.name) == "filter"
         }
-        if lost and idle:
+        if freed and idle:
             orders |= dict.fromkeys(idle, "search")
-            weights |= dict.fromkeys(idle, lost / len(idle))
+            weights |= dict.fromkeys(idle, freed / len(idle))
         reasons = {
-            f"again: {_listed(f'{order} of {name}' for name, order in again.items())}": again,
-            f"{_listed(wanted)}: nothing after {rounds} retries": not again and wanted,
-            f"{_listed(idle)} instead of {_listed(each.name for each in out)}": lost and idle,
+            f"again: {_listed(f'{order} of {name}' for name, order in retried.items())}": retried,
+            f"{_listed(due)}: nothing after {rounds} retries": not retried and due,
+            f"{_listed(idle)} instead of {_listed(branch.name for branch in exhausted)}": freed
+            and idle,
         }
-        told = "; ".join(reason for reason, is_so in reasons.items() if is_so)
+        summary = "; ".join(reason for reason, is_so in reasons.items() if is_so)
         return SupervisorVerdict(
-            orders=orders, weights=weights, reason=told or "all branches are done"
+            orders=orders, weights=weights, reason=summary or "all branches are done"
         )
 
 
@@ -102,6 +103,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _order(report: BranchReport) -> Order | None:
+    """Return the order that would help a branch; `None` if it is done."""
     if report.failed:
         return None if report.final else "search"
     return "filter" if report.found and not report.kept else None
