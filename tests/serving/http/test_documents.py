@@ -19,9 +19,10 @@ from fathom.documents.sandbox.drawing import draw_page, png
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.ingest_progress import Advance
 from fathom.index.ingest_report import IngestProgress, IngestReport
+from fathom.serving.http import job_queue
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import LocalFiles
-from fathom.serving.http.job_queue import queue_of
+from fathom.serving.http.job_queue import Job, queue_of
 from fathom.serving.http.jobs import NOTES, Jobs
 from fathom.serving.http.kept import UPLOADS
 from fathom.serving.http.uploads import Unstorable, safe_name
@@ -238,8 +239,58 @@ def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_pa
     assert not closing.is_alive()
     queue = queue_of(engine.index, "later")
     assert (found := queue.get(added.id)) is not None
-    assert found.state == "waiting"
+    assert (found.state, found.starts) == ("waiting", 0)
     queue.close()
+
+
+def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number}.md" for number in range(7)]
+    for name in names:
+        (tmp_path / name).write_text(f"# {name}\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine.go.set()
+    with monkeypatch.context() as dying:
+        dying.setattr(job_queue, "LEASE_S", -1.0)
+        first = queue_of(engine.index, "first")
+        first.add(Job(id="bad", names={str(tmp_path / name): name for name in names}, refused=[]))
+        assert first.take()
+        second = queue_of(engine.index, "second")
+        assert second.take()
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs.resume(begins=True)
+    while (bad := jobs.get("bad")) is None or bad.state in {"waiting", "running"}:
+        time.sleep(0.01)
+    assert not engine.begun.is_set()
+    assert bad.state == "failed"
+    assert bad.reason == (
+        "2 servers ended while they read 0.md, 1.md, 2.md, 3.md, 4.md and 2 more; "
+        "send the files again one by one, without the one that does it"
+    )
+    jobs.add({str(tmp_path / "0.md"): "0.md"})
+    assert engine.begun.wait(60)
+    jobs.close()
+    for each in (first, second):
+        each.close()
+
+
+def test_a_job_over_which_one_server_died_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine.go.set()
+    with monkeypatch.context() as dying:
+        dying.setattr(job_queue, "LEASE_S", -1.0)
+        first = queue_of(engine.index, "first")
+        first.add(Job(id="good", names={str(tmp_path / "a.md"): "a.md"}, refused=[]))
+        assert first.take()
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs.resume(begins=True)
+    assert engine.begun.wait(60)
+    jobs.close()
+    first.close()
 
 
 def test_an_index_that_is_not_there_yet_is_filled_by_the_first_upload(tmp_path: Path) -> None:

@@ -88,9 +88,40 @@ def test_the_job_of_a_server_that_is_not_heard_of_goes_to_another_one(
     assert slow is not None
     assert other.has_open()
     taken = other.take()
-    assert taken == slow
+    assert taken is not None
+    assert (taken.id, taken.starts, slow.starts) == ("first", 2, 1)
     assert not one.save(slow)  # it is told so, and stops
     assert other.save(slow)
+    for each in (one, other):
+        each.close()
+
+
+def test_a_job_knows_how_often_a_server_died_over_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_queue, "LEASE_S", -1.0)
+    servers = queues(machine, 4)
+    servers[0].add(job("first"))
+    for number, server in enumerate(servers, start=1):
+        taken = server.take()
+        assert taken is not None
+        assert taken.starts == number
+    assert (found := servers[0].get("first")) is not None
+    assert found.starts == 4  # it is kept before anything is done
+    for each in servers:
+        each.close()
+
+
+def test_a_job_that_is_given_back_was_not_begun(machine: Machine) -> None:
+    one, other = queues(machine, 2)
+    one.add(job("first"))
+    for server in (one, other, one):
+        taken = server.take()
+        assert taken is not None
+        assert taken.starts == 1
+        assert server.give_back(taken)
+    assert (found := other.get("first")) is not None
+    assert (found.state, found.starts) == ("waiting", 0)
     for each in (one, other):
         each.close()
 

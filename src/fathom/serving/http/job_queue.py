@@ -26,6 +26,7 @@ class Job:
         replaced: Paths under which the documents of these files were known before.
         bytes: Of all files; `bytes_done` need no more work.
         seconds: That were worked on it.
+        starts: How often a server began it and did not give it back.
         reason: Why the whole job failed; empty unless it did.
         files: What became of each stored file.
     """
@@ -40,6 +41,7 @@ class Job:
     bytes: int = 0
     bytes_done: float = 0.0
     seconds: float = 0.0
+    starts: int = 0
     reason: str = ""
     files: list[dict[str, str]] = field(default_factory=list)
 
@@ -124,7 +126,17 @@ class JobQueue:
             "RETURNING state, data",
             *(self._server, LEASE_S),
         )
-        return _unpacked(*rows[0]) if rows else None
+        if not rows:
+            return None
+        job = _unpacked(*rows[0])
+        job.starts += 1
+        # Kept before any work, which may be what ends the server.
+        return job if self.save(job) else None
+
+    def give_back(self, job: Job) -> bool:
+        """Let a job wait again that this server took; that start of it does not count."""
+        job.state, job.starts = "waiting", job.starts - 1
+        return self.save(job)
 
     def save(self, job: Job) -> bool:
         """Tell the others how far a job is that this server took; whether it is still its own."""

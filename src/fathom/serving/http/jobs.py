@@ -30,6 +30,9 @@ NOTES = ".jobs"
 """Below the uploads: where an earlier Fathom noted what was still to be read."""
 BEAT_S = 1.0
 """So often the others are told how far a job is."""
+MOST_STARTS = 2
+"""So often a job is begun whose server dies; then the job is taken for the reason."""
+_MOST_NAMED = 5
 NICE = 3
 """Reading files gives way to questions, yet goes on beside many of them."""
 
@@ -122,8 +125,15 @@ class Jobs:
             self._woken = False
         job = None if self._ending.is_set() else self._queue.take()
         if job is not None:
-            self._run(job)
+            if job.starts > MOST_STARTS:
+                self._give_up(job)
+            else:
+                self._run(job)
             self._wake()
+
+    def _give_up(self, job: Job) -> None:
+        job.state, job.reason = "failed", _why_given_up(job)
+        self._queue.save(job)
 
     def _run(self, job: Job) -> None:
         try:
@@ -135,7 +145,8 @@ class Jobs:
         except _Taken:
             return
         except _Ended:
-            job.state = "waiting"
+            self._queue.give_back(job)
+            return
         except Exception as error:  # noqa: BLE001 - a job tells whatever broke
             known = problem_of(error)
             job.state, job.reason = "failed", "; ".join(filter(None, (known.detail, known.next)))
@@ -190,6 +201,15 @@ def _finish(job: Job, report: "IngestReport", folder: Path) -> None:
             reason = each.reason.replace(f"{folder}/", "")
             job.files.append({"path": name, "outcome": each.outcome, "reason": reason})
     job.files_done, job.bytes_done = len(job.names), job.bytes
+
+
+def _why_given_up(job: Job) -> str:
+    names = [*job.names.values()]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return (
+        f"{job.starts - 1} servers ended while they read {', '.join(names[:_MOST_NAMED])}{more}; "
+        "send the files again one by one, without the one that does it"
+    )
 
 
 def _give_way() -> None:
