@@ -211,7 +211,7 @@ def learn(
     """
     answers = [answer for answer in asked if answer is not None]
     if len(answers) < FEWEST or len({answer.right for answer in answers}) < 2:
-        raise ValueError(f"fewer than {FEWEST} answers, or all of them right, or none")
+        raise ValueError(f"too few answers (fewer than {FEWEST}), or all of them right, or none")
     rows, right = [answer.signals for answer in answers], [answer.right for answer in answers]
     fitted = fit(rows, right, before=before)
     probabilities = iter(fitted.held_out)
