@@ -387,7 +387,9 @@ EMBEDDER: Mapping[str, Sequence[HashingEmbedder]] = {
     ),
     "test_vectors_do_not_depend_on_the_batch": (embeds(by_batch),),
     "test_unequal_texts_differ": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
-    "test_texts_with_shared_words_are_near": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
+    "test_texts_with_shared_words_are_near": (
+        embeds(lambda v, _: np.ones_like(v) / np.float32(8)),
+    ),
     "test_count_grows_with_the_text": (
         counts(lambda text: 1 if text else 0),
         counts(lambda text: min(512, len(text.split()))),
@@ -497,7 +499,10 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
             ]
         },
     ),
-    "test_vector_search_ranks_by_cosine": ({"vector_search": backwards}, {"vector_search": ignoring("k")}),
+    "test_vector_search_ranks_by_cosine": (
+        {"vector_search": backwards},
+        {"vector_search": ignoring("k")},
+    ),
     "test_calibrations_are_stored_by_strategy": (
         {"keep_calibration": nothing},
         {"calibrations": lambda _: {}},
@@ -506,12 +511,8 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"keyword_search": backwards},
         {"keyword_search": lambda *_, **__: []},
     ),
-    "test_a_snapshot_is_one_state_despite_writes": (
-        {"snapshot": lambda _: nullcontext()},
-    ),
-    "test_a_snapshot_read_late_is_of_its_beginning": (
-        {"snapshot": lambda _: nullcontext()},
-    ),
+    "test_a_snapshot_is_one_state_despite_writes": ({"snapshot": lambda _: nullcontext()},),
+    "test_a_snapshot_read_late_is_of_its_beginning": ({"snapshot": lambda _: nullcontext()},),
     "test_ties_are_broken_by_chunk_id": (
         {"keyword_search": backwards},
         {"vector_search": backwards},
@@ -593,7 +594,9 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_reopening_changes_nothing": ({"status": counted},),
 }
 OPENED: Mapping[str, Callable[..., Any]] = {
-    "test_a_missing_index_is_reported": lambda place, identity: open_writer(place, identity or IDENTITY),
+    "test_a_missing_index_is_reported": lambda place, identity: open_writer(
+        place, identity or IDENTITY
+    ),
     "test_another_identity_is_refused": lenient,
     "test_writers_exclude_or_wait_for_each_other": lenient,
 }

@@ -77,11 +77,11 @@ class PairedTest:
         )
         place = f"in {self.measure} on {self.dataset}"
         if self.p_holm >= SIGNIFICANT:
-            alike = f"{self.first} and {self.second} cannot be told apart {place}: {figures}"
+            tie = f"{self.first} and {self.second} cannot be told apart {place}: {figures}"
             # Without spread, or with a single question, no size of difference can be named.
             if not 0 < self.detectable < inf:
-                return alike
-            return f"{alike}; a difference of {self.detectable:.3f} would probably have been seen"
+                return tie
+            return f"{tie}; a difference of {self.detectable:.3f} would probably have been seen"
         # A lower value is an improvement for some measures, such as failures.
         better = (self.difference > 0) != (self.measure in LOWER_IS_BETTER)
         word = "better" if better else "worse"
@@ -120,18 +120,18 @@ def _compared(
     ranking = first[0].ranks or second[0].ranks
     for name in measures or (COMPARED_RANKINGS if ranking else COMPARED):
         ours, theirs = values(name, first), values(name, second)
-        both = [question for question in ours if question in theirs]
-        if both:
+        shared = [question for question in ours if question in theirs]
+        if shared:
             sides = (first[0].system, second[0].system)
-            paired = _paired(ours, theirs, both)
+            paired = _paired(ours, theirs, shared)
             tests.append(contrast(first[0].dataset, name, sides, paired))
     return tests
 
 
 def _paired(
-    ours: Mapping[str, float], theirs: Mapping[str, float], both: Sequence[str]
+    ours: Mapping[str, float], theirs: Mapping[str, float], shared: Sequence[str]
 ) -> list[tuple[float, float]]:
-    return [(ours[question], theirs[question]) for question in both]
+    return [(ours[question], theirs[question]) for question in shared]
 
 
 def contrast(
@@ -164,6 +164,7 @@ def contrast(
         interval=bca_interval(differences, bounds=(low - high, high - low)),
         test="McNemar" if binary else "randomisation",
         p=p,
+        # A single test needs no correction; `correct_for_all` replaces this value.
         p_holm=p,
         detectable=detectable(differences),
         effect=effect_size(differences),

@@ -229,6 +229,7 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
+    # Data sets mark an unanswerable question by either of these names.
     answerable = _flag(metadata, "answerable") and _flag(metadata, "in_corpus")
     answers = _texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
@@ -293,6 +294,7 @@ def _qrels(
     qrels = _named_by(entries)
     questions = {entry.question.id for entry in entries}
     for number, line in lines(file) if file.is_file() else ():
+        # The header of the BEIR layout is optional.
         if number == 1 and line.startswith("query-id"):
             continue
         question, document, grade = _judged(file, number, line)
@@ -300,6 +302,7 @@ def _qrels(
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
         if document not in ids:
             raise UsageError(f"{file}:{number}: unknown document {document!r}")
+        # Two equal files have one id, so a pair may come twice, but only with one grade.
         if qrels.setdefault(question, {}).setdefault(ids[document], grade) != grade:
             raise UsageError(f"{file}:{number}: {question!r} and {document!r} have two grades")
     # Grades of 0 are dropped last, so that they still contradict other grades of the same pair.

@@ -21,6 +21,7 @@ def evidence_documents(trace: Trace) -> tuple[str, ...]:
     retrieved = [_hits(step) for step in steps if step.agent == "retriever"]
     # The last reading comes first, because the final answer rests on it.
     chunks = (chunk for group in (*read, *retrieved) for chunk in group)
+    # The id of a chunk is that of its document, `#` and its number.
     return tuple(dict.fromkeys(chunk.rpartition("#")[0] for chunk in chunks))
 
 

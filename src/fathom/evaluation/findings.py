@@ -58,13 +58,14 @@ class Findings:
 
     @property
     def failed(self) -> bool:
-        """Whether systems were asked and every run failed."""
+        """True if systems were asked and every run failed."""
         records = list(chain.from_iterable(self.recorded))
         return bool(records) and all(record.status == "failed" for record in records)
 
     @cached_property
     def rows(self) -> Sequence[Row]:
         """The scores of each system on each data set: retrievers first, then strategies."""
+        # Judges grade answers only, so rankings have none of their measures.
         answering = (with_grades(row_of(group), self.judgements) for group in self.answered)
         return [*map(row_of, self.ranked), *answering]
 

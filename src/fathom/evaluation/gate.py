@@ -90,6 +90,7 @@ class Baseline:
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f"{file.name}.new")
         fresh.write_text(canonical({"fathom_baseline": FORMAT, "systems": rows}) + "\n", "utf-8")
+        # A run that is killed before this line leaves the old baseline whole.
         fresh.replace(file)
 
 
@@ -200,6 +201,7 @@ def _check_systems(baseline: Baseline, now: Baseline) -> None:
 
 def _check_questions(ours: Measured, theirs: Measured, dataset: str, source: str) -> None:
     for question in sorted(ours.questions.keys() | theirs.questions.keys()):
+        # Another hash means another text, gold answer or qrels under the same id.
         if ours.questions.get(question) != theirs.questions.get(question):
             raise UsageError(
                 f"question {question} of {dataset} is not the same in {source}: ask what the "

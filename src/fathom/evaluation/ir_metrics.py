@@ -34,6 +34,7 @@ def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
 
     This is "F1" of the paper on agentic hybrid retrieval.
     """
+    # 2PR / (P + R) reduces to this form, which never divides by 0.
     return 2 * found(k, ranking, grades) / (k + len(grades))
 
 
@@ -47,6 +48,7 @@ def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
 
 def reciprocal_rank(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Return 1 / the rank of the first relevant document, 0 if there is none."""
+    # A generator stops at the first relevant document.
     ranks = (rank for rank, document in enumerate(ranking[:k], start=1) if document in grades)
     return 1 / first if (first := next(ranks, 0)) else 0.0
 

@@ -13,12 +13,12 @@ def whole_lines(file: Path | None) -> list[bytes]:
     if file is None or not file.exists():
         return []
     data = file.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
         with file.open("rb+") as torn:
             # Without the cut the next line would be appended to the torn one.
-            torn.truncate(whole)
-    return data[:whole].splitlines()
+            torn.truncate(end)
+    return data[:end].splitlines()
 
 
 def add_line(file: Path | None, value: Json) -> None:
@@ -27,4 +27,5 @@ def add_line(file: Path | None, value: Json) -> None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as lines:
+        # One write for line and end, so that a killed process leaves at most half a line.
         lines.write(canonical(value) + "\n")

@@ -250,5 +250,6 @@ def _asked(prompt: Prompt, judge: str, record: Record) -> Asked:
         sections += [("quote", citation.quote) for citation in record.citations]
     # The fence is a line that no section contains, so that a text cannot close its own section.
     fence = fence_for(record.text, [text for _, text in sections])
+    # The cut keeps the request within the context of a small model.
     blocks = [f"{fence} {label}\n{text[:_LONGEST]}" for label, text in sections]
     return prompt.asking("\n".join([*blocks, fence]), rule=RULES.format(fence=fence))

@@ -48,8 +48,8 @@ def right(record: Record) -> bool:
 
 
 def _completed(record: Record) -> bool:
+    # A fragment can be nearer to a known wrong answer than to a right one.
     near_wrong = f1(record.said, record.wrong or ()) > f1(record.said, record.gold)
-    # A fragment may also be part of a known wrong answer, and must not pass for the right one.
     return not near_wrong and any(
         holds(gold, record.said) and holds(record.long, gold) for gold in record.gold
     )
@@ -115,6 +115,7 @@ def _truthfulness(record: Record) -> float | None:
 def _conflicts(record: Record) -> float | None:
     if record.wrong is None or record.ranks:
         return None
+    # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
     readings = (record.said, *record.conflicts) if record.answered else ()
     return all_and_only(readings, record.gold, record.wrong)
 
@@ -218,40 +219,41 @@ class Judged:
         )
 
 
-def _sure(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+def _sure(answers: Sequence[Judged]) -> tuple[list[float], list[bool]]:
     """Return the confidence and the rightness of all graded answers."""
-    outcomes = [(j.confidence, j.right) for j in judged if j.answered and j.graded]
+    outcomes = [(j.confidence, j.right) for j in answers if j.answered and j.graded]
     confident = [(confidence, right) for confidence, right in outcomes if confidence is not None]
     return [confidence for confidence, _ in confident], [right for _, right in confident]
 
 
-def _knows_right(judged: Sequence[Judged]) -> float | None:
-    return auroc(*_sure(judged))
+def _knows_right(answers: Sequence[Judged]) -> float | None:
+    return auroc(*_sure(answers))
 
 
-def _knows_answerable(judged: Sequence[Judged]) -> float | None:
-    outcomes = [(j.confidence, j.answerable) for j in judged if j.confidence is not None]
+def _knows_answerable(answers: Sequence[Judged]) -> float | None:
+    outcomes = [(j.confidence, j.answerable) for j in answers if j.confidence is not None]
     return auroc(
         [confidence for confidence, _ in outcomes], [answerable for _, answerable in outcomes]
     )
 
 
-def ranked(judged: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+def ranked(answers: Sequence[Judged]) -> tuple[list[float], list[bool]]:
     """Return the confidence and the rightness of all answers that can be graded.
 
     Questions without an answer come last and are not right, so that a threshold changes nothing.
     """
-    graded = [answer for answer in judged if answer.graded]
+    graded = [answer for answer in answers if answer.graded]
+    # An abstention ranks below every answer, also below one of confidence 0.
     sure = [(answer.confidence or 0.0) if answer.answered else -1.0 for answer in graded]
     return sure, [answer.right for answer in graded]
 
 
-def _risk(judged: Sequence[Judged]) -> float | None:
-    return aurc(*ranked(judged))
+def _risk(answers: Sequence[Judged]) -> float | None:
+    return aurc(*ranked(answers))
 
 
-def _calibration(judged: Sequence[Judged]) -> float | None:
-    return calibration_error(*_sure(judged))
+def _calibration(answers: Sequence[Judged]) -> float | None:
+    return calibration_error(*_sure(answers))
 
 
 WHOLE: Mapping[str, Whole] = {

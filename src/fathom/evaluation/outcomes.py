@@ -160,6 +160,7 @@ def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOu
     search = assembly.search(engine.settings.adaptive.retriever)
     cache = RememberingRetriever(search.retriever())
     cached_search = replace(search, retriever=lambda: cache)
+    # A language model would be asked anew for every sequence.
     strategy = replace(Adaptive.over(cached_search, assembly), model_reader=None)
 
     async def list_outcomes(question: Question) -> "list[ActionOutcome]":

@@ -152,31 +152,31 @@ class Fixed:
 
 
 def planned(
-    known: Sequence[RecordedQuestion],
-    new: Sequence[RecordedQuestion],
+    training_questions: Sequence[RecordedQuestion],
+    test_questions: Sequence[RecordedQuestion],
     reward: Reward,
     training: Training,
     *,
     alphas: Sequence[float] = ALPHAS,
 ) -> Iterator[Planned]:
-    """Yield the run of every system on `new`, each having learned on `known` alone.
+    """Yield the run of every system on the test questions, having learned on the others alone.
 
     Args:
-        known: The questions to learn and to choose on.
-        new: The questions to measure on; none of them is in `known`.
+        training_questions: The questions to learn and to choose on.
+        test_questions: The questions to measure on; none of them is a training question.
         reward: The reward of both; that of PPO has each alpha in turn.
         training: The options of PPO's training.
         alphas: The weight of cost for each PPO.
     """
-    world = Environment.of(new, reward)
-    fixed = Fixed.of(known, reward)
+    world = Environment.of(test_questions, reward)
+    fixed = Fixed.of(training_questions, reward)
     yield Planned.of(LOOK, world.follow(world.always(())))
     best = world.always(fixed.overall)
     yield Planned.of(BEST, world.follow(best))
     yield Planned.of(ROUTER, world.follow(fixed.route(world)))
     yield Planned.of(RULES, world.follow(world.choices(RulePolicy())))
     for alpha in alphas:
-        trained = train(known, replace(reward, alpha=alpha), training)
+        trained = train(training_questions, replace(reward, alpha=alpha), training)
         yield Planned.of(ppo_name(alpha), world.follow(trained.learner.choices(world)))
     yield Planned.of(ORACLE, world.follow(world.hindsight()))
 
@@ -218,6 +218,7 @@ def _dealt(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]
 
     The order is that of the hashes of their ids.
     """
+    # Dealing in this order, like cards, gives each fold the same share of each data set.
     order = sorted(questions, key=lambda question: (question.dataset, digest(question.question)))
     return [order[at::FOLDS] for at in range(FOLDS)]
 

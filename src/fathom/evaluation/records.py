@@ -100,12 +100,12 @@ class Record:
 
     @property
     def ranks(self) -> bool:
-        """Whether a ranking was asked for rather than an answer."""
+        """True if a ranking was asked for rather than an answer."""
         return self.depth is not None
 
     @property
     def answered(self) -> bool:
-        """Whether an answer was given."""
+        """True if an answer was given."""
         return self.status == "answered"
 
     @property

@@ -70,12 +70,12 @@ def row_of(records: Sequence[Record]) -> Row:
         Measures that no record can have are absent; the usage is the mean of a question.
     """
     means, intervals = _means(records)
-    whole, whole_intervals = _whole(records)
+    group_means, whole_intervals = _whole(records)
     return Row(
         dataset=records[0].dataset,
         system=records[0].system,
         queries=len(records),
-        measures=means | whole,
+        measures=means | group_means,
         intervals=intervals | whole_intervals,
         latency_s=percentiles([record.seconds for record in records]),
         usage=_usage(records),
@@ -123,20 +123,22 @@ def _whole(
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     measures: dict[str, float] = {}
     intervals: dict[str, tuple[float, float]] = {}
-    judged = [Judged.of(record) for record in records]
+    answers = [Judged.of(record) for record in records]
     for name, measure in WHOLE.items():
-        value = measure(judged)
+        value = measure(answers)
         if value is None:
             continue
         measures[name] = round(value, 6)
-        interval = resampled_interval(len(records), partial(_drawn, judged, measure))
+        interval = resampled_interval(len(records), partial(_drawn, answers, measure))
         if interval is not None:
             intervals[name] = interval
     return measures, intervals
 
 
-def _drawn(judged: Sequence[Judged], measure: Whole, places: npt.NDArray[np.int64]) -> float | None:
-    return measure([judged[place] for place in places])
+def _drawn(
+    answers: Sequence[Judged], measure: Whole, places: npt.NDArray[np.int64]
+) -> float | None:
+    return measure([answers[place] for place in places])
 
 
 def _usage(records: Sequence[Record]) -> dict[str, float]:
@@ -153,7 +155,9 @@ def _usage(records: Sequence[Record]) -> dict[str, float]:
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile."""
+    # `quantiles` needs two values.
     if len(seconds) == 1:
         return {"p50": seconds[0], "p95": seconds[0]}
+    # The inclusive method never names a time longer than the longest that was seen.
     cuts = quantiles(seconds, n=20, method="inclusive")
     return {"p50": round(cuts[9], 6), "p95": round(cuts[18], 6)}

@@ -139,6 +139,7 @@ def file_name(system: str, varied: Mapping[str, str]) -> str:
     A name that file systems would refuse ends in a hash in place of its last settings.
     """
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
+    # A setting may contain a slash, which would name a folder.
     name = quote(f"{system}{choice}", safe="@=")
     return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
 
@@ -184,6 +185,7 @@ def holds(engine: "Engine", dataset: Dataset) -> bool:
         status = engine.status()
     except IndexMissing:
         return False
+    # Files that could not be read count as held: ingesting them again would fail again.
     if not status.documents or status.documents + status.failed < len(dataset.documents):
         return False
     return all(document.id in dataset.documents for document in engine.documents())

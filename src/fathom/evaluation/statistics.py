@@ -79,8 +79,8 @@ def _resampled_means(sample: Sample, seed: int, resamples: int) -> Sample:
     generator = np.random.default_rng(seed)
     means = np.empty(resamples)
     for start in range(0, resamples, 100):  # a hundred at a time keeps the draws small
-        drawn = generator.integers(0, len(sample), size=(100, len(sample)))
-        means[start : start + 100] = sample[drawn].mean(axis=1)[: resamples - start]
+        places = generator.integers(0, len(sample), size=(100, len(sample)))
+        means[start : start + 100] = sample[places].mean(axis=1)[: resamples - start]
     return means
 
 
@@ -105,8 +105,8 @@ def resampled_interval(
         Lower and upper end; `None` if no drawn sample has a value.
     """
     generator = np.random.default_rng(seed)
-    drawn = (statistic(generator.integers(0, count, size=count)) for _ in range(resamples))
-    values = [value for value in drawn if value is not None]
+    statistics = (statistic(generator.integers(0, count, size=count)) for _ in range(resamples))
+    values = [value for value in statistics if value is not None]
     if not values:
         return None
     tail = (1 - level) / 2
@@ -126,6 +126,7 @@ def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int 
         seed: The same seed gives the same p.
         rounds: Number of choices of signs that are drawn.
     """
+    # A difference of 0 has no sign to turn.
     moved = np.asarray([difference for difference in differences if difference], dtype=np.float64)
     if not len(moved):
         return 1.0
@@ -137,6 +138,7 @@ def randomisation_p(differences: Sequence[float], *, seed: int = 0, rounds: int 
     generator = np.random.default_rng(seed)
     hits = 0
     for start in range(0, rounds, 500):
+        # Five hundred at a time keep the draws small.
         signs = generator.integers(0, 2, size=(500, len(moved)))[: rounds - start] * 2.0 - 1
         hits += int(np.sum(np.abs(signs @ moved) >= observed))
     return (hits + 1) / (rounds + 1)
@@ -222,6 +224,7 @@ def t_test_p(differences: Sequence[float]) -> float:
     effect = effect_size(differences)
     if count < 2 or effect == 0.0:
         return 1.0
+    # Equal differences other than 0 have no spread, and no chance could explain them.
     t = inf if effect is None else effect * sqrt(count)
     freedom = count - 1
     return _beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
@@ -260,6 +263,7 @@ def _beta_share(x: float, a: float, b: float) -> float:
 def _fraction(x: float, a: float, b: float) -> float:
     """Return the continued fraction of the function, by Lentz's rule (DLMF 8.17.22)."""
     above, below, value = inf, 1.0, 1.0
+    # The bound only ends a fraction that does not converge; a few dozen steps are usual.
     for step in range(1, 10_000):
         m = step // 2
         if step % 2:

@@ -167,9 +167,13 @@ class Tuning:
         Raises:
             UsageError: If the `eval` extra is not installed.
         """
-        summary, whole = self.report(), full(findings)
+        summary, full_report = self.report(), full(findings)
         return as_html(
-            replace(whole, title=summary.title, sections=(*summary.sections, *whole.sections))
+            replace(
+                full_report,
+                title=summary.title,
+                sections=(*summary.sections, *full_report.sections),
+            )
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -215,6 +219,7 @@ def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tun
     """
     check_measure(measure)
     scores = {group[0].system: values(measure, group) for group in groups}
+    # Means over different questions could not be compared.
     questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
     if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
@@ -311,11 +316,12 @@ def _front(
 ) -> npt.NDArray[np.float64]:
     """Return for each system whether it is on the front, and its share of resamples on it."""
     quality, cost = np.asarray(qualities), np.asarray(costs)
+    # A fixed seed, so that equal records give equal shares.
     generator = np.random.default_rng(0)
     shares = np.zeros(len(quality))
     for _ in range(_RESAMPLES):
-        drawn = generator.integers(0, quality.shape[1], size=quality.shape[1])
-        shares += _unbeaten(quality[:, drawn].mean(axis=1), cost[:, drawn].mean(axis=1))
+        places = generator.integers(0, quality.shape[1], size=quality.shape[1])
+        shares += _unbeaten(quality[:, places].mean(axis=1), cost[:, places].mean(axis=1))
     best = _unbeaten(quality.mean(axis=1), cost.mean(axis=1))
     return np.stack([best, shares / _RESAMPLES], axis=1)
 

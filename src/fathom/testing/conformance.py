@@ -39,6 +39,7 @@ TEXTS = {
     "permit.md": "# Permit\n\nA mooring permit costs 40 crowns a year. It is paid at the harbour "
     "office.",
     "izin.md": "# Izin\n\nBiaya izin tambat kapal adalah empat puluh ribu rupiah.",
+    # Equal sentences in two documents give ties, which ranks must survive.
     "copy.md": "# Copy\n\nThe bridge to the island is closed in winter.",
 }
 """The documents that the suites search."""
@@ -131,6 +132,7 @@ class StrategyConformance(_OverDocuments):
 
     @pytest.mark.parametrize("retrievals", [0, 1])
     def test_the_budget_holds(self, engine: Engine, strategy: str, retrievals: int) -> None:
+        # A strategy must hold each limit of a budget, whatever it would like to do next.
         budget = Budget(calls=0, tokens=0, cost_usd=0.0, retrievals=retrievals)
         answer = engine.ask(QUESTION, strategy=strategy, budget=budget)
         assert answer.usage.retrievals <= retrievals

@@ -105,6 +105,7 @@ class IndexConformance(LateVectors):
         }
         assert reader.keyword_search("zebra", k=5) == []
         assert reader.keyword_search("", k=5) == []
+        # A score of 0 would rank chunks that hold no word of the query.
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
 
     def test_documents_without_words_are_found_by_vector(
@@ -156,6 +157,7 @@ class IndexConformance(LateVectors):
             assert len(reader.keyword_search(text, k=9)) == 2
             before = reader.status()
             writer.purge()
+            # A reader that opens after the purge has no memory of the words before it.
             with self.open_reader(place) as fresh:
                 matches = fresh.keyword_search(text, k=9)
                 for side in (writer, reader):
@@ -176,6 +178,7 @@ class IndexConformance(LateVectors):
         put(writer, CATS, SHIPS, entry("deep", ["The sea is deep, cats swim."], [[0, 1]]))
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
         writer.forget(["/c/cats"], purge=False)
+        # A context from before the snapshot, so that a search in it is outside of the snapshot.
         later = copy_context()
         with reader.snapshot():
             assert reader.document("cats") is None

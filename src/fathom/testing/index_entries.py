@@ -18,20 +18,20 @@ def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
     """Make a document of these chunks, ready to be stored."""
     text, chunks, start = "\n".join(texts), [], 0
-    for ordinal, part in enumerate(texts):
-        span = Span(start, start + len(part))
+    for ordinal, chunk_text in enumerate(texts):
+        span = Span(start, start + len(chunk_text))
         chunks.append(
             Chunk(
                 id=f"{name}#{ordinal}",
                 document_id=name,
-                text=part,
+                text=chunk_text,
                 span=span,
                 ordinal=ordinal,
                 title=f"Title of {name}",
                 path=f"/c/{name}",
                 headings=("Part", str(ordinal)),
                 page=ordinal + 1,
-                blocks=(ChunkBlock("paragraph", 0, len(part)),),
+                blocks=(ChunkBlock("paragraph", 0, len(chunk_text)),),
             )
         )
         start = span.end + 1

@@ -46,10 +46,10 @@ class LateVectors:
         self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
     ) -> None:
         writer, reader = index
-        with self.open_writer(tmp_path / "whole", IDENTITY) as whole:
-            put(whole, CATS, SHIPS)
-            expected = whole.status()
-            matches = whole.vector_search(axis(1, 0.5), k=9)
+        with self.open_writer(tmp_path / "whole", IDENTITY) as complete:
+            put(complete, CATS, SHIPS)
+            expected = complete.status()
+            matches = complete.vector_search(axis(1, 0.5), k=9)
         put(writer, replace(CATS, vectors=None), replace(SHIPS, vectors=None))
         seen = {reader.revision()}
         vectors = {

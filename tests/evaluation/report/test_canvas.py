@@ -78,5 +78,5 @@ def test_colours_are_legible_on_light_and_dark_and_so_are_words_on_them(each: st
 
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"pip install 'fathom\[eval\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[eval\]'"):
         check_drawing()

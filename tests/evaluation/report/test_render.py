@@ -77,7 +77,7 @@ def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
 
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UsageError, match=r"pip install 'fathom\[eval\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[eval\]'"):
         as_html(report())
 
 

@@ -157,6 +157,7 @@ def _said(sentences: Sequence[str]) -> list[ReportBlock]:
 
 def _sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
     """Yield the heading and the blocks of each section; some may have no blocks."""
+    # One page makes all these tests, so they are corrected together.
     leading = corrected([*leaders(findings.ranked), *leaders(findings.answered)])
     yield "Gate", _gate(findings)
     yield "In plain words", _said([test.sentence for test in findings.comparisons])
@@ -218,9 +219,9 @@ def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterat
         yield ReportStatement(text=UNLIKE)
     yield from of_systems(groups)
     for field in FIELDS:
-        parts = rows_of_parts(groups, field)
+        rows_of_field = rows_of_parts(groups, field)
         caption = f"{title}: {APART[field]}"
-        yield from _apart(caption, parts, SHOWN_OF_RANKINGS if ranks else SHOWN)
+        yield from _apart(caption, rows_of_field, SHOWN_OF_RANKINGS if ranks else SHOWN)
 
 
 def _side_by_side(caption: str, rows: Sequence[Row], measures: Sequence[str]) -> ReportTable:

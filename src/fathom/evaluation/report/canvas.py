@@ -39,9 +39,11 @@ LINE = 0.2
 LONGEST = 30
 """The letters of a name before it continues on the next line."""
 STYLE: Any = {
+    # Words stay text, so that they take the page's font and can be searched.
     "svg.fonttype": "none",
     # Names come from data: a dollar sign is no formula.
     "text.parse_math": False,
+    # Without a fixed salt ids are random, and equal plots would differ.
     "svg.hashsalt": "fathom",
     "font.family": "sans-serif",
     "font.size": 10,
@@ -149,6 +151,7 @@ def text_on(colour: str) -> str:
         channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
         for channel in channels
     ]
+    # The relative luminance of WCAG 2: linear light, weighted by the eye's sensitivity.
     light = sum(
         share * channel for share, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
     )

@@ -119,6 +119,7 @@ def _costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
     money = [[record.usage.get("cost_usd") for record in group] for group in groups]
     if all(amount is not None for group in money for amount in group):
         costs = [fmean(amount for amount in group if amount is not None) for group in money]
+        # Costs of 0, as those of local models, would put all systems on one line.
         if any(costs):
             return "US dollars a question", costs
     tokens = [fmean(map(_tokens, group)) for group in groups]
@@ -142,10 +143,10 @@ def risk_lines(groups: Sequence[Group]) -> list[Curve]:
     """
     lines = []
     for group in groups:
-        judged = [Judged.of(record) for record in group]
-        count = sum(answer.answered for answer in judged if answer.graded)
+        answers = [Judged.of(record) for record in group]
+        count = sum(answer.answered for answer in answers if answer.graded)
         # The ranking ends with the abstentions, which add no answer that could be given.
-        points = tuple(risk_coverage(*ranked(judged))[:count])
+        points = tuple(risk_coverage(*ranked(answers))[:count])
         lines += [Curve(name=group[0].system, points=points)] if points else []
     return lines
 
@@ -211,6 +212,7 @@ def size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
     same: dict[tuple[str, ...], list[Group]] = {}
     for group in groups_of_all:
         if group[0].documents:
+            # A line compares sizes of the corpus only if nothing but the corpus changed.
             same.setdefault(tuple(sorted(record.question for record in group)), []).append(group)
     by_measure: dict[str, list[Curve]] = {}
     for groups in same.values():

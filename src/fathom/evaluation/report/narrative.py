@@ -28,9 +28,9 @@ def _led(groups: Sequence[Group]) -> list[PairedTest]:
     first = max(present, key=lambda name: fmean(present[name].values()))
     tests = []
     for name, theirs in present.items():
-        both = [(value, theirs[q]) for q, value in present[first].items() if q in theirs]
-        if name != first and both:
-            tests.append(contrast(groups[0][0].dataset, measure, (first, name), both))
+        paired = [(value, theirs[q]) for q, value in present[first].items() if q in theirs]
+        if name != first and paired:
+            tests.append(contrast(groups[0][0].dataset, measure, (first, name), paired))
     return tests
 
 
@@ -47,10 +47,10 @@ def standings(tests: Sequence[PairedTest]) -> list[str]:
 
 
 def _standing(dataset: str, measure: str, first: str, against: Sequence[PairedTest]) -> str:
-    behind = [test.second for test in against if test.p_holm < SIGNIFICANT]
-    alike = [test.second for test in against if test.p_holm >= SIGNIFICANT]
-    clauses = [f"it is better than {_listed(behind)}"] if behind else []
-    clauses += [f"{_listed(alike)} cannot be told apart from it"] if alike else []
+    beaten = [test.second for test in against if test.p_holm < SIGNIFICANT]
+    tied = [test.second for test in against if test.p_holm >= SIGNIFICANT]
+    clauses = [f"it is better than {_listed(beaten)}"] if beaten else []
+    clauses += [f"{_listed(tied)} cannot be told apart from it"] if tied else []
     return f"{first} has the highest {measure} on {dataset}: {'; '.join(clauses)}."
 
 

@@ -40,6 +40,7 @@ def draw_front(front: Front) -> str:
                 label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
         edge = sorted((point.x, point.y) for point in front.points if point.best)
+        # A step: for a cost between two marks the cheaper system is the best there is.
         axes.step(*zip(*edge, strict=True), where="post", color=INK, alpha=0.5, linewidth=1)
         axes.set_xlim(0, 1.05 * max(point.x for point in front.points) or 1)
         axes.set_ylim(*_around([end for point in front.points for end in point.interval]))
@@ -118,6 +119,7 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
         for place, durations in enumerate(seconds.values()):
             # A time of 0 has no logarithm.
             logs = np.log10(np.maximum(durations, 1e-4))
+            # Equal times have no density that could be drawn.
             if len(logs) < FEWEST or np.ptp(logs) == 0:
                 axes.scatter(logs, [-place] * len(logs), s=22, color=colour(place), alpha=0.7)
             else:

@@ -93,6 +93,7 @@ def _text(block: ReportBlock) -> Iterator[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    # A table with few rows becomes narrow when its rows become columns.
     if _width(rows) > WIDE and len(rows[0]) > len(rows):
         rows = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -144,6 +145,7 @@ def as_html(report: EvaluationReport) -> str:
         lstrip_blocks=True,
     )
     figures = [block for block in report.blocks if isinstance(block, Figure)]
+    # Equal figures may occur twice and still need different ids, so identity is the key.
     numbers = {id(figure): number for number, figure in enumerate(figures, start=1)}
     titled = [section for section in report.sections if section.title]
     return environment.get_template("page.html.jinja").render(

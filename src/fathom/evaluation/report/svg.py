@@ -20,6 +20,7 @@ def inline(svg: str) -> str:
     body = svg[svg.index("<svg") :]
     # The metadata name the version of the drawing library, which would change the bytes.
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    # Without a size of its own the plot fills the column of the page.
     body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
     body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
     body = re.sub(r"font-family: [^;\"]*; ?", "", body)
