@@ -24,8 +24,8 @@ KEYS = {"OPENAI_API_KEY": CANARY}
         ("openai:m", {"offline": True}, "--offline"),
         ("openai:m", {"offline": True, "base_url": "http://127.0.0.1:1/v1"}, "--offline"),
         ("openai:m", {"base_url": "localhost:11434"}, "write it as http://host:port/v1"),
-        ("openai:m", {"base_url": "file:///etc/passwd"}, "no address"),
-        ("openai:m", {"base_url": "http://[::1"}, "no address"),
+        ("openai:m", {"base_url": "file:///etc/passwd"}, "not an address"),
+        ("openai:m", {"base_url": "http://[::1"}, "not an address"),
         ("openai:m", {"base_url": f"http://u:{CANARY}@h/v1"}, "key_env"),
     ],
 )

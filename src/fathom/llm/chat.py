@@ -94,7 +94,7 @@ class LangChainChat:
         except TimeoutError:
             if not reply.full:
                 raise self._late(timeout.expired(), _count(request_usage, reply)) from None
-        # The loop must close the SDK's generators now, or they outlive the call's connection.
+        # Generators that an SDK leaves open are closed now, while the loop still runs.
         await _settled()
         _tell(call.on_text, reply.end())
         return self._completion(reply, _count(request_usage, reply))

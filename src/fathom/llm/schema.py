@@ -198,7 +198,7 @@ def _sizes(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     count = len(choices[named])
     most = min(count, part.get("maxItems", count))
     sizes: dict[str, Any] = {"maxItems": most}
-    # `enum: []` fits nothing, and some servers refuse it, also for items of an empty list.
+    # JSON Schema wants at least one value in an `enum`; an empty list needs none.
     if not count:
         sizes["items"] = {}
     return sizes

@@ -1,1 +1,1 @@
-"""The small local models: the embedder and what it runs on."""
+"""The small local models: embedders, the cross-reader, and their runtimes and tokenizers."""

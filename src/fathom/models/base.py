@@ -1,4 +1,4 @@
-"""What a local model promises."""
+"""The protocols of the local embedders."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -8,23 +8,23 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
 MANY = 16
-"""From so many texts on they are worth that the model is loaded in another way too."""
+"""The number of texts from which it pays to load the model in its faster way too."""
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors; equal texts give equal vectors, whatever the batch.
+    """A model of unit vectors; equal texts get equal vectors, whatever the batch.
 
     Every implementation passes `testing.EmbedderConformance`.
     """
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         ...
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What must agree between index and query: `model`, `sha256`, `runtime`, `precision`."""
+        """The keys that index and query must share: `model`, `sha256`, `runtime`, `precision`."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -39,40 +39,40 @@ class Embedder(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without the model's own marks."""
+        """Return the number of tokens of `text`, uncut, without the model's own marks."""
         ...
 
 
 @runtime_checkable
 class TwoSided(Protocol):
-    """An embedder of a model that is told whether a text is searched or asked."""
+    """An embedder whose model is told whether a text is searched or is a question."""
 
     @property
     def questions(self) -> Embedder:
-        """Embeds what is asked, where the embedder itself embeds what is searched."""
+        """The embedder of questions; the embedder itself embeds the texts that are searched."""
         ...
 
 
 def for_questions(embedder: Embedder) -> Embedder:
-    """The embedder whose vectors of questions are compared with those of `embedder`."""
+    """Return the embedder of the questions that are compared with vectors of `embedder`."""
     return embedder.questions if isinstance(embedder, TwoSided) else embedder
 
 
 @runtime_checkable
 class Bulk(Protocol):
-    """An embedder that makes the vectors of many texts sooner in another way; the same vectors."""
+    """An embedder with a second way that is faster for many texts and gives the same vectors."""
 
     @property
     def in_bulk(self) -> Embedder:
-        """The way for many texts."""
+        """The embedder for many texts."""
         ...
 
 
 def for_many(embedder: Embedder) -> Embedder:
-    """The embedder whose vectors are those of `embedder`, sooner where the texts are many."""
+    """Return the embedder with the vectors of `embedder` that is faster for many texts."""
     return embedder.in_bulk if isinstance(embedder, Bulk) else embedder
 
 
 def embed_many(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """See `Embedder.embed`; in bulk where the texts are many."""
+    """Embed texts as `Embedder.embed` does, in bulk if there are many."""
     return (for_many(embedder) if len(texts) >= MANY else embedder).embed(texts)

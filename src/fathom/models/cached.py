@@ -1,4 +1,4 @@
-"""Results of models that are kept while there is room, so that nothing is worked out twice."""
+"""Caches of model results, so that nothing is computed twice while there is room."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,45 +17,45 @@ _TEXTS = 8192  # about 16 MB with the shipped model
 
 
 class LRUCache(Generic[K, V]):
-    """Keeps values up to a total weight, the least recently used go first.
+    """A cache of values up to a total weight; the least recently used values go first.
 
-    May be used from several threads.
+    It is safe to use from several threads.
     """
 
-    def __init__(self, capacity: int, weight: Callable[[V], int]) -> None:
-        """Nothing is kept yet.
+    def __init__(self, capacity: int, weigh: Callable[[V], int]) -> None:
+        """Create an empty cache.
 
         Args:
-            capacity: The total weight that is kept.
-            weight: Of a value, at least 1.
+            capacity: The total weight that the cache holds.
+            weigh: The function that weighs a value, at least 1.
         """
         self._capacity = capacity
-        self._weight = weight
+        self._weigh = weigh
         self._used = 0
-        self._kept: OrderedDict[K, V] = OrderedDict()
+        self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = Lock()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """The values of those keys that are still kept."""
+        """Return the cached values of these keys."""
         with self._lock:
-            values = {key: self._kept[key] for key in keys if key in self._kept}
+            values = {key: self._values[key] for key in keys if key in self._values}
             for key in values:
-                self._kept.move_to_end(key)
+                self._values.move_to_end(key)
         return values
 
     def put(self, values: Mapping[K, V]) -> None:
-        """Keep values, and drop the least recently used ones that there is no more room for."""
+        """Add values, and drop the least recently used ones that exceed the capacity."""
         with self._lock:
             for key, value in values.items():
                 self._drop(key)
-                self._kept[key] = value
-                self._used += self._weight(value)
+                self._values[key] = value
+                self._used += self._weigh(value)
             while self._used > self._capacity:
-                self._drop(next(iter(self._kept)))
+                self._drop(next(iter(self._values)))
 
     def _drop(self, key: K) -> None:
-        if key in self._kept:
-            self._used -= self._weight(self._kept.pop(key))
+        if key in self._values:
+            self._used -= self._weigh(self._values.pop(key))
 
 
 def _vectors() -> LRUCache[str, NDArray[np.float32]]:
@@ -64,30 +64,30 @@ def _vectors() -> LRUCache[str, NDArray[np.float32]]:
 
 @dataclass(frozen=True, slots=True)
 class CachedEmbedder:
-    """An `Embedder` with a cache; for texts that come again, as sentences of an index do."""
+    """An `Embedder` with a cache, for texts that recur, such as the sentences of an index."""
 
     embedder: Embedder
     cache: LRUCache[str, NDArray[np.float32]] = field(default_factory=_vectors)
 
     @property
     def dimension(self) -> int:
-        """See `Embedder.dimension`."""
+        """The length of a vector."""
         return self.embedder.dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder.identity`."""
+        """The identity of the embedder's vectors."""
         return self.embedder.identity
 
     def count(self, text: str) -> int:
-        """See `Embedder.count`."""
+        """Return the number of tokens of `text`."""
         return self.embedder.count(text)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder.embed`."""
-        known = self.cache.get(texts)
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+        """Embed the texts that are not in the cache, and return the vectors of all."""
+        cached = self.cache.get(texts)
+        new = [text for text in dict.fromkeys(texts) if text not in cached]
         fresh = dict(zip(new, self.embedder.embed(new), strict=True)) if new else {}
         self.cache.put(fresh)
-        vectors = known | fresh
+        vectors = cached | fresh
         return np.stack([vectors[text] for text in texts]) if texts else self.embedder.embed([])

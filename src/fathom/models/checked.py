@@ -1,4 +1,4 @@
-"""An embedder that is not trusted: what it gives is checked before it ranks or enters an index."""
+"""An embedder that is not trusted: its vectors are checked before they are used."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,45 +13,46 @@ _LENGTH_SLACK = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class CheckedEmbedder:
-    """An `Embedder` whose faults are all of one type, and named."""
+    """An `Embedder` that turns every fault of another one into a `ModelError` with its name."""
 
     embedder: Embedder
 
     @property
     def dimension(self) -> int:
-        """See `Embedder.dimension`."""
+        """The length of a vector."""
         return self.embedder.dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder.identity`."""
+        """The identity of the embedder's vectors."""
         return self.embedder.identity
 
     @property
     def in_bulk(self) -> "CheckedEmbedder":
-        """See `Bulk.in_bulk`."""
+        """The embedder for many texts, checked too."""
         return CheckedEmbedder(for_many(self.embedder))
 
     def count(self, text: str) -> int:
-        """See `Embedder.count`."""
+        """Return the number of tokens of `text`."""
         return self.embedder.count(text)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder.embed`.
+        """Embed `texts`, and check the vectors.
 
         Raises:
-            ModelError: Also if it breaks off, or gives another shape, no numbers, or vectors
-                that are not of unit length.
+            ModelError: If the embedder breaks off, or returns a wrong shape, values that are not
+                numbers, or vectors that are not of unit length.
         """
         try:
             vectors = self.embedder.embed(texts)
         except FathomError:
             raise
+        # An embedder may be a plug-in, which may raise anything.
         except Exception as error:
             raise ModelError(f"the embedder {self._name} broke off: {culprit(error)}") from error
-        wanted = (len(texts), self.dimension)
-        if vectors.shape != wanted:
-            raise self._wrong(f"gives vectors of shape {vectors.shape}, expected {wanted}")
+        expected_shape = (len(texts), self.dimension)
+        if vectors.shape != expected_shape:
+            raise self._wrong(f"gives vectors of shape {vectors.shape}, expected {expected_shape}")
         lengths = np.linalg.norm(vectors, axis=1)
         if not np.isfinite(lengths).all():
             raise self._wrong("gives vectors that are not numbers")
@@ -63,5 +64,5 @@ class CheckedEmbedder:
     def _name(self) -> str:
         return repr(self.identity.get("model", type(self.embedder).__name__))
 
-    def _wrong(self, what: str) -> ModelError:
-        return ModelError(f"the embedder {self._name} {what}; choose another in models.embedder")
+    def _wrong(self, fault: str) -> ModelError:
+        return ModelError(f"the embedder {self._name} {fault}; choose another in models.embedder")

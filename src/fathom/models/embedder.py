@@ -1,4 +1,4 @@
-"""Which embedder a name means: the shipped one, or another sentence-transformers model."""
+"""The loader of embedders by name: the shipped one, or another sentence-transformers model."""
 
 from importlib import resources
 from pathlib import Path
@@ -17,13 +17,13 @@ SHIPPED_SHA256 = {
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 DIMENSION, LIMIT = 384, 256
-"""Of the shipped model; it was trained with so many tokens, marks included."""
+"""The vector length of the shipped model, and the tokens that it was trained with, with marks."""
 
 
 def load_embedder(
     name: str = SHIPPED, *, runtime: str = "onnxruntime", threads: int = 0, offline: bool = False
 ) -> Embedder:
-    """The embedder called `name`.
+    """Load the embedder called `name`.
 
     Args:
         name: `all-MiniLM-L6-v2` is shipped; `multilingual-e5-small` comes with the extra
@@ -31,11 +31,11 @@ def load_embedder(
             holds `onnx/model.onnx` (extra `hub`).
         runtime: `onnxruntime`, or `openvino` (extra `openvino`); `multilingual-e5-small` always
             runs on ONNX Runtime, as its products of 4 bits are operators of that runtime.
-        threads: Threads it may use; 0 means as many as this process has cores.
-        offline: Open no socket; a model of the hub must have been downloaded before.
+        threads: The number of threads; 0 stands for the number of cores of this process.
+        offline: Whether to open no socket; then a model of the hub must be downloaded already.
 
     Raises:
-        ModelError: If it cannot be had or cannot be loaded.
+        ModelError: If it cannot be found or loaded.
         SettingsError: If there is no such runtime.
     """
     if name == e5.NAME:
@@ -46,7 +46,7 @@ def load_embedder(
 
 
 def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
-    """The shipped embedder from its `folder`; on ONNX Runtime it is loaded at the first text.
+    """Load the shipped embedder from `folder`; ONNX Runtime loads its file at the first text.
 
     Raises:
         ModelError: If a file is missing or is not the one that was shipped.
@@ -60,7 +60,7 @@ def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
     loaded: Runtime
     if runtime == "onnxruntime":
         loaded = LateRuntime(model, threads, frozenset({"input_ids"}))
-    else:  # says in what it multiplies only once it is loaded
+    else:  # OpenVINO knows its precision, part of the identity, only once the model is loaded
         loaded = load_runtime(model, runtime=runtime, threads=threads)
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}

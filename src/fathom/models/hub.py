@@ -1,4 +1,4 @@
-"""Any other sentence-transformers model that comes with an ONNX file, from a folder or the hub."""
+"""Embedders from other sentence-transformers models with an ONNX file, in a folder or the hub."""
 
 import json
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ Pooling = Literal["mean", "cls"]
 _MODEL = "onnx/model.onnx"
 _FILES = [_MODEL, "tokenizer.json", "*.json", "1_Pooling/config.json"]
 _STAGES = {"Transformer", "Pooling", "Normalize"}
-_LIMIT = 512  # tokens, where the model's own files do not say
+_LIMIT = 512  # tokens, for models whose own files name no limit
 _TINY = 1e-12
 
 
 def load_hub_embedder(
     name: str, *, runtime: str = "onnxruntime", threads: int = 0, offline: bool = False
 ) -> OnnxEmbedder:
-    """The embedder in the folder `name`, or the hub's model `name`.
+    """Load the embedder in the folder `name`, or the hub's model `name`.
 
-    The folder must hold `onnx/model.onnx` and `tokenizer.json`. Models that want a prefix before
-    queries or that end in a dense layer are not supported.
+    The folder must hold `onnx/model.onnx` and `tokenizer.json`. Models that need a prefix before
+    queries, or that end in a dense layer, are not supported.
 
     Raises:
         ModelError: If a file or the extra `hub` is missing, or nothing could be downloaded.
@@ -41,7 +41,7 @@ def load_hub_embedder(
 
 
 class _Pooled:
-    """Makes unit vectors of a model that gives one vector a token."""
+    """A runtime that makes unit vectors from a model that returns one vector a token."""
 
     def __init__(self, runtime: Runtime, pooling: Pooling) -> None:
         self._runtime = runtime
@@ -57,13 +57,13 @@ class _Pooled:
         return unit
 
     def in_lanes(self) -> tuple[Runtime, int]:
-        """See `Laned.in_lanes`."""
+        """Return the pooled form of the runtime for many runs, and the number of runs at a time."""
         runtime, lanes = in_lanes(self._runtime)
         return _Pooled(runtime, self._pooling), lanes
 
 
 class _HubTokens:
-    """The model's own `tokenizer.json`, read by the `tokenizers` package."""
+    """The model's own `tokenizer.json`, read by the package `tokenizers`."""
 
     def __init__(self, path: Path, limit: int) -> None:
         try:
@@ -97,9 +97,9 @@ def _download(name: str, *, offline: bool) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=_FILES, local_files_only=offline))
     except Exception as error:  # the client raises its own, the network's and ValueErrors
-        why = "is not on this machine and offline is set" if offline else "cannot be downloaded"
+        reason = "is not on this machine and offline is set" if offline else "cannot be downloaded"
         raise ModelError(
-            f"embedder {name!r} {why}: name a folder that holds {_MODEL} and tokenizer.json, "
+            f"embedder {name!r} {reason}: name a folder that holds {_MODEL} and tokenizer.json, "
             "or the shipped all-MiniLM-L6-v2"
         ) from error
 
@@ -112,23 +112,24 @@ def _check_stages(folder: Path) -> None:
     modules = _json(folder / "modules.json")
     for module in modules if isinstance(modules, list) else ():
         stage = str(module["type"]).rpartition(".")[2]
+        # A stage that is left out would give vectors of another space, without an error.
         if stage not in _STAGES:
             raise ModelError(f"{str(folder)!r} has a stage {stage!r}: name a model without it")
 
 
 def _pooling(folder: Path) -> Pooling:
     config = _settings(folder / "1_Pooling" / "config.json")
-    chosen = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
-    if chosen <= {"pooling_mode_mean_tokens"}:
+    modes = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
+    if modes <= {"pooling_mode_mean_tokens"}:
         return "mean"
-    if chosen == {"pooling_mode_cls_token"}:
+    if modes == {"pooling_mode_cls_token"}:
         return "cls"
-    raise ModelError(f"{str(folder)!r} pools by {sorted(chosen)}: only mean or cls is supported")
+    raise ModelError(f"{str(folder)!r} pools by {sorted(modes)}: only mean or cls is supported")
 
 
 def _limit(folder: Path) -> int:
-    said = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
-    return said if isinstance(said, int) and said > 2 else _LIMIT
+    limit = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
+    return limit if isinstance(limit, int) and limit > 2 else _LIMIT
 
 
 def _settings(path: Path) -> dict[str, object]:
@@ -137,7 +138,7 @@ def _settings(path: Path) -> dict[str, object]:
 
 
 def _json(path: Path) -> object:
-    """What `path` holds; `None` where there is no such file."""
+    """Return the content of a JSON file; `None` if there is no such file."""
     if not path.is_file():
         return None
     try:

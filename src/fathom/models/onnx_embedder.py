@@ -1,4 +1,4 @@
-"""Texts through an ONNX model to unit vectors, the same ones whatever the batch."""
+"""An embedder on an ONNX model: texts become unit vectors, the same ones whatever the batch."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +14,12 @@ from fathom.models.tokens import Tokens
 
 
 class OnnxEmbedder:
-    """Embeds with an ONNX model, on the processor; many texts in several runs at a time.
+    """An embedder that runs an ONNX model on the processor, several runs at a time for many texts.
 
-    Only texts of equal token count share a batch, so nothing is ever padded. A text has the same
-    vector to the last bit alone, in any batch and in any order; measured for the shipped model
-    with ONNX Runtime (also with any number of threads) and with OpenVINO, on one machine. Another
-    processor or another version of the runtime may differ in the last bits.
+    Only texts of equal token count share a batch, so no text is ever padded. A text has the same
+    vector to the last bit alone, in any batch and in any order. This was measured for the shipped
+    model with ONNX Runtime (also with any number of threads) and with OpenVINO, on one machine.
+    Another processor or another version of the runtime may differ in the last bits.
     """
 
     def __init__(
@@ -32,15 +32,15 @@ class OnnxEmbedder:
         lanes: int = 1,
         dimension: int = 0,
     ) -> None:
-        """Nothing is embedded yet.
+        """Take a loaded model.
 
         Args:
-            runtime: Runs the model.
-            tokens: Its tokens.
-            identity: Holds `model` and `sha256`.
-            limit: Texts are cut at so many tokens.
-            lanes: So many batches are run at a time.
-            dimension: Length of a vector, where it is known; 0 to find it out by embedding.
+            runtime: The runtime of the model.
+            tokens: The tokenizer of the model.
+            identity: The identity; it holds `model` and `sha256`.
+            limit: The number of tokens at which texts are cut.
+            lanes: The number of batches that are run at a time.
+            dimension: The length of a vector; 0 to find it out by embedding a text.
         """
         self._runtime = runtime
         self._tokens = tokens
@@ -51,17 +51,17 @@ class OnnxEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """`model`, `sha256` of its file, `runtime`, `precision` (of the multiplications)."""
+        """`model`, `sha256` of its file, `runtime`, and `precision` of the multiplications."""
         return self._identity
 
     @cached_property
     def in_bulk(self) -> "OnnxEmbedder":
-        """See `Bulk.in_bulk`."""
+        """The embedder for many texts: one thread for each run, and several runs at a time."""
         runtime, lanes = in_lanes(self._runtime)
         if lanes == 1:
             return self
@@ -75,30 +75,30 @@ class OnnxEmbedder:
         )
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text; see `Embedder.embed`."""
+        """Return one unit vector for each text."""
         ids = [self._tokens.encode(text, self._limit) for text in texts]
         if not ids:
             return np.zeros((0, self._dimension), dtype=np.float32)
         places = list(batches([len(row) for row in ids]))
         rows = ([ids[place] for place in batch] for batch in places)
-        parts = list((self._lanes.map if self._lanes else map)(self._run, rows))
-        vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)
-        for batch, part in zip(places, parts, strict=True):
-            vectors[batch] = part
+        results = list((self._lanes.map if self._lanes else map)(self._run, rows))
+        vectors = np.empty((len(ids), results[0].shape[1]), dtype=np.float32)
+        for batch, batch_vectors in zip(places, results, strict=True):
+            vectors[batch] = batch_vectors
         return vectors
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without the model's own marks."""
+        """Return the number of tokens of `text`, uncut, without the model's own marks."""
         return self._tokens.count(text)
 
     def _run(self, ids: Sequence[Sequence[int]]) -> Matrix:
         rows: NDArray[np.int64] = np.asarray(ids, dtype=np.int64)
-        every = {
+        inputs = {
             "input_ids": rows,
             "attention_mask": np.ones_like(rows),
             "token_type_ids": np.zeros_like(rows),
         }
-        vectors = self._runtime.run({name: every[name] for name in self._runtime.inputs})
+        vectors = self._runtime.run({name: inputs[name] for name in self._runtime.inputs})
         if not np.isfinite(vectors).all():
             raise ModelError(f"model {self._identity['model']!r} gives numbers that are not finite")
         return vectors

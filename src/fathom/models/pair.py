@@ -1,9 +1,11 @@
-"""A question and a chunk as one row of tokens, every token knowing its place in the chunk."""
+"""A question and a chunk as one row of tokens, with the place of every token in the chunk."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from typing_extensions import override
 
 from fathom.models.tokens import WordPiece
 
@@ -16,12 +18,12 @@ _LONGEST_UNIT = 100  # characters; a longer word is one unknown token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """The tokens of a text and where they stand in it.
+    """The tokens of a text and their places in it.
 
     Attributes:
-        ids: Token ids, without the model's marks.
-        starts: Character at which the word of each token starts.
-        ends: Character after the last one of that word.
+        ids: The token ids, without the model's marks.
+        starts: For each token, the character at which its word starts.
+        ends: For each token, the character after the last one of its word.
     """
 
     ids: Sequence[int]
@@ -29,7 +31,7 @@ class Placed:
     ends: Sequence[int]
 
     def part(self, first: int, last: int) -> "Placed":
-        """The tokens `first` to `last`, the last one not included."""
+        """Return the tokens `first` to `last`, the last one not included."""
         cut = slice(first, last)
         return Placed(ids=self.ids[cut], starts=self.starts[cut], ends=self.ends[cut])
 
@@ -39,9 +41,9 @@ class PairRow:
     """One row of the model's input: `[CLS] question [SEP] title : chunk [SEP]`.
 
     Attributes:
-        ids: Token ids, marks included.
+        ids: The token ids, marks included.
         kinds: 0 up to the first `[SEP]`, 1 behind it.
-        first: Place in the row of the chunk's first token.
+        first: The place in the row of the chunk's first token.
         chunk: The chunk's tokens in this row; the i-th stands at `first + i`.
     """
 
@@ -52,11 +54,11 @@ class PairRow:
 
 
 class PairWriter(ABC):
-    """Writes pairs as rows, whatever the tokens are. May be used from several threads.
+    """A writer of pairs as rows, for any kind of tokens. It is safe to use from several threads.
 
     Attributes:
-        start: Id of the mark before a row.
-        end: Id of the mark behind a question and behind a row.
+        start: The id of the mark before a row.
+        end: The id of the mark behind a question and behind a row.
     """
 
     start: int
@@ -64,37 +66,40 @@ class PairWriter(ABC):
 
     @abstractmethod
     def placed(self, text: str) -> Placed:
-        """Tokens of `text` with their places."""
+        """Return the tokens of `text` with their places."""
 
     @abstractmethod
     def ids(self, text: str, limit: int) -> list[int]:
-        """The first `limit` tokens of `text`, without the model's marks."""
+        """Return the first `limit` tokens of `text`, without the model's marks."""
 
     def head(self, question: str, title: str) -> list[int]:
-        """The row up to the chunk; question and title are cut at their limits."""
-        asked = [self.start, *self.ids(question, QUESTION_LIMIT), self.end]
-        named = self.ids(title, TITLE_LIMIT)
-        return [*asked, *named, *self.ids(":", TITLE_LIMIT)] if named else asked
+        """Return the row up to the chunk; question and title are cut at their limits."""
+        question_ids = [self.start, *self.ids(question, QUESTION_LIMIT), self.end]
+        title_ids = self.ids(title, TITLE_LIMIT)
+        return (
+            [*question_ids, *title_ids, *self.ids(":", TITLE_LIMIT)] if title_ids else question_ids
+        )
 
     def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
-        """The whole row of `head` and a chunk that fits."""
+        """Return the whole row of `head` and a chunk that fits."""
         ids = [*head, *chunk.ids, self.end]
-        asked = head.index(self.end) + 1
-        kinds = [0] * asked + [1] * (len(ids) - asked)
+        question_length = head.index(self.end) + 1
+        kinds = [0] * question_length + [1] * (len(ids) - question_length)
         return PairRow(ids=ids, kinds=kinds, first=len(head), chunk=chunk)
 
 
 class PairTokens(PairWriter):
-    """Writes pairs with WordPiece; remembers the words it has met."""
+    """A writer of pairs with WordPiece tokens; it caches the words that it has met."""
 
     def __init__(self, words: WordPiece) -> None:
         self._words = words
         self._shape = _Shape(words)
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._cache: dict[str, tuple[int, ...]] = {}
         self.start, self.end = words.encode("", 2)
 
+    @override
     def placed(self, text: str) -> Placed:
-        """Tokens of `text`, the ones `WordPiece.encode` gives, with their places."""
+        # The tokens are those of `WordPiece.encode`, which gives no places.
         ids: list[int] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -106,27 +111,30 @@ class PairTokens(PairWriter):
             ends += [end] * len(pieces)
         return Placed(ids=ids, starts=starts, ends=ends)
 
+    @override
     def ids(self, text: str, limit: int) -> list[int]:
-        """See `PairWriter.ids`."""
         return self._words.encode(text, limit + 2)[1:-1]
 
     def _pieces(self, unit: str) -> tuple[int, ...]:
-        known = self._known.get(unit)
-        if known is not None:
-            return known
-        if len(self._known) >= _CACHED_UNITS:
-            self._known.clear()
-        pieces = self._known[unit] = tuple(self.ids(unit, _room(unit)))
+        pieces = self._cache.get(unit)
+        if pieces is not None:
+            return pieces
+        if len(self._cache) >= _CACHED_UNITS:
+            self._cache.clear()
+        pieces = self._cache[unit] = tuple(self.ids(unit, _room(unit)))
         return pieces
 
 
 def _room(unit: str) -> int:
-    """Tokens a word can have: never more than its letters, which lower-casing can add to."""
+    """Return the most tokens that a word can have.
+
+    A word never has more tokens than letters, and lower-casing can add letters.
+    """
     return 4 * min(len(unit), _LONGEST_UNIT)
 
 
 class _Shape(dict[int, str]):
-    """Every character as `p` (no word goes on across it) or `w` (one does), one for one."""
+    """A table that maps every character to `p` (it separates words) or `w` (it does not)."""
 
     def __init__(self, words: WordPiece) -> None:
         super().__init__()
@@ -134,6 +142,6 @@ class _Shape(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        joined, apart = (self._words.encode(text, 16) for text in (f"a{char}a", f"a {char} a"))
-        self[code] = kind = "p" if joined == apart else "w"
+        together, separate = (self._words.encode(text, 16) for text in (f"a{char}a", f"a {char} a"))
+        self[code] = kind = "p" if together == separate else "w"
         return kind

@@ -1,7 +1,8 @@
 """Pieces of words by a Unigram model (Kudo 2018), as SentencePiece and XLM-R write them.
 
-Our own for a vocabulary of 250,000 pieces: the package `tokenizers` takes two seconds and 150 MB to
-take it in, a dictionary a fifth of that. For places in the text, see `unigram.py`.
+The code is our own, for a vocabulary of 250,000 pieces: the package `tokenizers` takes two seconds
+and 150 MB to load it, a dictionary takes a fifth of that. `unigram.py` gives the places of pieces
+in a text.
 """
 
 import re
@@ -11,39 +12,39 @@ from math import inf
 
 UNKNOWN = 3
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_MARKS = 4  # the first pieces are marks, never found in a text
+_MARKS = 4  # the first pieces are marks, which never occur in a text
 _PENALTY = 10.0  # of an unknown letter, below the least likely piece
 _CACHED_WORDS = 1 << 16
-_LONG_WORD = 200  # characters; longer ones are not remembered
+_LONG_WORD = 200  # characters; longer words are not cached
 
 
 class Pieces:
-    """The most likely pieces of every word. May be used from several threads."""
+    """The most likely pieces of every word; safe to use from several threads."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
-        """`pieces` in the order of their ids, with their log probabilities."""
-        known = list(zip(pieces, range(len(pieces)), strict=True))[_MARKS:]
-        self._ids = dict(known)
+        """Take the pieces in the order of their ids, with their log probabilities."""
+        numbered = list(zip(pieces, range(len(pieces)), strict=True))[_MARKS:]
+        self._ids = dict(numbered)
         self._scores = scores
-        self._longest = max(len(piece) for piece, _ in known)
-        self._least = min(scores[number] for _, number in known) - _PENALTY
+        self._longest = max(len(piece) for piece, _ in numbered)
+        self._least = min(scores[number] for _, number in numbered) - _PENALTY
         self._words: dict[str, tuple[int, ...]] = {}
 
     def ids(self, text: str, limit: int | None = None) -> list[int]:
-        """Ids of `text`, the first `limit` of them; consecutive unknown letters are one."""
-        found: list[int] = []
+        """Return the first `limit` ids of `text`; consecutive unknown letters are one."""
+        piece_ids: list[int] = []
         for word in self._of(text):
-            found += word
-            if limit is not None and len(found) >= limit:
-                return found[:limit]
-        return found
+            piece_ids += word
+            if limit is not None and len(piece_ids) >= limit:
+                return piece_ids[:limit]
+        return piece_ids
 
     def _of(self, text: str) -> Iterator[tuple[int, ...]]:
-        readable = text.encode("utf-8", "replace").decode()  # a lone half of a character
+        readable = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
         for word in _SPACES.split(unicodedata.normalize("NFKC", readable)):
-            for part in word.split(" "):
-                if part:
-                    yield self._words.get(part) or self._learn(part)
+            for piece in word.split(" "):
+                if piece:
+                    yield self._words.get(piece) or self._learn(piece)
 
     def _learn(self, word: str) -> tuple[int, ...]:
         pieces = tuple(self._best(f"▁{word}"))
@@ -54,7 +55,7 @@ class Pieces:
         return pieces
 
     def _best(self, word: str) -> Iterator[int]:
-        """The path of highest probability (Viterbi)."""
+        """Yield the ids of the path of highest probability (Viterbi)."""
         scores = [0.0] + [-inf] * len(word)
         steps: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)
         for start in range(len(word)):
@@ -65,6 +66,7 @@ class Pieces:
                 score = scores[start] + self._scores[number]
                 if score > scores[end]:
                     scores[end], steps[end] = score, (start, number)
+            # A letter without a piece still needs a step, which costs more than any piece.
             if scores[start] + self._least > scores[start + 1]:
                 scores[start + 1] = scores[start] + self._least
                 steps[start + 1] = (start, UNKNOWN)

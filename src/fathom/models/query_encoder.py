@@ -1,8 +1,9 @@
-"""Encoders of questions that are faster than the shipped embedder's; its vectors of texts stay.
+"""Encoders of questions that are faster than the shipped embedder, whose vectors of texts stay.
 
-A question's vector is compared with the vectors that the shipped embedder made of the chunks, so it
-must be nearly the one that this would have made of the question. Both share the embedder's file:
-they name places in it (external data of ONNX), and are loaded when the first question comes.
+A question's vector is compared with vectors that the shipped embedder made of the chunks, so it
+must be nearly the vector that this embedder would have made of the question. Both share the
+embedder's file: encoders name places in it (external data of ONNX). They are loaded at the first
+question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,23 +21,23 @@ from fathom.models.tokens import Tokens, WordPiece
 SHA256: Mapping[str, str] = {
     "rounded": "25ffcbe88c2925dbd9450e3f9708049b8be6806e5d446d52f11b9e12ae7e7cc0",
 }
-"""Of `query-encoder-NAME.onnx`, by the name in `models.query_encoder`."""
+"""The digests of `query-encoder-NAME.onnx`, by the name in `models.query_encoder`."""
 
 
 class QueryEncoder:
-    """Embeds questions one at a time, on one thread; its products are of 8 bits.
+    """An embedder of questions, one at a time on one thread, with 8-bit products.
 
-    The values of a run share their steps of rounding: in a batch, a text would have another vector
-    in other company. More threads are no faster with so few tokens.
+    The values of a run share their steps of rounding, so in a batch a text would have another
+    vector in other company. More threads are no faster with so few tokens.
     """
 
     def __init__(self, file: Path, tokens: Tokens, identity: Mapping[str, str]) -> None:
-        """The model is not loaded yet.
+        """Name the model; it is loaded at the first question.
 
         Args:
             file: The model, beside the embedder's.
-            tokens: The embedder's.
-            identity: Holds `model` and `sha256`.
+            tokens: The embedder's tokenizer.
+            identity: The identity; it holds `model` and `sha256`.
         """
         self._runtime = LateRuntime(file, 1, frozenset({"input_ids"}))
         self._tokens = tokens
@@ -48,11 +49,11 @@ class QueryEncoder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return DIMENSION
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text; see `Embedder.embed`."""
+        """Return one unit vector for each text."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         ids = [self._tokens.encode(text, LIMIT) for text in texts]
@@ -60,51 +61,51 @@ class QueryEncoder:
         return np.concatenate([self._runtime.run(row) for row in rows])
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without marks."""
+        """Return the number of tokens of `text`, uncut, without marks."""
         return self._tokens.count(text)
 
 
 class AskedOtherwise:
-    """An embedder of texts with another one for questions, whose vectors are nearly the same."""
+    """An embedder of texts, with another one for questions whose vectors are nearly the same."""
 
     def __init__(self, texts: Embedder, questions: Embedder) -> None:
         self._texts = texts
         self.questions = questions
-        """See `TwoSided.questions`."""
+        """The embedder of questions, as in `AsymmetricEmbedder`."""
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._texts.dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder.identity`; that of the texts, as only these are in an index."""
+        """The identity of the texts' vectors, as only these are in an index."""
         return self._texts.identity
 
     @property
     def in_bulk(self) -> Embedder:
-        """See `Bulk.in_bulk`."""
+        """The embedder for many texts."""
         return for_many(self._texts)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text that is searched; see `Embedder.embed`."""
+        """Return one unit vector for each text that is searched."""
         return self._texts.embed(texts)
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without marks."""
+        """Return the number of tokens of `text`, uncut, without marks."""
         return self._texts.count(text)
 
 
 def asked_with(name: str, texts: Embedder) -> AskedOtherwise:
-    """The shipped embedder, and the query encoder called `name` for its questions.
+    """Combine the shipped embedder with the query encoder called `name` for its questions.
 
-    The query encoder runs on ONNX Runtime, whatever the embedder does: its products are operators
-    of that runtime.
+    The query encoder always runs on ONNX Runtime, because its products are operators of that
+    runtime.
 
     Raises:
         SettingsError: If `texts` is another embedder.
-        ModelError: If a file is missing or is not the one that was shipped.
+        ModelError: If a file is missing or is not the shipped one.
     """
     if texts.identity.get("sha256") != SHIPPED_SHA256[f"{SHIPPED}.onnx"]:
         other = texts.identity.get("model", type(texts).__name__)
@@ -116,14 +117,14 @@ def asked_with(name: str, texts: Embedder) -> AskedOtherwise:
 
 
 def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
-    """A shipped encoder of questions.
+    """Load a shipped encoder of questions.
 
     Args:
         name: One of `SHA256`.
-        folder: Where it lies, and the embedder; by default in the package.
+        folder: The folder of the encoder and the embedder; by default the package's own.
 
     Raises:
-        ModelError: If a file is missing or is not the one that was shipped.
+        ModelError: If a file is missing or is not the shipped one.
     """
     folder = folder or Path(str(resources.files("fathom.models") / "resources"))
     file = folder / f"query-encoder-{name}.onnx"

@@ -1,4 +1,4 @@
-"""What the cross-reader makes of a pair: raw scores, and the probabilities they stand for."""
+"""The readings of the cross-reader: raw scores of a pair, and the probabilities made of them."""
 
 import math
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from fathom.types import HEADS, Chunk, ChunkBlock, Span
 SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
 _SUPPORT = slice(5, 8)
 _DIGITS = 6
-_MARGIN = 30.0  # a larger margin says no more
-_LOGIT = 60.0
+_MARGIN = 30.0  # a larger margin carries no more information
+_LOGIT = 60.0  # keeps math.exp far from its overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Turns the model's scores into probabilities; fitted on development questions.
+    """A map from the model's scores to probabilities, fitted on development questions.
 
     Attributes:
-        relevance: Slope and offset of the logit.
-        answerable: Slope of the logit, slope of the best span's margin, offset.
-        support: Temperature of the three support scores.
+        relevance: The slope and offset of the logit.
+        answerable: The slope of the logit, the slope of the best span's margin, and the offset.
+        support: The temperature of the three support scores.
     """
 
     relevance: tuple[float, float] = (1.0, 0.0)
@@ -35,17 +35,22 @@ class Calibration:
     support: float = 1.0
 
     def relevant(self, logit: float) -> float:
-        """Probability that a chunk is about what is asked."""
+        """Return the probability that a chunk is about the question."""
         slope, offset = self.relevance
         return _share(slope * logit + offset)
 
     def answers(self, logit: float, margin: float) -> float:
-        """Probability that a chunk answers, from its score and its best span's margin."""
+        """Return the probability that a chunk answers.
+
+        Args:
+            logit: The chunk's score.
+            margin: The margin of its best span.
+        """
         slope, best, offset = self.answerable
         return _share(slope * logit + best * max(-_MARGIN, min(_MARGIN, margin)) + offset)
 
     def supports(self, scores: NDArray[np.float32]) -> list[float]:
-        """Probabilities that a chunk supports, contradicts, does not decide a claim."""
+        """Return the probabilities that a chunk supports, contradicts, does not decide a claim."""
         return _softmax(scores / self.support)
 
 
@@ -54,8 +59,8 @@ class ReadSpan:
     """A possible answer.
 
     Attributes:
-        span: Characters of the chunk's text.
-        score: Probability that the chunk answers and that this is the answer, 0 to 1.
+        span: The characters in the chunk's text.
+        score: The probability that the chunk answers and that this is the answer, 0 to 1.
     """
 
     span: Span
@@ -64,15 +69,15 @@ class ReadSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What the model makes of a pair; every number but `no_answer` is a probability.
+    """The model's reading of a pair. Every number but `no_answer` is a probability.
 
     Attributes:
-        relevance: The chunk is about what is asked.
+        relevance: The chunk is about the question.
         answerable: The chunk holds an answer.
-        no_answer: Logit of "no answer here" minus the best span's; SQuAD 2.0's null score.
+        no_answer: The logit of "no answer here" minus the best span's; the null score of SQuAD 2.0.
         yes: The answer is yes, given that it is yes or no.
         decided: The answer is yes or no, rather than something else or nothing.
-        supported: The chunk says what the claim says.
+        supported: The chunk says the same as the claim.
         contradicted: The chunk says the opposite.
         unrelated: The chunk decides neither.
         spans: Possible answers that do not overlap, best first.
@@ -106,38 +111,38 @@ class ReadingSession(Protocol):
     """One question, or claim, put to chunks."""
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
-        """A reading for every chunk, in their order; spans are in the chunk's own text."""
+        """Return a reading for every chunk, in their order; spans are in the chunk's own text."""
         ...
 
     def score(self, chunk: Chunk, answer: str) -> float:
-        """How well `chunk` supports that `answer` answers the question, 0 to 1.
+        """Return how well `chunk` supports that `answer` answers the question, 0 to 1.
 
-        The answer must stand in the chunk, in any capitals; else it is 0. It is the probability
-        that a `ReadSpan` has.
+        The score is the probability that a `ReadSpan` has. The answer must occur in the chunk, in
+        any case; otherwise the score is 0.
         """
         ...
 
 
 class CrossReader(Protocol):
-    """Reads a question and a chunk together; equal pairs give equal readings."""
+    """A reader of a question and a chunk together; equal pairs get equal readings."""
 
     def session(self, question: str, *, spans: int = 5) -> ReadingSession:
-        """One question, or claim; at most `spans` possible answers are given a chunk."""
+        """Open a session for one question or claim, with at most `spans` answers a chunk."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """Raw scores of one pair, over all windows of the chunk.
+    """The raw scores of one pair, over all windows of the chunk.
 
     Attributes:
-        relevance: Logit, the highest of the windows.
-        answerable: Logit, the highest of the windows.
-        yes: Logit, in the window of highest relevance.
-        no: Likewise.
-        neither: Likewise.
+        relevance: The logit, the highest of the windows.
+        answerable: The logit, the highest of the windows.
+        yes: The logit in the window of highest relevance.
+        no: The logit in the window of highest relevance.
+        neither: The logit in the window of highest relevance.
         support: The three support scores, in the window that is least unrelated.
-        parts: Scores of the spans.
+        windows: The scores of the spans, window by window.
     """
 
     relevance: float
@@ -150,11 +155,12 @@ class Pass:
 
     @classmethod
     def of(cls, windows: Sequence[tuple[PairRow, Output, Window]]) -> "Pass":
-        """From the model's output for every window, of which there is at least one."""
+        """Combine the model's output for every window, of which there is at least one."""
         scores = np.stack([output[: len(SCORES)] for _, output, _ in windows])
         named = dict(zip(SCORES, scores.T, strict=True))
         first = int(named["relevance"].argmax())
         support = scores[:, _SUPPORT]
+        # A claim is decided in one window; the others say "unrelated" and must not outvote it.
         nearest = int((support[:, :2].max(axis=1) - support[:, 2]).argmax())
         return cls(
             relevance=float(named["relevance"][first]),
@@ -167,24 +173,25 @@ class Pass:
         )
 
     def within(self, blocks: Sequence[ChunkBlock]) -> "Pass":
-        """The pass without the spans that can be no answer, where the chunk's blocks are known.
+        """Return the scores without the spans that can be no answer, by the chunk's blocks.
 
-        An answer leaves no block, and is in no heading or head of a table: those say what is
-        answered below them. What the model gives to such spans is the others' instead.
+        Without blocks nothing changes. An answer never crosses a block, and is never in a heading
+        or a table head: these announce the answer below them. The probability of such spans goes to
+        the others.
         """
         if not blocks:
             return self
-        places = [Span(each.start, each.end) for each in blocks if each.kind not in HEADS]
+        places = [Span(block.start, block.end) for block in blocks if block.kind not in HEADS]
         return replace(self, parts=tuple(part.within(places) for part in self.parts))
 
-    def reading(self, law: Calibration, count: int) -> Reading:
-        """The probabilities by `law`, and the `count` best spans."""
+    def reading(self, calibration: Calibration, count: int) -> Reading:
+        """Return the probabilities by `calibration`, and the `count` best spans."""
         spans = top(self.parts, count)
-        every = total(self.parts)
-        answerable = law.answers(self.answerable, self.margin)
-        support = law.supports(self.support)
+        all_spans = total(self.parts)
+        answerable = calibration.answers(self.answerable, self.margin)
+        support = calibration.supports(self.support)
         return Reading(
-            relevance=law.relevant(self.relevance),
+            relevance=calibration.relevant(self.relevance),
             answerable=answerable,
             no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
             yes=_share(self.yes - self.no),
@@ -193,22 +200,22 @@ class Pass:
             contradicted=support[1],
             unrelated=support[2],
             spans=tuple(
-                ReadSpan(span=span, score=round(answerable * math.exp(margin - every), _DIGITS))
+                ReadSpan(span=span, score=round(answerable * math.exp(margin - all_spans), _DIGITS))
                 for margin, span in spans
             ),
         )
 
     @property
     def margin(self) -> float:
-        """The best span's, over no answer here; -inf without any."""
+        """The best span's margin over "no answer here"; -inf without any span."""
         return max((part.highest for part in self.parts), default=-math.inf)
 
-    def score_of(self, ids: Sequence[int], law: Calibration) -> float:
-        """The score a `ReadSpan` of exactly the tokens `ids` has; 0 where there is none."""
+    def score_of(self, ids: Sequence[int], calibration: Calibration) -> float:
+        """Return the score of the `ReadSpan` of exactly the tokens `ids`; 0 if there is none."""
         margins = [margin for part in self.parts for margin in part.of_tokens(ids)]
-        every = total(self.parts)
-        share = min(1.0, math.fsum(math.exp(margin - every) for margin in margins))
-        return round(law.answers(self.answerable, self.margin) * share, _DIGITS)
+        all_spans = total(self.parts)
+        share = min(1.0, math.fsum(math.exp(margin - all_spans) for margin in margins))
+        return round(calibration.answers(self.answerable, self.margin) * share, _DIGITS)
 
 
 def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
@@ -224,6 +231,7 @@ def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
 
 def _share(logit: float) -> float:
     bounded = max(-_LOGIT, min(_LOGIT, logit))
+    # Rounded, so that the last bits of another processor do not change a trace.
     return round(1 / (1 + math.exp(-bounded)), _DIGITS)
 
 

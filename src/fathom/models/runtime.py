@@ -1,4 +1,4 @@
-"""Runs an ONNX model, by ONNX Runtime or by OpenVINO."""
+"""Runtimes of ONNX models: ONNX Runtime and OpenVINO."""
 
 import ctypes
 import hashlib
@@ -24,9 +24,9 @@ class Runtime(Protocol):
     """A loaded model.
 
     Attributes:
-        name: The family, part of an embedder's identity.
-        precision: What it multiplies in, such as `fp32` or `bf16`; the other part.
-        inputs: Names of the inputs the model wants.
+        name: The family, a component of an embedder's identity.
+        precision: The type of its multiplications, such as `fp32` or `bf16`; another component.
+        inputs: The names of the inputs that the model expects.
     """
 
     name: str
@@ -34,21 +34,21 @@ class Runtime(Protocol):
     inputs: frozenset[str]
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
-        """The model's first output; safe from several threads."""
+        """Return the model's first output; safe from several threads."""
         ...
 
 
 @runtime_checkable
 class Laned(Protocol):
-    """A runtime that gets more out of the processor where several runs go at a time."""
+    """A runtime that uses the processor better with several runs at a time."""
 
     def in_lanes(self) -> tuple[Runtime, int]:
-        """One that gives the same outputs, and how many runs of it are to go at a time."""
+        """Return a runtime with the same outputs, and the number of its runs at a time."""
         ...
 
 
 def in_lanes(runtime: Runtime) -> tuple[Runtime, int]:
-    """The runtime for many runs, and how many of them are to go at a time."""
+    """Return the runtime for many runs, and the number of runs at a time."""
     return runtime.in_lanes() if isinstance(runtime, Laned) else (runtime, 1)
 
 
@@ -56,9 +56,9 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
     """Load the ONNX file `model`.
 
     Args:
-        model: A file ONNX Runtime or OpenVINO can read.
+        model: A file that ONNX Runtime or OpenVINO can read.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`; bf16 where the processor has it).
-        threads: Threads a run may use; 0, and too many, means as many as this process has cores.
+        threads: The threads of a run; 0, or too many, stands for the cores of this process.
 
     Raises:
         SettingsError: If there is no such runtime.
@@ -75,7 +75,9 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
     try:
         return kinds[runtime](model, min(threads or cores(), cores()))
     except ImportError as error:
-        raise ModelError(f"{runtime} is not installed: pip install 'fathom-qa[{runtime}]'") from error
+        raise ModelError(
+            f"{runtime} is not installed: pip install 'fathom-qa[{runtime}]'"
+        ) from error
     except Exception as error:  # both libraries raise their own and plain RuntimeErrors
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ModelError(
@@ -84,18 +86,18 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
 
 
 class LateRuntime:
-    """A model that ONNX Runtime loads when it is run first, as many a process never runs it."""
+    """A model that ONNX Runtime loads at its first run, as many a process never runs it."""
 
     name = "onnxruntime"
     precision = "fp32"
 
     def __init__(self, model: Path, threads: int, inputs: frozenset[str]) -> None:
-        """Nothing is loaded yet.
+        """Name the model; it is loaded at the first run.
 
         Args:
-            model: See `load_runtime`.
-            threads: Likewise.
-            inputs: Names of the inputs that the model is known to want.
+            model: The file, as in `load_runtime`.
+            threads: The threads of a run, as in `load_runtime`.
+            inputs: The names of the inputs that the model is known to expect.
         """
         self.inputs = inputs
         self._model, self._threads = model, threads
@@ -103,7 +105,7 @@ class LateRuntime:
         self._loaded: Runtime | None = None
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
-        """See `Runtime.run`.
+        """Run the model, after loading it if need be.
 
         Raises:
             ModelError: If the file cannot be loaded.
@@ -111,7 +113,7 @@ class LateRuntime:
         return self._runtime().run(inputs)
 
     def in_lanes(self) -> tuple[Runtime, int]:
-        """See `Laned.in_lanes`."""
+        """Load the model, and return the runtime for many runs and the runs at a time."""
         return in_lanes(self._runtime())
 
     def _runtime(self) -> Runtime:
@@ -122,10 +124,10 @@ class LateRuntime:
 
 
 def sha256_of(model: Path) -> str:
-    """sha256 of a model's file, in hexadecimal; 30 ms for the shipped one.
+    """Return the sha256 of a model's file, in hexadecimal; it takes 30 ms for the shipped one.
 
     Raises:
-        ModelError: If it is missing or cannot be read.
+        ModelError: If the file is missing or cannot be read.
     """
     try:
         with model.open("rb") as file:
@@ -136,7 +138,10 @@ def sha256_of(model: Path) -> str:
 
 
 def cores() -> int:
-    """Cores this process may use; a container or `taskset` can leave fewer than the machine has."""
+    """Return the number of cores that this process may use.
+
+    A container or `taskset` can leave fewer than the machine has.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -153,7 +158,7 @@ class _OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Spinning saves half a millisecond a query, but burns every core the others need.
+        # Spinning saves half a millisecond a query, but burns every core that others need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session: Any = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
@@ -167,19 +172,19 @@ class _OnnxRuntime:
         return output
 
     def in_lanes(self) -> tuple[Runtime, int]:
-        """See `Laned.in_lanes`."""
-        # Two threads of one run wait for each other after every layer.
+        """Return a runtime of one thread, and as many runs at a time as this one has threads."""
+        # Two threads of one run wait for each other after every layer; two runs do not.
         if self._threads == 1:
             return self, 1
         return _OnnxRuntime(self._model, 1), self._threads
 
 
 def _give_back() -> None:
-    """Let the system have the memory that loading took and left, 22 MB for the shipped model.
+    """Return the memory that loading left unused to the system, 22 MB for the shipped model.
 
-    Else what is made next takes more, as pieces of that memory lie between what stays.
+    Otherwise later objects take more memory, because the free pieces lie between objects in use.
     """
-    with suppress(AttributeError, OSError):  # other libraries of C than glibc have no such call
+    with suppress(AttributeError, OSError):  # only glibc has this call
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -208,9 +213,9 @@ class _OpenVino:
 
 
 def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Places of rows of equal length, as many at a time as make `tokens`, at least one.
+    """Yield places of rows of equal length, as many at a time as make `tokens`, at least one.
 
-    So nothing is ever padded, and a row gives the same whatever is beside it.
+    So no row is ever padded, and a row gives the same output in any company.
     """
     by_length: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):

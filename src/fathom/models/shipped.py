@@ -1,4 +1,4 @@
-"""The cross-readers that are shipped, or another one from a folder."""
+"""The loader of cross-readers: the shipped ones, or another one from a folder."""
 
 import json
 from importlib import resources
@@ -12,9 +12,9 @@ from fathom.models.runtime import sha256_of
 
 ENGLISH, MULTILINGUAL = "english", "multilingual"
 SHIPPED = "shipped"
-"""The one that this release reads with, whatever the language: the multilingual one."""
+"""The default of this release for all languages: the multilingual one."""
 
-# Folders below the package's own.
+# Folders below the package's resources.
 _OWN = {SHIPPED: MULTILINGUAL, MULTILINGUAL: MULTILINGUAL, ENGLISH: ""}
 _NAME = "cross-reader"
 _CARD = f"{_NAME}.json"
@@ -23,35 +23,36 @@ _CARD = f"{_NAME}.json"
 def load_shipped_reader(
     name: str = SHIPPED, *, runtime: str = "onnxruntime", threads: int = 0
 ) -> OnnxCrossReader:
-    """The cross-reader called `name`: `shipped`, `english` (half the size), or a folder.
+    """Load the cross-reader called `name`: `shipped`, `english` (half the size), or a folder.
 
-    One whose products are of 8 bits (`alone` in its card) runs on ONNX Runtime, whatever `runtime`
-    says, as they are operators of that runtime.
+    A reader with 8-bit products (`alone` in its card) runs on ONNX Runtime whatever `runtime` says,
+    because its products are operators of that runtime.
 
-    A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`: `sha256` of
-    the model and `calibration`; where they are others than of the first cross-reader, `tokenizer`
-    (`vocab.txt`), `limit` and `alone` of its `Shape`.
+    A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`. The card
+    holds `sha256` of the model and `calibration`; if they differ from those of the first
+    cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`.
 
     Raises:
         ModelError: If a file is missing or is not the one that belongs to the card.
         SettingsError: If there is no such runtime.
     """
     folder = _folder(name)
-    about = card_of(name)
+    card = card_of(name)
     try:
-        shape = Shape(**{name: about[name] for name in ("limit", "alone") if name in about})
-        sha256, law = str(about["sha256"]), about["calibration"]
+        shape = Shape(**{key: card[key] for key in ("limit", "alone") if key in card})
+        sha256, fitted = str(card["sha256"]), card["calibration"]
         calibration = Calibration(
-            relevance=tuple(law["relevance"]),
-            answerable=tuple(law["answerable"]),
-            support=float(law["support"]),
+            relevance=tuple(fitted["relevance"]),
+            answerable=tuple(fitted["answerable"]),
+            support=float(fitted["support"]),
         )
     except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise _broken(folder) from error
     model = folder / f"{_NAME}.onnx"
+    # A calibration fits one model alone: with another one every probability would be wrong.
     if sha256_of(model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
-    tokenizer = folder / about.get("tokenizer", "vocab.txt")
+    tokenizer = folder / card.get("tokenizer", "vocab.txt")
     if shape.alone:
         runtime = "onnxruntime"
     return load_cross_reader(
@@ -60,24 +61,24 @@ def load_shipped_reader(
 
 
 def card_of(name: str = SHIPPED) -> dict[str, Any]:
-    """What is written down of a cross-reader, its `sha256` and `calibration` among it.
+    """Return the card of a cross-reader, with its `sha256` and `calibration`.
 
     Raises:
-        ModelError: If it is missing or no JSON object.
+        ModelError: If the card is missing or is not a JSON object.
     """
     folder = _folder(name)
     try:
-        about = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+        card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise _broken(folder) from error
-    if not isinstance(about, dict):
+    if not isinstance(card, dict):
         raise _broken(folder)
-    return about
+    return card
 
 
 def _folder(name: str) -> Path:
-    here = Path(str(resources.files("fathom.models") / "resources"))
-    return here / _OWN[name] if name in _OWN else Path(name)
+    resources_folder = Path(str(resources.files("fathom.models") / "resources"))
+    return resources_folder / _OWN[name] if name in _OWN else Path(name)
 
 
 def _broken(folder: Path) -> ModelError:

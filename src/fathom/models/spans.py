@@ -1,4 +1,4 @@
-"""From start and end scores of tokens to spans of characters."""
+"""Spans of characters, from the start and end scores of tokens."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from fathom.models.pair import Placed
 from fathom.types import Span
 
 LONGEST = 30  # tokens; a longer answer is a sentence, not a span
-OVERLAP = 2 * (LONGEST + 2)  # tokens two neighbouring windows share
+OVERLAP = 2 * (LONGEST + 2)  # tokens that two neighbouring windows share
 _CANDIDATES = 64
 
 Scores = NDArray[np.float32]
@@ -23,9 +23,10 @@ class Window:
     """A stretch of a chunk's tokens.
 
     Attributes:
-        first: Its first token.
-        last: The token after its last one.
-        owned: The starts of spans that count as this window's: each start is one window's alone.
+        first: The first token.
+        last: The token after the last one.
+        owned: The range of starts of spans that count for this window; each start counts for one
+            window alone.
     """
 
     first: int
@@ -34,9 +35,10 @@ class Window:
 
 
 def windows(length: int, room: int) -> list[Window]:
-    """Windows of at most `room` tokens over `length` tokens, each `OVERLAP` into its neighbour.
+    """Return windows of at most `room` tokens over `length` tokens.
 
-    A start belongs to the window that sees most around it, so that no span counts twice.
+    Neighbours share `OVERLAP` tokens. A start belongs to the window that sees most around it, so
+    that no span counts twice.
     """
     step = max(1, room - OVERLAP)
     count = 1 + max(0, -((room - length) // step))
@@ -54,8 +56,8 @@ class SpanScores:
 
     Attributes:
         chunk: The window's tokens.
-        margins: (tokens, LONGEST) logit of the span from token i over 1 + j tokens minus the logit
-            of "no answer here"; -inf where there is no such span.
+        margins: (tokens, LONGEST) logits. Entry (i, j) is the logit of the span from token i over 1
+            + j tokens minus the logit of "no answer here"; -inf if there is no such span.
     """
 
     chunk: Placed
@@ -63,7 +65,7 @@ class SpanScores:
 
     @classmethod
     def of(cls, chunk: Placed, starts: Scores, ends: Scores, owned: slice) -> "SpanScores":
-        """From the scores of `[CLS]` (the null span) and of the chunk's tokens after it."""
+        """Build the scores from those of `[CLS]` (the null span) and of the chunk's tokens."""
         null = starts[0] + ends[0]
         padded = np.concatenate([ends[1:], np.full(LONGEST - 1, -np.inf, dtype=np.float32)])
         margins = starts[1:, None] + sliding_window_view(padded, LONGEST) - null
@@ -74,15 +76,15 @@ class SpanScores:
 
     @property
     def highest(self) -> float:
-        """The best span's margin; -inf without any."""
+        """The best span's margin; -inf without any span."""
         return float(self.margins.max(initial=-np.inf))
 
     def span(self, start: int, width: int) -> Span:
-        """The characters of the span from token `start` over `1 + width` tokens."""
+        """Return the characters of the span from token `start` over `1 + width` tokens."""
         return Span(self.chunk.starts[start], self.chunk.ends[start + width])
 
     def best(self) -> Iterator[tuple[float, Span]]:
-        """The spans of highest margin, best first; equal ones in reading order."""
+        """Yield the spans of highest margin, best first; equal ones in reading order."""
         flat = self.margins.ravel()
         order = np.argsort(-flat, kind="stable")[:_CANDIDATES]
         for place in order:
@@ -91,45 +93,46 @@ class SpanScores:
                 yield float(flat[place]), self.span(start, width)
 
     def within(self, places: Sequence[Span]) -> "SpanScores":
-        """The scores without the spans that stand in none of these places, which do not overlap."""
-        held = np.full(len(self.chunk.ids) + LONGEST, -1)  # where each token stands; -1: nowhere
+        """Return the scores without the spans outside these places, which do not overlap."""
+        place_of = np.full(len(self.chunk.ids) + LONGEST, -1)  # the place of each token; -1: none
         for number, place in enumerate(places):
             first = bisect_left(self.chunk.starts, place.start)
-            held[first : bisect_right(self.chunk.ends, place.end)] = number
-        ends = sliding_window_view(held, LONGEST)[: len(self.chunk.ids)]
-        starts = held[: len(self.chunk.ids), None]
+            place_of[first : bisect_right(self.chunk.ends, place.end)] = number
+        ends = sliding_window_view(place_of, LONGEST)[: len(self.chunk.ids)]
+        starts = place_of[: len(self.chunk.ids), None]
         inside = (ends == starts) & (starts >= 0)
         return replace(self, margins=np.where(inside, self.margins, -np.inf).astype(np.float32))
 
     def of_tokens(self, ids: Sequence[int]) -> list[float]:
-        """Margins of the spans that consist of exactly the tokens `ids`."""
+        """Return the margins of the spans that consist of exactly the tokens `ids`."""
         if not 0 < len(ids) <= LONGEST:
             return []
-        own, wanted = np.asarray(self.chunk.ids), np.asarray(ids)
-        if len(own) < len(wanted):
+        tokens, pattern = np.asarray(self.chunk.ids), np.asarray(ids)
+        if len(tokens) < len(pattern):
             return []
-        places = np.flatnonzero((sliding_window_view(own, len(wanted)) == wanted).all(axis=1))
-        found = self.margins[places, len(wanted) - 1]
-        return [float(margin) for margin in found if np.isfinite(margin)]
+        places = np.flatnonzero((sliding_window_view(tokens, len(pattern)) == pattern).all(axis=1))
+        margins = self.margins[places, len(pattern) - 1]
+        return [float(margin) for margin in margins if np.isfinite(margin)]
 
 
 def total(parts: Sequence[SpanScores]) -> float:
-    """Logarithm of the summed odds of all spans; -inf without any."""
+    """Return the logarithm of the summed odds of all spans; -inf without any."""
     margins = np.concatenate([part.margins.ravel() for part in parts]).astype(np.float64)
+    # Subtracting the highest margin keeps exp from overflowing.
     top = margins.max(initial=-np.inf)
     return float(top + np.log(np.exp(margins - top).sum())) if np.isfinite(top) else -np.inf
 
 
 def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
-    """The `count` best spans that do not overlap, with their margins."""
-    found = sorted(
-        (item for part in parts for item in part.best()),
-        key=lambda item: (-item[0], item[1].start, item[1].end),
+    """Return the `count` best spans that do not overlap, with their margins."""
+    ranked = sorted(
+        (candidate for part in parts for candidate in part.best()),
+        key=lambda candidate: (-candidate[0], candidate[1].start, candidate[1].end),
     )
-    kept: list[tuple[float, Span]] = []
-    for margin, span in found:
-        if len(kept) == count:
+    selected: list[tuple[float, Span]] = []
+    for margin, span in ranked:
+        if len(selected) == count:
             break
-        if all(span.end <= other.start or other.end <= span.start for _, other in kept):
-            kept.append((margin, span))
-    return kept
+        if all(span.end <= other.start or other.end <= span.start for _, other in selected):
+            selected.append((margin, span))
+    return selected

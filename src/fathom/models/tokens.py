@@ -1,9 +1,9 @@
-"""WordPiece as BERT's uncased models use it, in plain Python.
+"""WordPiece tokens of BERT's uncased models, in plain Python.
 
-Our own, because two things differ from `tokenizers` on purpose: a text that spells out a mark such
-as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not refused. Else equal,
-but that characters that Unicode added or moved to another class since 2015 follow Python's tables,
-which are newer. Unigram tokens are read by the package (`unigram.py`).
+The code is our own, because it differs from `tokenizers` in two ways on purpose: a text that spells
+out a mark such as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not
+refused. One more difference: characters that Unicode added or moved to another class since 2015
+follow Python's tables, which are newer. The package reads Unigram tokens (`unigram.py`).
 """
 
 import unicodedata
@@ -26,26 +26,26 @@ _IDEOGRAPHS = (
 
 
 class Tokens(Protocol):
-    """Turns texts into the token ids of one model."""
+    """The tokenizer of one model."""
 
     def encode(self, text: str, limit: int) -> Sequence[int]:
-        """Ids of `text` between the model's marks, at most `limit` of them, marks included."""
+        """Return the ids of `text` between the model's marks, at most `limit` in all."""
         ...
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without the marks."""
+        """Return the number of tokens of `text`, uncut, without the marks."""
         ...
 
 
 class WordPiece:
     """Greedy longest-match tokens over lower-cased text without accents (Devlin et al. 2019).
 
-    Linear in the length of the text. Remembers the words it has met, up to a fixed number, and
-    may be used from several threads.
+    The time is linear in the length of the text. Words are cached, up to a fixed number. It is safe
+    to use from several threads.
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        """`vocabulary` in the order of the ids; it must hold `[UNK]`, `[CLS]` and `[SEP]`."""
+        """Take the tokens in the order of their ids, with `[UNK]`, `[CLS]` and `[SEP]`."""
         self._ids = {token: number for number, token in enumerate(vocabulary)}
         self._unknown = (self._ids["[UNK]"],)
         self._start, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
@@ -55,15 +55,15 @@ class WordPiece:
 
     @classmethod
     def read(cls, path: Path) -> "WordPiece":
-        """From a `vocab.txt`, one token a line.
+        """Read a `vocab.txt`, one token a line.
 
         Raises:
-            OSError: If it cannot be read.
+            OSError: If the file cannot be read.
         """
         return cls(path.read_text(encoding="utf-8").splitlines())
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """Ids of `text` between `[CLS]` and `[SEP]`, at most `limit >= 2` of them in all."""
+        """Return the ids of `text` between `[CLS]` and `[SEP]`, at most `limit >= 2` in all."""
         room = limit - 2
         ids = [self._start]
         for pieces in self._pieces(text):
@@ -75,13 +75,13 @@ class WordPiece:
         return ids
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`, uncut, without `[CLS]` and `[SEP]`."""
+        """Return the number of tokens of `text`, uncut, without `[CLS]` and `[SEP]`."""
         return sum(map(len, self._pieces(text)))
 
     def _pieces(self, text: str) -> Iterator[tuple[int, ...]]:
-        known = self._words.get
+        get_cached = self._words.get
         for word in self._plain.words(text):
-            yield known(word) or self._learn(word)
+            yield get_cached(word) or self._learn(word)
 
     def _learn(self, word: str) -> tuple[int, ...]:
         if len(word) > _LONGEST_WORD:
@@ -96,6 +96,7 @@ class WordPiece:
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
+            # No token is longer, so this bound keeps the search linear in the length of the text.
             for end in range(min(len(word), start + self._longest), start, -1):
                 piece = self._ids.get(prefix + word[start:end])
                 if piece is not None:
@@ -114,8 +115,8 @@ class _Plain(dict[int, str | None]):
         return text.translate(self).split()
 
     def __missing__(self, code: int) -> str | None:
-        self[code] = plain = _plain(chr(code))
-        return plain
+        self[code] = normalized = _plain(chr(code))
+        return normalized
 
 
 def _plain(char: str) -> str:
@@ -123,9 +124,10 @@ def _plain(char: str) -> str:
         return ""
     if char.isspace():
         return " "
+    # NFD splits an accent from its letter; the accent (category Mn) is then dropped.
     base = unicodedata.normalize("NFD", char)
-    kept = "".join(c.lower() for c in base if unicodedata.category(c) != "Mn")
-    spaced = "".join(f" {c} " if _is_punctuation(c) else c for c in kept)
+    letters = "".join(c.lower() for c in base if unicodedata.category(c) != "Mn")
+    spaced = "".join(f" {c} " if _is_punctuation(c) else c for c in letters)
     return f" {spaced} " if _is_ideograph(ord(char)) else spaced
 
 

@@ -5,27 +5,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
+from typing_extensions import override
 
 from fathom.errors import ModelError
 from fathom.models.pair import PairWriter, Placed
 
 _MARKS = ("<s>", "</s>", "<unk>")
-_SPACE = "▁"  # a piece of its own where no piece begins with the letters behind it
+_SPACE = "▁"  # a piece of its own if no piece begins with the letters behind it
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNIT = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d+(?:[.,:]\d+)+\w*|\w+|[^\w\s]")
-"""Half a date or a number is another one."""
+"""A date or a number stays whole, because half of one would be another date or number."""
 
 
 class UnigramPairs(PairWriter):
-    """Writes pairs with the pieces of XLM-R and its kind.
+    """A writer of pairs with the pieces of XLM-R and similar models.
 
     Every token stands for letters of the text: a piece that is nothing but space is left out, and a
     mark of the model that is written in a text is an unknown word.
     """
 
     def __init__(self, tokenizer: Path) -> None:
-        """`tokenizer` is a `tokenizer.json`.
+        """Read the `tokenizer.json`.
 
         Raises:
             ModelError: If it cannot be read or has no marks.
@@ -38,26 +39,27 @@ class UnigramPairs(PairWriter):
         self._space = self._tokenizer.token_to_id(_SPACE)
         self._marks = frozenset({self.start, self.end, self._tokenizer.token_to_id("<pad>")})
 
+    @override
     def placed(self, text: str) -> Placed:
-        """Tokens of `text` with the word, or the sign, that each of them begins and ends in."""
+        # A token's place is that of the whole word, or sign, that it belongs to.
         pieces = self._tokenizer.encode(_readable(text), add_special_tokens=False)
         return self._place(pieces, text)
 
     def placed_all(self, texts: Sequence[str]) -> list[Placed]:
-        """`placed` for many texts, on all cores."""
+        """Return `locate_tokens` of many texts, on all cores."""
         readable = [_readable(text) for text in texts]
         encoded = self._tokenizer.encode_batch(readable, add_special_tokens=False)
         return [self._place(pieces, text) for pieces, text in zip(encoded, texts, strict=True)]
 
+    @override
     def ids(self, text: str, limit: int) -> list[int]:
-        """See `PairWriter.ids`."""
         return list(self.placed(text).ids[:limit])
 
     def _place(self, pieces: Encoding, text: str) -> Placed:
         starts_of, ends_of = _units(text)
         ids, starts, ends = [], [], []
         for number, (begin, end) in zip(pieces.ids, pieces.offsets, strict=True):
-            first = _blanks_end(text, begin, end)  # a piece holds the space before its word
+            first = _blanks_end(text, begin, end)  # a piece includes the space before its word
             if first < end and number != self._space:
                 ids.append(self._unknown if number in self._marks else number)
                 starts.append(starts_of[first])
@@ -66,15 +68,15 @@ class UnigramPairs(PairWriter):
 
 
 def _marks(tokenizer: Tokenizer) -> list[int]:
-    found = [tokenizer.token_to_id(name) for name in _MARKS]
-    ids = [number for number in found if number is not None]
+    numbers = [tokenizer.token_to_id(name) for name in _MARKS]
+    ids = [number for number in numbers if number is not None]
     if len(ids) < len(_MARKS):
         raise ValueError(f"lacks one of the marks {', '.join(_MARKS)}")
     return ids
 
 
 def _readable(text: str) -> str:
-    """The text with a sign, which no model knows, for each lone half of a character."""
+    """Return the text with each lone surrogate replaced by a sign that no model knows."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -84,7 +86,7 @@ def _blanks_end(text: str, start: int, end: int) -> int:
 
 
 def _units(text: str) -> tuple[list[int], list[int]]:
-    """For every character where its word or sign starts, and the character after its end."""
+    """Return for every character the start of its word or sign, and the character after its end."""
     starts = list(range(len(text)))
     ends = list(range(1, len(text) + 1))
     for match in _UNIT.finditer(text):

@@ -73,7 +73,6 @@ def without_refused(capabilities: Capabilities, error: Exception) -> Capabilitie
     status, words = http_status(error), server_words(error).lower()
     if status is not None and status not in _REFUSING:
         return capabilities
-    # The format comes first: complaints about schemas often name other options too.
     if _FORMAT.search(words) and capabilities.schema != "prompt":
         return replace(capabilities, schema=_weaker(capabilities.schema, words))
     for name, pattern in _SWITCHES.items():
