@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import RunError
+from fathom.errors import RunError, UsageError
 from fathom.extensions import check_name
 from fathom.index.feedback import Feedback, key_of
 from fathom.jsonable import canonical, digest
@@ -134,6 +134,7 @@ class Learning(Library):
         answer: str = "",
         sources: Sequence[str] = (),
         note: str = "",
+        counts: bool = True,
     ) -> Feedback:
         """Keep what a person says of an answer; see docs/calibration.md.
 
@@ -146,21 +147,30 @@ class Learning(Library):
             answer: What the right answer is, instead.
             sources: Documents that hold it, by id or path; by default those that the run cited.
             note: What else there is to say; kept for people.
+            counts: Whether it may change what others are answered; see `Feedback`.
 
         Raises:
             UsageError: If neither or both of `right` and `answer` are given, or there is no
-                answer to call right or wrong, or a source is no document.
+                answer to call right or wrong, or a source is no document, or it holds the answer
+                where it does not answer the question, or an answer is told that does not count.
+            Outranked: If it does not count, and what was said of the answer before does.
             TraceMissing: If there is no such trace.
             TraceTampered: If it is not what was stored.
         """
         from fathom.assembly.calibrations import made_for
         from fathom.strategies.verified import feedback_on
 
+        if answer and not counts:
+            raise UsageError("feedback: what does not count says right or wrong, no answer")
         trace = self.trace(trace_id)
         documents = [self.document(each) for each in sources]
         index = self.reader(checked=False)
-        made, held = feedback_on(trace, right, answer.strip(), documents, index.document)
+        made, held = feedback_on(
+            trace, right, answer.strip(), documents, index.document, self.assembly.answer_fit.fits
+        )
         made = replace(made, made_for=made_for(self.assembly, trace), note=note)
+        if not counts:
+            made = replace(made, counts=False, again=None)
         self.traces.put_feedback(made, held=held)
         return made
 
@@ -178,7 +188,7 @@ class Learning(Library):
         return [
             None if each.right is None else Answered(each.signals, each.right)
             for each in said
-            if each.made_for == own and each.signals
+            if each.made_for == own and each.signals and each.counts
         ]
 
     def verified(self, query: Query) -> dict[str, Any]:
@@ -186,10 +196,11 @@ class Learning(Library):
         if not self.has_traces():
             return {}
         try:
-            known = self.traces.feedback(key=key_of(query.text, query.filters))
+            said = self.traces.feedback(key=key_of(query.text, query.filters))
         except RunError as error:
             logging.getLogger("fathom").warning("what people said is not known: %s", error)
             return {}
+        known = [each for each in said if each.counts]
         given = [each for each in known if each.again is not None]
         refused = known and known[-1].said == "wrong"
         return {} if refused or not given else {"verified": given[-1].again}

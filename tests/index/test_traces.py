@@ -17,6 +17,7 @@ from fathom.index.traces import (
     MAX_BYTES,
     KeptFeedback,
     KeptTrace,
+    Outranked,
     TraceMissing,
     TraceStore,
     kept_of,
@@ -316,7 +317,7 @@ def test_a_reader_sees_traces_while_another_connection_writes(place: Place) -> N
 
 def said(number: int, trace_id: str = "") -> Feedback:
     name = trace_id or f"trace {number}"
-    words = {"key": f"key {number}", "question": f"question {number}", "strategy": "naive"}
+    words: Any = {"key": f"key {number}", "question": f"question {number}", "strategy": "naive"}
     return Feedback(trace_id=name, said="right", right=True, signals={"x": number}, **words)
 
 
@@ -332,6 +333,18 @@ def test_what_was_said_last_of_an_answer_is_kept(place: Place) -> None:
         assert [one.trace_id for one in store.feedback(key="key 2")] == ["trace 2"]
         assert store.feedback(strategy="mao") == ()
         assert len(store.feedback(strategy="naive", key="key 1")) == 1
+
+
+def test_no_opinion_takes_the_place_of_what_counts(place: Place) -> None:
+    with place.open() as store:
+        store.put_feedback(replace(said(1), counts=False))
+        store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
+        store.put_feedback(said(1), held=[held(A, 0, 4)])
+        with pytest.raises(Outranked, match="their word stays"):
+            store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
+        assert store.feedback() == (said(1),)
+        store.put_feedback(replace(said(1), said="wrong", right=False))
+        assert [one.said for one in store.feedback()] == ["wrong"]
 
 
 def test_what_was_said_goes_with_the_documents_it_cites(place: Place) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fathom.agents.debate.debater import Debater, LocalDebater
     from fathom.agents.decomposer import Decomposer, LocalDecomposer
     from fathom.agents.finalizer import Finalizer
+    from fathom.agents.fit import AnswerFit
     from fathom.agents.hyde import Hypothesis
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
@@ -149,6 +150,13 @@ class Assembly(RetrievalParts):
         from fathom.agents.judge import LocalJudge
 
         return LocalJudge(pairs=self.cross_reader)
+
+    @cached_property
+    def answer_fit(self) -> "AnswerFit":
+        """Tells whether what a person says is right answers the question."""
+        from fathom.agents.fit import AnswerFit
+
+        return AnswerFit(pairs=self.cross_reader, judge=self.local_judge)
 
     @cached_property
     def judge(self) -> "Judge":

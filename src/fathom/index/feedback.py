@@ -25,6 +25,8 @@ class Feedback:
         again: The answer to be given to the same question, as JSON; `None` where there is none
             that stands in the documents.
         note: What else they said, for people.
+        counts: Whether it may change what others are answered. What does not is an opinion, kept
+            for people: never given again, never learned from, and no other word gives way to it.
     """
 
     trace_id: str
@@ -38,6 +40,7 @@ class Feedback:
     made_for: str = ""
     again: Json = None
     note: str = ""
+    counts: bool = True
 
     def to_json(self) -> Json:
         """As `from_json` takes it."""

@@ -4,6 +4,7 @@ A trace stays as long as the documents hold every text that it holds: what is re
 index, or changed in it, does not live on here.
 """
 
+import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ QUESTION_CHARS = 1_000
 
 class TraceMissing(UsageError):
     """No trace, or more than one, has this id."""
+
+
+class Outranked(UsageError):
+    """An opinion on an answer of which somebody has said already what counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +147,9 @@ class TraceStore(Protocol):
         Args:
             feedback: On a trace that is there; it outlives it, unless that is deleted by hand.
             held: The texts of documents that it cites, for `sweep`.
+
+        Raises:
+            Outranked: If it does not count, and what was said before does; that stays.
         """
         ...
 
@@ -228,6 +236,18 @@ def the_only(found: Sequence[str], beginning: str) -> str:
         return found[0]
     what = "more than one trace begins" if beginning and found else "no trace begins"
     raise TraceMissing(f"{what} with {beginning[:64]!r}; `fathom trace` lists them")
+
+
+def check_rank(said: Feedback, before: str) -> None:
+    """Accept what was said, instead of what was said before, which is given as it was stored.
+
+    Raises:
+        Outranked: If it does not count, and what was said before does.
+    """
+    if not said.counts and Feedback.from_json(json.loads(before)).counts:
+        raise Outranked(
+            "feedback: somebody who may say what is right has judged this answer; their word stays"
+        )
 
 
 def dropped(trace_id: str) -> TraceMissing:

@@ -1,8 +1,10 @@
 """Answers that a person verified: given again to the same question while their quotes stand."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
 
 from fathom.errors import UsageError
 from fathom.index.feedback import Feedback, key_of
@@ -16,8 +18,16 @@ from fathom.text.sentences import split
 from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter, Span
 from fathom.usage import Budget, Usage
 
+Fits: TypeAlias = Callable[[str, Document, Span], bool]
+"""Tells whether what stands at a place of a document answers a question."""
 BY = "a person"
 """What the confidence of such an answer rests on."""
+MOST_PLACES = 20
+"""So many places are looked at for one where an answer that was told answers the question."""
+_EDGE = "[0-9A-Za-z\u00c0-\u024f]"
+_LETTER = re.compile(_EDGE)
+"""What words are made of where they stand apart; others are not set apart by anything."""
+_SHOWN = 80
 
 
 def feedback_on(
@@ -26,6 +36,7 @@ def feedback_on(
     answer: str,
     sources: Sequence[Document],
     lookup: Callable[[str], Document | None],
+    fits: Fits,
 ) -> tuple[Feedback, frozenset[Held]]:
     """What a person says of the answer of a run, and the texts of documents that it rests on.
 
@@ -35,9 +46,11 @@ def feedback_on(
         answer: What the right answer is, instead.
         sources: Documents that hold it; by default those that the run cited.
         lookup: Gives a document by its id.
+        fits: Tells whether what stands at a place answers the question.
 
     Raises:
-        UsageError: If neither or both are given, or there is no answer to call right or wrong.
+        UsageError: If neither or both are given, or there is no answer to call right or wrong, or
+            the documents hold the one that was told, but not as an answer to this question.
     """
     given = trace.answer if isinstance(trace.answer, dict) else {}
     answered = given.get("status") == "answered"
@@ -48,7 +61,8 @@ def feedback_on(
     cited = [each["document"] for each in given.get("citations") or ()]
     if answer:
         near = sources or [found for each in dict.fromkeys(cited) if (found := lookup(each))]
-        kept = told(trace, answer, near)
+        # What is never given again needs to fit nothing: a follow-up does not stand for itself.
+        kept = told(trace, answer, near, _fit_any if has_history(trace.origin) else fits)
         right = is_right(given["short_answer"] or given["answer"], [answer]) if answered else None
     else:
         kept = recorded(trace) if right else None
@@ -61,7 +75,7 @@ def feedback_on(
         answer=answer,
         right=right,
         signals=dict(trace.signals),
-        again=None if trace.origin.arguments.get("history") else kept,
+        again=None if has_history(trace.origin) else kept,
     )
     quoted = [*(given.get("citations") or ()), *(kept["citations"] if kept else ())]
     return made, frozenset(
@@ -69,6 +83,11 @@ def feedback_on(
         for each in quoted
         if each["source"] == "corpus"
     )
+
+
+def has_history(origin: Origin) -> bool:
+    """Tell whether a run was asked in a conversation."""
+    return bool(origin.arguments.get("history"))
 
 
 def filters_of(origin: Origin) -> tuple[Filter, ...]:
@@ -89,30 +108,56 @@ def recorded(trace: Trace) -> Json:
     return _kept(answer) if answer.get("status") == "answered" and stands else None
 
 
-def told(trace: Trace, short: str, documents: Iterable[Document]) -> Json:
-    """The answer that a person told, with the first sentence of the documents that holds it.
+def told(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) -> Json:
+    """The answer that a person told, with the first sentence of the documents in which it is one.
 
     Returns:
-        `None` where none of them does.
+        `None` where none of them holds it.
+
+    Raises:
+        UsageError: If it is held, but nowhere answers the question.
     """
-    for document in documents:
-        at = document.text.casefold().find(short.casefold())
-        if at >= 0 and short.casefold() == document.text[at : at + len(short)].casefold():
-            quote = _around(document.text, Span(at, at + len(short)))
-            answer = Answer(
-                question=trace.origin.question,
-                status="answered",
-                answer=f"{' '.join(quote.cut(document.text).split())} [1]",
-                short_answer=document.text[at : at + len(short)],
-                citations=(_citation(document, quote),),
-                strategy=trace.origin.strategy,
-                phase=VERIFIED,
-                stop_reason="answered",
-                usage=Usage(),
-                budget=Budget(),
-            )
-            return _kept(asdict(answer))
+    places = list(islice(_find_places(short, documents), MOST_PLACES))
+    for document, place in places:
+        if fits(trace.origin.question, document, place):
+            return _kept(asdict(_make_answer(trace.origin, document, place)))
+    if places:
+        raise UsageError(
+            f"feedback: {short[:_SHOWN]!r} stands in {places[0][0].path}, but not as an answer to "
+            f"{trace.origin.question[:_SHOWN]!r}; give the words that answer it, from a sentence "
+            "that says so"
+        )
     return None
+
+
+def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Document, Span]]:
+    """Where the words stand, whole."""
+    before = f"(?<!{_EDGE})" if _LETTER.match(short[0]) else ""
+    after = f"(?!{_EDGE})" if _LETTER.match(short[-1]) else ""
+    wanted = re.compile(f"{before}{re.escape(short)}{after}", re.IGNORECASE)
+    for document in documents:
+        for found in wanted.finditer(document.text):
+            yield document, Span(*found.span())
+
+
+def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
+    quote = _around(document.text, place)
+    return Answer(
+        question=origin.question,
+        status="answered",
+        answer=f"{' '.join(quote.cut(document.text).split())} [1]",
+        short_answer=place.cut(document.text),
+        citations=(_citation(document, quote),),
+        strategy=origin.strategy,
+        phase=VERIFIED,
+        stop_reason="answered",
+        usage=Usage(),
+        budget=Budget(),
+    )
+
+
+def _fit_any(question: str, document: Document, place: Span) -> bool:  # noqa: ARG001 - see `Fits`
+    return True
 
 
 async def again(question: str, given: Json, quotes: Quotes, context: RunContext) -> Answer | None:

@@ -24,6 +24,7 @@ from fathom.index.postgres.tables import (
     DOORS_GUARDED,
     GONE_GUARDED,
     OTHER_LEGS_GUARDED,
+    OWNERS_GUARDED,
     RATES_GUARDED,
     SERVED_GUARDED,
 )
@@ -168,7 +169,7 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
-    served = (*DOORS_GUARDED, *GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
+    served = (*OWNERS_GUARDED, *DOORS_GUARDED, *GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")

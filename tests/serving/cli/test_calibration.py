@@ -81,7 +81,13 @@ def test_feedback_says_what_comes_of_it(run: Run, corpus: Path) -> None:  # noqa
     told = run("feedback", trace, "--answer", "seventy", "--json").json
     assert (told["said"], told["again"]) == ("answer", None)
     file = str(corpus / "hours.txt")
-    told = run("feedback", trace, "--answer", "at nine", "--source", file, "--json").json
+    one_line(
+        run("feedback", trace, "--answer", "at nine", "--source", file),
+        2,
+        f"'at nine' stands in {file}, but not as an answer to 'How much",
+    )
+    other = run("ask", "When does the library open?", "--json").json["trace_id"]
+    told = run("feedback", other, "--answer", "at nine", "--source", file, "--json").json
     assert [each["path"] for each in told["again"]["citations"]] == [file]
     one_line(run("feedback", trace), 2, "say one of right, wrong")
     one_line(run("calibrate", "--feedback"), 2, "at least 20")

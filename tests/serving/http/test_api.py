@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from tests.installing import install, use
+from tests.serving.http.conftest import KeyMaker
 
 QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
@@ -205,6 +206,61 @@ def test_what_a_person_says_of_an_answer_is_kept_and_given_again(own: TestClient
     assert said.status_code == 201
     assert said.json() == {"trace_id": trace_id, "said": "right", "again": True}
     assert asked(own)["phase"] == "verified"
+
+
+def given(own: TestClient, headers: dict[str, str]) -> dict[str, Any]:
+    body = {"question": QUESTION}
+    answer: dict[str, Any] = own.post("/api/v1/ask", json=body, headers=headers).json()
+    return answer
+
+
+def test_what_a_key_that_may_only_read_says_changes_nothing_for_others(
+    own: TestClient, key: KeyMaker
+) -> None:
+    reads, curates = key(scopes="read"), key(scopes="read curate")
+    first = given(own, reads)
+    told = {"trace_id": first["trace_id"]}
+
+    def say(headers: dict[str, str], **said: Any) -> tuple[int, dict[str, Any]]:
+        reply = own.post("/api/v1/feedback", json={**told, **said}, headers=headers)
+        return reply.status_code, reply.json()
+
+    status, problem = say(reads, answer="Depot North, bay 5")
+    assert status == 403
+    assert "curate" in problem["detail"]
+    assert say(reads, correct=True) == (201, {**told, "said": "right", "again": False})
+    assert given(own, reads)["phase"] != "verified"
+
+    assert say(curates, correct=True)[1]["again"]
+    second = given(own, reads)
+    assert second["phase"] == "verified"
+    status, problem = say(reads, correct=False)
+    assert status == 409
+    assert problem["type"] == "urn:fathom:problem:judged_already"
+    wrong = {"trace_id": second["trace_id"], "correct": False}
+    assert own.post("/api/v1/feedback", json=wrong, headers=reads).status_code == 201
+    assert given(own, reads)["phase"] == "verified"
+    assert own.post("/api/v1/feedback", json=wrong, headers=curates).status_code == 201
+    assert given(own, reads)["phase"] != "verified"
+
+
+@pytest.mark.parametrize("scopes", ["read ingest", "read curate", "read admin"])
+def test_a_correction_must_answer_the_question_whoever_makes_it(
+    own: TestClient, key: KeyMaker, scopes: str
+) -> None:
+    headers = key(scopes=scopes)
+    told = {"trace_id": given(own, headers)["trace_id"]}
+    for planted in ("48 hours", "hand rammer"):
+        body = {**told, "answer": planted}
+        refused = own.post("/api/v1/feedback", json=body, headers=headers)
+        assert refused.status_code == 400
+        assert "but not as an answer to 'Where is bitumen emulsion stored?'" in refused.text
+    assert given(own, headers)["phase"] != "verified"
+    body = {**told, "answer": "Depot North, bay 5"}
+    kept = own.post("/api/v1/feedback", json=body, headers=headers)
+    assert kept.status_code == 201
+    assert kept.json()["again"]
+    assert given(own, headers)["phase"] == "verified"
 
 
 def test_a_request_sent_again_under_its_key_is_done_once(client: TestClient) -> None:

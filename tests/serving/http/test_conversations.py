@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.serving.http.conftest import KeyMaker
 
 from fathom.errors import IndexLocked, ModelUnavailable, RunError, UsageError
 from fathom.index.engines import EmbeddedIndex
@@ -44,6 +45,29 @@ def test_a_conversation_keeps_its_questions_with_the_answers_as_they_were_given(
     assert client.get(f"{API}/{begun}").status_code == 404
     assert client.delete(f"{API}/{begun}").status_code == 404
     assert client.get(f"/api/v1/answers/{first['trace_id']}").status_code == 200
+
+
+def test_a_key_that_may_only_read_removes_no_conversation_but_its_own(
+    own: TestClient, key: KeyMaker
+) -> None:
+    local = own.post(API, json={}).json()["id"]
+    one, other, curates = (key(scopes=each) for each in ("read", "read", "read curate"))
+
+    def begin(headers: dict[str, str]) -> str:
+        return str(own.post(API, json={}, headers=headers).json()["id"])
+
+    def remove(conversation: str, headers: dict[str, str]) -> int:
+        return own.delete(f"{API}/{conversation}", headers=headers).status_code
+
+    talk, second = begin(one), begin(one)
+    assert remove(talk, other) == 403
+    assert remove(local, other) == 403
+    assert own.get(f"{API}/{talk}", headers=one).status_code == 200
+    assert remove(talk, one) == 204
+    assert remove(talk, one) == 404
+    assert remove("nowhere", other) == 404
+    assert remove(second, curates) == 204
+    assert remove(local, curates) == 204
 
 
 @dataclass

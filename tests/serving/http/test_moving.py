@@ -33,8 +33,8 @@ def served(place: Path) -> str:
         engine.ingest(place / "leave.md")
         answer = engine.ask(QUESTION)
         talks = Conversations(engine)
-        for _ in range(2):
-            talk = talks.add()
+        for owner in ("3d066515", ""):
+            talk = talks.add(owner=owner)
             talks.add_turn(talk, QUESTION, answer.trace_id)
             talks.add_turn(talk, "And for parents?", None)
         talks.close()
@@ -71,6 +71,7 @@ def kept(place: str, disk: Path) -> list[Any]:
             [job.to_json() for job in queue.latest() if job.state in {"done", "failed"}],
             listed,
             [talks.get(each["id"]) for each in listed],
+            [talks.find_owner(each["id"]) for each in listed],
         ]
         for opened in (keys, queue, talks):
             opened.close()
@@ -92,8 +93,9 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
         "server of the copy before they go",
     ]
     before = kept(str(source), tmp_path)
-    assert [turn["question"] for turn in before[-1][0]["turns"]] == [QUESTION, "And for parents?"]
-    assert "three months" in str(before[-1])
+    assert sorted(before[-1]) == ["", "3d066515"]
+    assert [turn["question"] for turn in before[-2][0]["turns"]] == [QUESTION, "And for parents?"]
+    assert "three months" in str(before[-2])
     assert kept(url, tmp_path / "beside") == before
     keys = keys_of(index_at(url, tmp_path / "beside"))
     found = keys.find(text)

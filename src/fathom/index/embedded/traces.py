@@ -26,6 +26,7 @@ from fathom.index.traces import (
     KeptTrace,
     TraceStore,
     TraceSummary,
+    check_rank,
     damaged,
     dropped,
     kept_of,
@@ -196,7 +197,9 @@ class EmbeddedTraces:
 
     def _replace(self, kept: KeptFeedback) -> None:
         execute, said = self._connection.execute, kept.feedback
-        execute("DELETE FROM feedback WHERE trace_id = ?", (said.trace_id,))
+        forget = "DELETE FROM feedback WHERE trace_id = ? RETURNING data"
+        for (before,) in execute(forget, (said.trace_id,)).fetchall():
+            check_rank(said, before)  # what it raises brings the row back
         made = execute(
             "INSERT INTO feedback(trace_id, key, strategy, data) VALUES (?, ?, ?, ?)",
             (said.trace_id, said.key, said.strategy, canonical(said.to_json())),

@@ -10,7 +10,7 @@ from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.opening import lay_out
 from fathom.index.postgres.room import Room, open_room
 
-SINCE = 8
+SINCE = 9
 """The version of the tables that has these."""
 
 

@@ -20,6 +20,8 @@ from fathom.index.postgres.tables import (
     GONE_GUARDED,
     OTHER_LEGS,
     OTHER_LEGS_GUARDED,
+    OWNERS,
+    OWNERS_GUARDED,
     RATES,
     RATES_GUARDED,
     SERVED,
@@ -135,6 +137,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(RATES, RATES_GUARDED),
     _step(GONE, GONE_GUARDED),
     _step(DOORS, DOORS_GUARDED),
+    _step(OWNERS, OWNERS_GUARDED),
 )
 """Each brings the tables from one version to the next; what is here once is never changed."""
 VERSION = len(MIGRATIONS)

@@ -111,6 +111,13 @@ DOORS = (
       PRIMARY KEY(workspace_no, id))""",
 )
 DOORS_GUARDED = ("doors",)
+OWNERS = (
+    f"""CREATE TABLE fathom.owners(
+      {_ENTERED}, id text COLLATE "C" NOT NULL, owner text NOT NULL,
+      PRIMARY KEY(workspace_no, id))""",
+)
+"""Of conversations: the key that began each."""
+OWNERS_GUARDED = ("owners",)
 SERVED_GUARDED = (
     "keys",
     "accounts",

@@ -18,6 +18,7 @@ from fathom.index.traces import (
     KeptFeedback,
     KeptTrace,
     TraceSummary,
+    check_rank,
     damaged,
     dropped,
     kept_of,
@@ -212,10 +213,11 @@ class PostgresTraces:
 
     def _replace(self, connection: Connection, kept: KeptFeedback) -> None:
         said, own = kept.feedback, self._room.workspace
-        connection.execute(
-            "DELETE FROM fathom.feedback WHERE workspace_no = %s AND trace_id = %s",
+        for (before,) in connection.execute(
+            "DELETE FROM fathom.feedback WHERE workspace_no = %s AND trace_id = %s RETURNING data",
             (own, said.trace_id),
-        )
+        ).fetchall():
+            check_rank(said, before)  # what it raises brings the row back
         row = connection.execute(
             "INSERT INTO fathom.feedback(workspace_no, trace_id, key, strategy, data) "
             "VALUES (%s, %s, %s, %s, %s) RETURNING no",

@@ -41,7 +41,9 @@ def serve(
     try:
         from fathom.serving.http.running import run
     except ModuleNotFoundError as error:
-        raise UsageError(f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'") from None
+        raise UsageError(
+            f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'"
+        ) from None
     flags = {"ask.strategy": strategy, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         settings = engine.settings
@@ -57,7 +59,8 @@ def serve(
 def keys_add(
     name: Annotated[str, typer.Argument(help="Who holds it.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="read (default), ingest, admin; may be repeated.")
+        list[str] | None,
+        typer.Option(help="read (default), ingest, curate, admin; may be repeated."),
     ] = None,
     workspace: Annotated[str, typer.Option(help="Whose documents; by default the index's.")] = "",
     days: Annotated[float | None, typer.Option(min=0, help="It expires after so many.")] = None,

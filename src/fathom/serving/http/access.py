@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from fathom.runs.ledger import Account
 from fathom.serving.http.accounts import DailyAccount
-from fathom.serving.http.keys import PREFIX, SCOPES, Key, Keys, Scope
+from fathom.serving.http.keys import CURATORS, PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.rates import Rates
 from fathom.usage import Budget
@@ -37,6 +37,11 @@ class Caller:
     def key_id(self) -> str:
         """Of the key; empty for the local user."""
         return self.key.id if self.key else ""
+
+    @property
+    def may_curate(self) -> bool:
+        """Whether what they say is right changes what others are answered."""
+        return bool(self.scopes & CURATORS)
 
 
 LOCAL = Caller()

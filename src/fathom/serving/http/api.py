@@ -17,7 +17,7 @@ from fathom.runs.concurrency import FinalEvent
 from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.asking import MOST_CHARS, Asked
-from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.dependencies import Ask, Here, MayRead, lack_scope
 from fathom.serving.http.idempotency import Noted
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
@@ -234,16 +234,34 @@ async def search(
 
 
 @router.post("/feedback", status_code=201)
-def feedback(body: FeedbackBody, space: Here, _: MayRead) -> Response:
-    """Say whether an answer was right, or what the right answer is."""
+async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead) -> Response:
+    """Say whether an answer was right, or what the right answer is.
+
+    What is said with one of the scopes `curate`, `ingest` and `admin` changes what everybody in the
+    workspace is answered. What is said with `read` alone is an opinion: it is kept and changes
+    nothing.
+    """
     answer = body.answer.strip()
     if answer and body.correct:
         raise Problem(400, "bad_request", "an answer that is right needs no other one")
-    kept = space.engine.feedback(
-        body.trace_id, right=None if answer else body.correct, answer=answer, note=body.note.strip()
-    )
-    told = {"trace_id": kept.trace_id, "said": kept.said, "again": kept.again is not None}
-    return json_reply(told, 201)
+    if answer and not caller.may_curate:
+        raise lack_scope("curate", "say what the right answer is")
+
+    def keep() -> Response:
+        kept = space.engine.feedback(
+            body.trace_id,
+            right=None if answer else body.correct,
+            answer=answer,
+            note=body.note.strip(),
+            counts=caller.may_curate,
+        )
+        told = {"trace_id": kept.trace_id, "said": kept.said, "again": kept.again is not None}
+        return json_reply(told, 201)
+
+    if not answer:
+        return await asyncio.to_thread(keep)
+    async with asking.admission.turn():  # an answer is read, as a question is
+        return await asyncio.get_running_loop().run_in_executor(space.engine.executor, keep)
 
 
 @router.get("/strategies")

@@ -31,14 +31,31 @@ class Conversations:
         self._engine = engine
         self._kept = engine.index.database(CONVERSATIONS.file, CONVERSATIONS.tables)
 
-    def add(self, title: str = "") -> str:
-        """Begin one; returns its id."""
+    def add(self, title: str = "", owner: str = "") -> str:
+        """Begin one; returns its id.
+
+        Args:
+            title: Of it.
+            owner: The id of the key that begins it; empty for the local user.
+        """
         made, now = token_hex(8), _now()
         self._kept.ask(
             "INSERT INTO conversations(id, title, created, updated) VALUES (?, ?, ?, ?)",
             (made, title[:TITLE_CHARS], now, now),
         )
+        if owner:
+            self._kept.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (made, owner))
         return made
+
+    def find_owner(self, conversation: str) -> str:
+        """Look up the key that began one; empty where the local user did, or it is not known.
+
+        Raises:
+            Problem: If there is none of this id.
+        """
+        self._found(conversation)
+        rows = self._kept.ask("SELECT owner FROM owners WHERE id = ?", (conversation,))
+        return str(rows[0][0]) if rows else ""
 
     def latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """The latest, newest first; `before` is a cursor."""
@@ -103,6 +120,7 @@ class Conversations:
         if not gone:
             raise _missing(conversation)
         self._kept.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
+        self._kept.ask("DELETE FROM owners WHERE id = ?", (conversation,))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -25,15 +25,20 @@ async def caller(request: Request) -> Caller:
 def _scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
     async def check(known: Annotated[Caller, Depends(caller)]) -> Caller:
         if scope not in known.scopes:
-            raise Problem(
-                403,
-                "scope_missing",
-                f"this key has no scope {scope!r}",
-                next=f"make one that has it: fathom keys add NAME --scope {scope}",
-            )
+            raise lack_scope(scope)
         return known
 
     return check
+
+
+def lack_scope(scope: Scope, what: str = "") -> Problem:
+    """Make what a key is told that lacks a scope, and what it wanted to do with it."""
+    return Problem(
+        403,
+        "scope_missing",
+        f"this key has no scope {scope!r}" + (f", which it takes to {what}" if what else ""),
+        next=f"make one that has it: fathom keys add NAME --scope {scope}",
+    )
 
 
 read, ingest, admin = _scoped("read"), _scoped("ingest"), _scoped("admin")

@@ -47,6 +47,7 @@ CONVERSATIONS = Kept(
         "trace_id TEXT, asked TEXT NOT NULL)",
         "CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation)",
         _GONE,
+        "CREATE TABLE IF NOT EXISTS owners(id TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
     ),
 )
 JOBS = Kept(

@@ -14,13 +14,16 @@ from fathom.index.database import Database
 from fathom.index.engines import Index
 from fathom.serving.http.kept import KEYS
 
-Scope = Literal["read", "ingest", "admin"]
+Scope = Literal["read", "ingest", "curate", "admin"]
 Door = Literal["new", "closed", "open"]
 """Of a server that had no key ever, that has or had one, and that was opened again since."""
 PREFIX = "fth_"
 """Of the text of a key."""
-SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
-"""`read` asks and looks, `ingest` also adds and removes documents, `admin` sees the metrics."""
+SCOPES: tuple[Scope, ...] = ("read", "ingest", "curate", "admin")
+"""`read` asks and looks, `ingest` also adds and removes documents, `curate` says what is right for
+everybody in the workspace, `admin` sees the metrics."""
+CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
+"""Who may change what others are answered: by documents, or as an administrator, too."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"

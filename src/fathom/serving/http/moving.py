@@ -21,6 +21,7 @@ Row: TypeAlias = tuple[Any, ...]
 _DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
 _TALK, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
+_OWNER = "id, owner"
 _TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
 _COUNTED = f"{_TALK}, {_TURNS}"
 
@@ -156,6 +157,8 @@ def _bring(source: Database, target: Database, row: Row) -> None:
     for turn in turns:
         if turn not in there:
             _insert(target, "turns", _TURN, turn)
+    for owner in _rows(source, "owners", _OWNER, "WHERE id = ?", name):
+        _insert(target, "owners", _OWNER, owner)
     _insert(target, "conversations", _TALK, row[:4])
     target.ask(
         "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "

@@ -20,7 +20,7 @@ from fathom.errors import (
     UsageError,
     culprit,
 )
-from fathom.index.traces import TraceMissing
+from fathom.index.traces import Outranked, TraceMissing
 from fathom.runs.ledger import BudgetRefused
 
 MEDIA_TYPE = "application/problem+json"
@@ -84,6 +84,7 @@ def _whole_seconds(seconds: float) -> int:
 
 _KINDS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (TraceMissing, 404, "trace_missing", None),
+    (Outranked, 409, "judged_already", None),
     (IndexMissing, 409, "index_empty", None),
     (IndexMismatch, 409, "index_mismatch", None),
     (UsageError, 400, "bad_request", None),

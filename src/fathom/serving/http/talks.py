@@ -7,7 +7,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from fathom.serving.http.api import Body
-from fathom.serving.http.dependencies import Here, MayRead
+from fathom.serving.http.dependencies import Here, MayRead, lack_scope
 from fathom.serving.http.streams import json_reply
 from fathom.serving.shapes import harmless
 
@@ -34,9 +34,9 @@ def listed(
 
 
 @router.post("", status_code=201)
-def begun(body: ConversationBody, space: Here, _: MayRead) -> Response:
+def begun(body: ConversationBody, space: Here, caller: MayRead) -> Response:
     """Begin a conversation: questions that name it are understood from those before."""
-    return json_reply({"id": space.conversations.add(body.title)}, 201)
+    return json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
 
 
 @router.get("/{conversation_id}")
@@ -46,7 +46,10 @@ def shown(conversation_id: str, space: Here, _: MayRead) -> Response:
 
 
 @router.delete("/{conversation_id}", status_code=204)
-def removed(conversation_id: str, space: Here, _: MayRead) -> Response:
-    """Forget a conversation."""
+def removed(conversation_id: str, space: Here, caller: MayRead) -> Response:
+    """Forget a conversation: one that the key began, or any with the scope `curate`."""
+    is_own = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
+    if not is_own and not caller.may_curate:
+        raise lack_scope("curate", "remove a conversation that another key began")
     space.conversations.remove(conversation_id)
     return Response(status_code=204)
